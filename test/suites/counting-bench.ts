@@ -1,5 +1,5 @@
-// The calls of a suite's agents, in whatever process: an agent tells each model call and each tool call, and the suite counts it,
-// and may let it wait.
+// Counts the calls of a suite's agents in any process: an agent reports each model call and tool call, and the suite
+// counts it and may make it wait.
 
 import { ConformanceError } from '../../src/testing/conformance/conformance-error.ts';
 
@@ -10,14 +10,14 @@ export class CountedCalls {
   readonly #held = new Map<string, PromiseWithResolvers<void>>();
   readonly #told: string[] = [];
 
-  /** Gets what an agent does, such as `a1/charge`; resolves when that may go on. */
+  /** Records a call of an agent, such as `a1/charge`; resolves when the call may proceed. */
   readonly tell = async (what: string): Promise<void> => {
     this.note(what);
     this.#counts.set(what, this.count(what) + 1);
     await this.#held.get(what)?.promise;
   };
 
-  /** Keeps a line beside the calls, for messages. */
+  /** Records a line among the calls, for error messages. */
   note(line: string): void {
     this.#told.push(line);
   }
@@ -37,7 +37,7 @@ export class CountedCalls {
     };
   }
 
-  /** Lets everything go on that waits. */
+  /** Releases every waiting call. */
   releaseAll(): void {
     for (const { resolve } of this.#held.values()) resolve();
   }
@@ -49,7 +49,7 @@ export class CountedCalls {
 
 /** The common part of the benches of runs and of homes. */
 export abstract class CountingBench extends CountedCalls {
-  /** The stage, in messages. */
+  /** The name of the stage, for error messages. */
   readonly name: string;
 
   constructor(name: string) {
@@ -57,9 +57,9 @@ export abstract class CountingBench extends CountedCalls {
     this.name = name;
   }
 
-  /** Looks until it is there. @throws {ConformanceError} when the stage has no more patience. */
+  /** Polls `seen` until it returns something. @throws {ConformanceError} when the patience of the stage is used up. */
   abstract until<T>(what: string, seen: () => T | undefined): Promise<T>;
-  /** What has happened besides the calls, for messages. */
+  /** What has happened besides the calls, for error messages. */
   protected abstract readonly besides: string;
 
   async begun(what: string, times = 1): Promise<void> {
@@ -68,7 +68,7 @@ export abstract class CountingBench extends CountedCalls {
     );
   }
 
-  /** @throws {ConformanceError} unless each kind of call of this trip or errand was begun that many times. */
+  /** @throws {ConformanceError} unless each kind of call of this trip or errand was begun exactly that many times. */
   expectCounts(whose: string, counts: Readonly<Record<string, number>>): void {
     for (const [what, times] of Object.entries(counts)) {
       const count = this.count(`${whose}/${what}`);

@@ -1,5 +1,5 @@
-// Input that a client or a provider must not send: it is dropped, reported and
-// counted, nothing throws, and what is right works afterwards.
+// Input that a client or a provider must not send is dropped, reported and counted. Nothing throws, and valid input
+// works afterwards.
 
 import { describe, expect, test } from 'vitest';
 import { FakeTransport, BY_ITSELF } from '../support/fake-transport.ts';
@@ -196,7 +196,7 @@ describe('a transport', () => {
     await talk.environment.settle();
     const codes = new Set(talk.errors.map(({ error }) => (error as { code?: string }).code));
     expect(codes).toEqual(new Set(['TOO_MANY_RESPONSES']));
-    // One timeout later nobody waits for any of them.
+    // One timeout later the session waits for none of the responses.
     await talk.environment.advance(40_000);
     talk.session.notifyBackground('News.');
     await talk.pause();
@@ -224,7 +224,7 @@ describe('a transport', () => {
 });
 
 describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
-  /** How many characters of what is read are new with each piece, summed up over all of them. */
+  /** How many new characters each piece adds to what is read, summed over all pieces. */
   function charactersRead(pieces: number): number {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     let read = 0;

@@ -1,5 +1,5 @@
-// The user's sound on its way in: what has the model's rate already is not worked on, and yet what
-// is heard is what one resampler would make of all of it.
+// The user's sound on its way in: sound at the model's rate passes unchanged, and the result is the same as if one
+// resampler had handled all of it.
 
 import { from, lastValueFrom, toArray } from 'rxjs';
 import { expect, test } from 'vitest';

@@ -1,5 +1,5 @@
-// Every language that answers are understood in passes the suite with a corpus of its own: those built in, and one
-// that an app adds.
+// Each language whose answers are understood, built in or added by an app, passes the suite with a corpus of that
+// language.
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { addAnswerLanguage, answerLanguageFor } from '../../../src/entries/language.ts';

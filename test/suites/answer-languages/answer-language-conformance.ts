@@ -1,7 +1,7 @@
 // The conformance suite for the tables of a language: what people say in it, and how a session must read that.
 //
-// Owns:     the cases, and what follows from a corpus (no hold approves, no case or punctuation matters).
-// Does not: hold a corpus: who adds a language writes one, with words that are not copied from its tables.
+// Owns:     the cases, and the variants of a corpus (no hold approves, neither case nor punctuation matters).
+// Does not: hold a corpus. The author of a language writes one, with words that are not copied from its tables.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../src/values/checks.ts';
@@ -16,11 +16,11 @@ import { isUnfinished } from '../../../src/language/unfinished.ts';
 import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
 import type { ConformanceCase } from '../../../src/testing/conformance/transport-conformance.ts';
 
-/** A question with options, and what chooses one of them. */
+/** A question with options, and the utterances that choose one of them. */
 export interface CorpusChoice {
   readonly question: string;
   readonly options: readonly QuestionOption[];
-  /** Utterances that choose, by the id of the option: its name, its place, a change of mind. */
+  /** Utterances that choose, by the id of the option: its name, its position, a change of mind. */
   readonly chosen: Readonly<Record<string, readonly string[]>>;
   /** Utterances that choose nothing: a refusal, a doubt, a comparison, another wish. */
   readonly notChosen: readonly string[];
@@ -37,7 +37,7 @@ export interface CorpusApproval {
   readonly notApproved: readonly string[];
 }
 
-/** What people say in one language, and how it is meant; at least three utterances in each list. */
+/** Utterances of one language with their meanings; each list has at least three. */
 export interface AnswerCorpus {
   readonly choice: CorpusChoice;
   readonly approval: CorpusApproval;
@@ -45,9 +45,9 @@ export interface AnswerCorpus {
   readonly holds: readonly string[];
   /** Requests to hear the question again. */
   readonly repeats: readonly string[];
-  /** Answers to a question for words ("For when?"), and utterances over it that are something else. */
+  /** Answers to an open question ("For when?"), and utterances over that question that mean something else. */
   readonly words: { readonly answers: readonly string[]; readonly others: readonly string[] };
-  /** Words that stop what is being told, and words that do not. */
+  /** Words that stop the delivery under way, and words that do not. */
   readonly putOffs: { readonly stops: readonly string[]; readonly others: readonly string[] };
   /** Beginnings of sentences that break off, and whole sentences. */
   readonly endings: {
@@ -67,13 +67,13 @@ export interface AnswerCorpus {
 }
 
 /**
- * The cases that the tables of a language must pass: those built in, or those that `addAnswerLanguage` added.
+ * The cases that the tables of a language must pass, whether built in or added by `addAnswerLanguage`.
  *
  * ```ts
  * addAnswerLanguage(italian);
  * for (const { name, run } of answerLanguageConformance('it', corpus)) test(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for a corpus that is none, or is too small.
+ * @throws {ConfigurationError} `INVALID_OPTION` for an invalid or too small corpus.
  */
 export function answerLanguageConformance(
   tag: string,
@@ -235,7 +235,7 @@ export function answerLanguageConformance(
   }));
 }
 
-/** Returns the utterances that were read otherwise, each with its reading. */
+/** Returns the utterances that were misread, each with its reading. */
 type Expectation = () => readonly (readonly [said: string, read: string])[];
 type Misread = ReturnType<Expectation>;
 
@@ -264,7 +264,7 @@ function unwanted(
   return said.map((one) => [one, reader(one)] as const).filter(([, found]) => isUnwanted(found));
 }
 
-/** Names a reading; one in doubt is the lead model's. */
+/** Names a reading; a doubtful one is left to the lead model. */
 function describe(match: Match): string {
   if ('doubt' in match) return `doubtful ${match.kind}`;
   return match.kind === 'option' ? `option ${match.optionId}` : match.kind;

@@ -1,4 +1,4 @@
-// What people say in each language over a question, and how it is meant: written without a look at the tables.
+// Utterances over a question in each language, with their meanings; written without a look at the tables.
 
 import type { AnswerCorpus } from './answer-language-conformance.ts';
 

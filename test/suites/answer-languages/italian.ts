@@ -1,4 +1,4 @@
-// Italian, as an app would add it: whole tables, through the public name only.
+// Italian as an app adds it: complete tables, imported through the public entry only.
 
 import type { AnswerLanguageTables } from '../../../src/entries/language.ts';
 

@@ -1,4 +1,4 @@
-// One case of the suite of homes: its users, who are clients of `offstage/client`, and what its agents have done.
+// One case of the suite of homes: its users, who are clients of `offstage/client`, and the counted calls of its agents.
 
 import { connect, type SessionClient } from '../../../src/client/index.ts';
 import type { QuestionView, SessionState } from '../../../src/actors/contracts/session-views.ts';
@@ -8,22 +8,25 @@ import type { Tell } from '../runs/travel-agent.ts';
 
 /** An ability of a home that a case needs. */
 export type HomeFault =
-  /** There are two nodes: processes that share the sessions. */
+  /** Two nodes, that is, processes that share the sessions. */
   | 'nodes'
-  /** The process of a node stands still, and goes on later as if nothing had been. */
+  /** The process of a node is paused, and later resumes unaware of the pause. */
   | 'stops'
-  /** A node is asked to leave before a deploy. */
+  /** A node drains before a deploy. */
   | 'drains'
   /** The platform takes a home out of memory while its clients stay connected. */
   | 'evicts';
 
-/** A home, with the agents of `homeConformanceAgents`. Its users' tokens are their names; `session` names the session. */
+/**
+ * A home with the agents of `homeConformanceAgents`. The token of a user is the user's name; `session` names the
+ * session.
+ */
 export interface HomeStage {
-  /** The address of its server at node 0 or 1, the same in each of its lives. */
+  /** The address of the server at node 0 or 1; it stays the same after a restart. */
   url(node: number): string;
   /** Kills a node, without a signal. Resolves when it is gone. */
   kill(node: number): Promise<void>;
-  /** Resolves when the node is up again, on what it has stored. */
+  /** Resolves when the node is up again with its stored data. */
   start(node: number): Promise<void>;
   /** Whether a node has this session in memory. */
   isAwake(sessionId: string): Promise<boolean>;
@@ -38,16 +41,16 @@ export interface HomeStage {
 }
 
 export interface HomeConformanceSetup {
-  /** The name of the home, for messages. */
+  /** The name of the home, for error messages. */
   readonly name: string;
   readonly shows: readonly HomeFault[];
   /** The number of cases with kills at random. @defaultValue 5 */
   readonly seeds?: number;
-  /** Looks at what happens, until it has. @defaultValue 6,000 */
+  /** The maximum number of looks at what happens. @defaultValue 6,000 */
   readonly patience?: number;
-  /** Lets a moment pass between two looks. */
+  /** Waits between two looks. */
   readonly moment: () => Promise<void>;
-  /** Opens a stage for one case, whose nodes are up. Its agents tell what they do by `tell`. */
+  /** Opens a stage for one case, with its nodes up. Its agents report their calls to `tell`. */
   open(tell: Tell): HomeStage | Promise<HomeStage>;
 }
 
@@ -59,11 +62,11 @@ export interface HomeScene {
 
 const PATIENCE = 6_000;
 const NODES = 2;
-/** A user who presses in vain this often gives up. */
+/** A user gives up after this many rejected presses. */
 const MAX_PRESSES = 20;
 let sessions = 0;
 
-/** A user at a page: what it shows counts as shown. */
+/** A user at a page. The page reports everything that it shows as shown. */
 export class HomeUser {
   readonly client: SessionClient;
   readonly #bench: HomeBench;
@@ -83,13 +86,13 @@ export class HomeUser {
     return this.state.transcript.map(({ text }) => text);
   }
 
-  /** Looks at the page once: it connects again at once, and shows what is there. */
+  /** Looks at the page once: the page reconnects at once and shows its questions and deliveries. */
   look(): void {
     this.client.reconnect();
     const { questions, transcript } = this.state;
     for (const { requestId, state } of questions)
       if (state === 'presenting' || state === 'open') this.#show(requestId);
-    // A delivery is seen in the words that tell it.
+    // The user sees a delivery in the words that tell it.
     for (const { final, deliveryId, deliveryIds = [] } of transcript)
       if (final && deliveryId !== undefined)
         for (const id of [deliveryId, ...deliveryIds]) this.#show(id);
@@ -98,11 +101,11 @@ export class HomeUser {
   #show(id: string): void {
     if (this.#shown.has(id)) return;
     this.#shown.add(id);
-    // It is shown again if that was lost.
+    // The page shows it again if that report was lost.
     this.client.shown(id).catch(() => this.#shown.delete(id));
   }
 
-  /** Says it, and again where a dead server does not say whether it has heard it, unless the transcript has it. */
+  /** Sends the text. If a dead server leaves its fate unknown, sends it again unless the transcript has it. */
   async say(text: string): Promise<void> {
     for (;;)
       try {
@@ -128,7 +131,7 @@ export class HomeUser {
       const pressed = this.client.answer(requestId, { text });
       const receipt = await this.#bench.settled('a receipt', pressed);
       if (receipt.accepted) return true;
-      // A card of before a kill may be pressed before the question is put again.
+      // A card from before a kill may be pressed before the question is presented again.
       if (receipt.reason !== 'not_presented' || presses === MAX_PRESSES)
         return receipt.reason === 'over';
       await this.#bench.until('the card of the question', () =>
@@ -139,7 +142,7 @@ export class HomeUser {
     }
   }
 
-  /** Waits for the report of this errand. */
+  /** Waits for the report on this errand. */
   told(errand: string): Promise<string> {
     return this.#bench.until(`${errand} to be told`, () =>
       this.said.find((text) => text.includes(`Told ${errand} `)),
@@ -202,7 +205,7 @@ export class HomeBench extends CountingBench {
     return user;
   }
 
-  /** All nodes die at once, and `start` them again. */
+  /** Kills all nodes at once, then starts them again. */
   async killAll(): Promise<void> {
     await Promise.all(Array.from({ length: this.nodes }, (_, node) => this.stage.kill(node)));
   }
@@ -231,7 +234,7 @@ export class HomeBench extends CountingBench {
     }
   }
 
-  /** Waits for a promise as long as for anything else. */
+  /** Waits for a promise, with the patience of the stage. */
   async settled<T>(what: string, promise: Promise<T>): Promise<T> {
     let end: (() => T) | undefined;
     promise.then(

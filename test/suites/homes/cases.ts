@@ -1,28 +1,28 @@
 // The cases of the suite: what users rely on, wherever their session lives.
 //
 // Invariants
-//   HOME-1. A session is in one place at a time: what several users say at once, at whatever node, is one conversation.
-//   HOME-2. What was accepted outlives every process: questions keep their ids, what was done is not done again, and a
-//       call that must not be repeated is begun once.
-//   HOME-3. A session comes back by itself: to go on with its work, and when something is due.
-//   HOME-4. A node that has lost a session, or leaves, changes nothing in it any more.
+//   HOME-1. A session is in one place at a time: what several users say at once, at any node, is one conversation.
+//   HOME-2. Accepted input outlives every process: questions keep their ids, finished work is not repeated, and a call that
+//       must not be repeated begins once.
+//   HOME-3. A session wakes up by itself, to resume its work and when something is due.
+//   HOME-4. A node that has lost a session, or drains, changes nothing in it any more.
 
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import type { HomeBench, HomeScene, HomeUser } from './bench.ts';
 import { FILL_CHARS } from './errands.ts';
 
 const AT_ONCE = 20;
-/** More than 2 MB in all. */
+/** More than 2 MB in total. */
 const FILLS = 10;
 const STOPPED_LOOKS = 300;
 
-/** Asks for an errand that asks, and returns the id of its question. */
+/** Requests an errand that asks the user, and returns the id of its question. */
 async function asked(user: HomeUser, errand: string, steps = 'ask, charge'): Promise<string> {
   await user.say(`Do [errand ${errand}: ${steps}]`);
   return (await user.question(errand)).requestId;
 }
 
-/** The question waits, under its id; its answer is taken, and the result told. */
+/** Checks that the question waits under its id, that its answer is accepted, and that the result is delivered. */
 async function answered(
   bench: HomeBench,
   user: HomeUser,
@@ -221,7 +221,7 @@ export const homeScenes: readonly HomeScene[] = [
         () => (isHeard = true),
         () => undefined,
       );
-      // Its time is over before these looks are.
+      // The lease of the paused node expires during these looks.
       for (let look = 0; look < STOPPED_LOOKS; look += 1) await bench.moment();
       const bob = await bench.connected('bob', 1);
       await answered(bench, bob, 'a', id);
@@ -238,7 +238,7 @@ export const homeScenes: readonly HomeScene[] = [
   },
 ];
 
-/** Errands are asked for and answered while processes die at instants that the seed gives. */
+/** Users request and answer errands while processes die at moments that the seed chooses. */
 export function randomKills(seed: number): HomeScene {
   return {
     name: `seed ${seed}: errands, while processes are killed`,

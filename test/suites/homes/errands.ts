@@ -1,5 +1,6 @@
-// The agents of the suite of homes. A user asks for an errand, as `[errand a1: look_up, ask, charge]`, and a subagent runs it step
-// by step; each model call and each tool call of it is told to the suite, which counts it and may let it wait.
+// The agents of the suite of homes. A user requests an errand, such as `[errand a1: look_up, ask, charge]`, and a
+// subagent runs it step by step. It reports each model call and tool call to the suite, which counts it and may make it
+// wait.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -19,14 +20,14 @@ export interface HomeConformanceAgents {
   readonly subagentConfigs: Readonly<Record<string, SubagentConfig>>;
 }
 
-/** The characters of a result of `fill`; a tool may return somewhat more. */
+/** The length of a result of `fill` in characters: slightly below the limit of a tool result. */
 export const FILL_CHARS = 240_000;
-/** The time of a question of `hurry`. */
+/** The time limit of a question of `hurry`. */
 const HURRY_MS = 3_000;
 
 const ERRAND = /\[errand ([\w-]+): ([^[\]]*)\]/gu;
 
-/** @param tell Reaches the suite from the process of the home. */
+/** @param tell Reports a call from the process of the home to the suite. */
 export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
   const input = z.object({ errand: z.string() });
   const does = (what: string) => async (given: { readonly errand: string }) => {
@@ -98,7 +99,7 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
         JSON.stringify(prompt.filter((message) => message.role === role));
       const made = of('assistant');
       const last = prompt.at(-1);
-      // Results that are told now, and those that a telling which broke off has left.
+      // Results to tell now: new ones, and those that an interrupted reply left untold.
       const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
       const isLast = (finished: string): boolean =>
         last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);

@@ -1,5 +1,5 @@
-// The conformance suite for homes: the places where sessions live, with their journal, their clock and their clients. A
-// process with a journal in a file is one, so are several processes on one database, and so is a Durable Object.
+// The conformance suite for homes: the places where sessions live, with their journal, their clock and their clients.
+// Homes are, for example, a process with a journal in a file, several processes on one database, and a Durable Object.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../../src/values/checks.ts';
@@ -23,13 +23,13 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<HomeConformanceSetup>);
 
 /**
- * The cases that every home of sessions must pass, as clients of `offstage/client` see it. Processes are killed without a
- * signal, at chosen instants, and at random ones, by seeds.
+ * The cases that every home of sessions must pass, seen from clients of `offstage/client`. The suite kills processes
+ * without a signal, at chosen and at random moments; seeds choose the random ones.
  *
  * ```ts
  * for (const { name, run, skipped } of homeConformance(setup)) test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
  */
 export function homeConformance(setup: HomeConformanceSetup): readonly ConformanceCase[] {
   check('homeConformance(setup)', setupSchema, setup);

@@ -1,4 +1,4 @@
-// One case of the suite of jobs: what its workers were told to do, and what they have begun.
+// One case of the suite of jobs: what its workers must do, and the jobs that they have begun.
 
 import type { Job, JobEnd, JobHandler, JobRefusal, Jobs } from '../../../src/actors/ports/jobs.ts';
 import { isA, messageOf } from '../../../src/values/errors.ts';
@@ -16,7 +16,7 @@ export interface JobsScene {
 
 type Asked = Partial<Job> & { readonly signal?: AbortSignal; readonly jobs?: Jobs };
 
-/** One time that a worker has begun a job. */
+/** One execution of a job by a worker. */
 export interface Execution {
   readonly job: Job;
   readonly signal: AbortSignal;
@@ -25,7 +25,7 @@ export interface Execution {
 
 type Ends = JobEnd | JobRefusal;
 
-/** The work of a worker on a job. `nth`: how often it was given to one, from 1. */
+/** The work on a job. `nth`: which execution of the job this is, from 1. */
 export type Act = (execution: Execution, nth: number) => Ends | Promise<Ends>;
 
 const PATIENCE = 20_000;
@@ -36,7 +36,7 @@ export class JobsBench implements JobHandler {
   readonly #setup: JobsConformanceSetup;
   readonly #environment = simulatedEnvironment();
   readonly #acts = new Map<string, Act>();
-  /** The jobs that go on when they are told to stop. */
+  /** The jobs that ignore an abort. */
   readonly #deaf = new Set<string>();
   readonly #begun: Execution[] = [];
   #stage: JobsStage | null = null;
@@ -63,17 +63,17 @@ export class JobsBench implements JobHandler {
     return this.#deaf.has(job.key) ? work : raceAbort(work, signal);
   }
 
-  /** Tells the workers what to do with the job of this key. By default its end is its body. */
+  /** Sets what the workers do with the job of this key. By default a job ends with its body. */
   act(key: string, act: Act): void {
     this.#acts.set(key, act);
   }
 
-  /** Lets the job of this key go on when it is told to stop. */
+  /** Makes the job of this key ignore an abort. */
   deafen(key: string): void {
     this.#deaf.add(key);
   }
 
-  /** The engine for jobs that may not take long. */
+  /** The engine with a short time limit for jobs. */
   hasty(): Jobs {
     const { hasty } = this.stage;
     if (hasty) return hasty();
@@ -89,10 +89,10 @@ export class JobsBench implements JobHandler {
     return this.#begun.map(({ job }) => job.key);
   }
 
-  /** Asks as a session does: again while the engine says that it may be asked again. */
+  /** Requests a job as a session does: again while the engine's error is retryable. */
   ask(key: string, more: Asked = {}, said?: (text: string) => void): Promise<JobEnd> {
     const asked = this.#inTime(`an end of ${key}`, this.#ask(key, more, said));
-    // A case may fail before it waits for it.
+    // A case may fail before it awaits this promise.
     asked.catch(() => {});
     return asked;
   }
@@ -112,7 +112,7 @@ export class JobsBench implements JobHandler {
     }
   }
 
-  /** Deletes jobs as an app does: again while the engine says that it may be asked again. */
+  /** Deletes jobs as an app does: again while the engine's error is retryable. */
   async forget(prefix: string): Promise<void> {
     const jobs = this.stage.jobs();
     const { patience = PATIENCE } = this.#setup;
@@ -134,7 +134,7 @@ export class JobsBench implements JobHandler {
     return this.executions(key)[times - 1] as Execution;
   }
 
-  /** An engine that never answers fails the case. */
+  /** Fails the case if the engine never answers. */
   async #inTime<T>(what: string, work: Promise<T>): Promise<T> {
     let isSettled = false;
     const settled = (): void => {
@@ -159,7 +159,7 @@ export class JobsBench implements JobHandler {
     return this.#setup.moment?.() ?? this.#environment.settle();
   }
 
-  /** Lets what may still happen happen. */
+  /** Waits for events that may still happen. */
   async quiet(): Promise<void> {
     for (let look = 0; look < 20; look += 1) await this.moment();
   }
@@ -201,7 +201,7 @@ function clipped(end: JobEnd): string {
   return JSON.stringify(end).slice(0, 300);
 }
 
-/** A gate that a job waits at. */
+/** A gate at which a job waits. */
 export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   const { promise: passed, resolve: open } = Promise.withResolvers<void>();
   return { passed, open };

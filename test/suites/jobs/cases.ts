@@ -1,4 +1,4 @@
-// The cases of the suite: what a session relies on, whatever engine does its jobs.
+// The cases of the suite: what a session relies on, whatever engine runs its jobs.
 
 import type { JobEnd, JobRefusal } from '../../../src/actors/ports/jobs.ts';
 import { codeIn, gate, type Act, type JobsBench, type JobsScene } from './bench.ts';
@@ -6,7 +6,7 @@ import { codeIn, gate, type Act, type JobsBench, type JobsScene } from './bench.
 const never: Act = () => new Promise<JobEnd>(() => {});
 const text = (done: string): JobEnd => ({ done });
 
-/** Ends with the number of the time that it was begun, after the first time has waited for ever. */
+/** Never ends the first time; later executions end with their number. */
 const dieFirst: Act = (_, nth) =>
   nth === 1 ? new Promise<JobEnd>(() => {}) : text(`done at time ${nth}`);
 
@@ -15,7 +15,7 @@ const refusal: JobRefusal = {
 };
 const refuseFirst: Act = (_, nth) => (nth === 1 ? refusal : text(`time ${nth}`));
 
-/** Both kinds of jobs, by what follows a colon in their keys. */
+/** Both kinds of jobs; a key has its kind after the colon. */
 const KINDS = [
   { key: 's/sub:again', once: false },
   { key: 's/sub:once', once: true },
@@ -39,7 +39,7 @@ const ODD_BODIES = [
   JSON.stringify({ text: 'x'.repeat(64_000) }),
 ];
 
-/** Jobs of the case with many, and the subagents that ask for one after another. */
+/** The number of jobs in the case with many jobs, and of the subagents that request them in turn. */
 const MANY = 1_000;
 const SUBAGENTS = 100;
 
@@ -61,7 +61,7 @@ export const jobsScenes: readonly JobsScene[] = [
         await wait.passed;
         return text('one');
       });
-      // Two callers of one process, where the engine is nowhere else.
+      // Two callers in one process, for engines that exist in one process only.
       const jobs = bench.stage.jobs();
       const both = [bench.ask('s/sub:1', { jobs }), bench.ask('s/sub:1', { jobs })];
       await bench.begun('s/sub:1');
@@ -129,7 +129,7 @@ export const jobsScenes: readonly JobsScene[] = [
         bench.expect(bench.executions(key).length === 1, `one execution of ${key}`);
       }
       bench.expect(!('polluted' in {}), 'no prototype to be changed');
-      // So does the span that asks for it, beside its body.
+      // The trace context of the requesting span arrives unchanged too.
       const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
       const trace = { traceparent, tracestate: 'offstage=odd' };
       bench.act('s/sub:traced', ({ job }) => text(JSON.stringify(job.trace ?? null)));
@@ -196,7 +196,7 @@ export const jobsScenes: readonly JobsScene[] = [
         await wait.passed;
         return text(`time ${nth}`);
       });
-      // A process that is gone hears nothing: its promise is given up.
+      // A dead process gets no end: its promise is left pending.
       bench.ask('s/sub:1', { once: true }).catch(() => {});
       await bench.begun('s/sub:1');
       const next = bench.ask('s/sub:1', { once: true });
@@ -485,7 +485,7 @@ export const jobsScenes: readonly JobsScene[] = [
       await bench.killWorkers();
       const [again, once] = await Promise.all(asked);
       bench.expect(again !== undefined && 'done' in again, 'the end of a new one');
-      // They may have died before the refusal, or the end, was recorded.
+      // The workers may have died before the engine recorded the refusal or the end.
       bench.expect(once !== undefined && !('failed' in once), 'done, or lost');
       bench.expect(bench.executions('s/sub:once').length <= 2, 'a refusal and one execution');
     },
@@ -498,8 +498,8 @@ export const jobsScenes: readonly JobsScene[] = [
       bench.act('s/sub:1', () => refusal);
       const asked = bench.ask('s/sub:1', { jobs, once: true });
       await bench.begun('s/sub:1');
-      // The refusal has reached the engine when another job has come and gone. (Temporal's test server hangs for ever when
-      // a cancel meets the end of an activity.)
+      // Once another job has ended, the engine has recorded the refusal. (Temporal's test server hangs forever when a
+      // cancel meets the end of an activity.)
       await bench.ask('s/sub:2', { jobs });
       jobs.cancel('s/sub:1');
       const end = await asked;

@@ -1,4 +1,4 @@
-// The conformance suite for jobs: what a session relies on, whatever engine does its steps.
+// The conformance suite for jobs: what a session relies on, whatever engine runs its steps.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../../src/values/checks.ts';
@@ -23,12 +23,12 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<JobsConformanceSetup>);
 
 /**
- * The cases that an implementation of `Jobs` must pass. Each has a stage of its own.
+ * The cases that an implementation of `Jobs` must pass. Each case has its own stage.
  *
  * ```ts
  * for (const { name, run, skipped } of jobsConformance(setup)) test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
  */
 export function jobsConformance(setup: JobsConformanceSetup): readonly ConformanceCase[] {
   check('jobsConformance(setup)', setupSchema, setup);
@@ -43,7 +43,7 @@ function isFault(need: string): need is JobsFault {
   return (FAULTS as readonly string[]).includes(need);
 }
 
-/** A case for an ability that the engine does not have has nothing to check. */
+/** Passes a case at once if the engine lacks an ability that the case needs. */
 async function play(setup: JobsConformanceSetup, { needs = [], play: plot }: JobsScene) {
   const bench = new JobsBench(setup);
   await bench.open();

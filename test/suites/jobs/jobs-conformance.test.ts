@@ -12,7 +12,7 @@ import { jobsConformance, type JobsConformanceSetup, type JobsStage } from './in
 import { simulatedEnvironment, simulatedJobs } from '../../../src/testing/index.ts';
 import { memoryClaims, realMoment, testCodec } from '../../support/job-packing.ts';
 
-/** Time passes while a case looks. */
+/** Each look of a case advances the simulated time by 1 ms. */
 const environment = simulatedEnvironment();
 const moment = realMoment(() => environment.advance(1));
 const HURRIED_BYTES = 99_999;
@@ -71,7 +71,7 @@ describe.each(setups)('$name', (setup) => {
   );
 });
 
-/** Breaks one promise of the engine in memory. */
+/** Each entry breaks one promise of the engine in memory. */
 const faults: Readonly<Record<string, (jobs: Jobs, handler: JobHandler) => Jobs>> = {
   'forgets ends at once': (jobs) => ({
     ...jobs,

@@ -1,39 +1,39 @@
-// The stage on which the suite of jobs plays: an engine, whose workers do what the suite tells them.
+// The stage of the suite of jobs: an engine whose workers do what the suite sets.
 
 import type { JobHandler, Jobs } from '../../../src/actors/ports/jobs.ts';
 
 /** A fault that a stage can show. */
 export type JobsFault =
-  /** All workers are killed at once, without a signal, and others take their place. */
+  /** All workers are killed at once, without a signal, and new ones replace them. */
   | 'worker_dies'
-  /** The engine is killed, and starts again on what it had stored. */
+  /** The engine is killed and restarts with its stored data. */
   | 'engine_dies'
-  /** A job takes longer than it may: `hasty`. */
+  /** A job exceeds its time limit: `hasty`. */
   | 'job_hangs'
   /** A worker refuses a job, and the engine offers it to the workers again. */
   | 'worker_refuses';
 
 export interface JobsStage {
-  /** Returns the engine as another process sees it, each time anew. */
+  /** Returns a new instance of the engine, as another process sees it. */
   jobs(): Jobs;
-  /** `job_hangs`. Returns the engine for jobs that may take a second or so, and are offered no longer than that. */
+  /** `job_hangs`. Returns the engine with a time limit of about a second for a job and for its offer. */
   hasty?(): Jobs;
-  /** `worker_dies`. Resolves when the workers are gone; those that follow may still be starting. */
+  /** `worker_dies`. Resolves when the workers are gone; their replacements may still be starting. */
   killWorkers?(): void | Promise<void>;
-  /** `engine_dies`. Resolves when the engine is gone; it may still be starting again. */
+  /** `engine_dies`. Resolves when the engine is gone; it may still be restarting. */
   killEngine?(): void | Promise<void>;
   close?(): void | Promise<void>;
 }
 
 export interface JobsConformanceSetup {
-  /** The name of the engine, for messages. */
+  /** The name of the engine, for error messages. */
   readonly name: string;
   /** The faults that the stage can show. */
   readonly shows: readonly JobsFault[];
-  /** Looks at what happens, until it has. @defaultValue 20,000 */
+  /** The maximum number of looks at what happens. @defaultValue 20,000 */
   readonly patience?: number;
-  /** Lets a moment pass between two looks. @defaultValue a turn of the event loop */
+  /** Waits between two looks. @defaultValue a turn of the event loop */
   readonly moment?: () => Promise<void>;
-  /** Opens a stage for one case. Its workers do jobs with these handler, wherever they run. */
+  /** Opens a stage for one case. Its workers run jobs with this handler, in any process. */
   open(handler: JobHandler): JobsStage | Promise<JobsStage>;
 }

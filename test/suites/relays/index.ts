@@ -23,13 +23,13 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<RelayConformanceSetup>);
 
 /**
- * The cases that a relay must pass. Each has a stage of its own, whose agent performs the acts of its prompts;
- * time is simulated.
+ * The cases that a relay must pass. Each case has its own stage, whose agent performs the acts of its prompts; time
+ * is simulated.
  *
  * ```ts
  * for (const { name, run } of relayConformance(setup)) test(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for a setup that is none.
+ * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
  */
 export function relayConformance(setup: RelayConformanceSetup): readonly ConformanceCase[] {
   check('relayConformance(setup)', setupSchema, setup);
@@ -44,7 +44,7 @@ function isFault(need: string): need is RelayConformanceSetup['shows'][number] {
   return need === 'die' || need === 'deaf' || need === 'garbage';
 }
 
-/** A case for an ability that the relay does not declare has nothing to check. */
+/** Passes a case at once if the relay does not declare an ability that the case needs. */
 async function play(setup: RelayConformanceSetup, { needs = [], play: plot }: RelayScene) {
   const stage = await setup.open();
   try {

@@ -1,4 +1,4 @@
-// The conformance suite of relays: a relay in memory passes it, and each planted fault makes it fail.
+// The conformance suite of relays: a relay in memory passes it, and fails it with each planted fault.
 
 import { describe, expect, test } from 'vitest';
 import { relayConformance, type RelayConformanceSetup } from './index.ts';
@@ -27,7 +27,7 @@ describe.each([false, true])('a relay in memory, whose questions survive: %s', (
   test.each(relayConformance(setupOf('memory', survives)))('$name', ({ run }) => run());
 });
 
-/** The same relay with other events, or another session. */
+/** The same relay with other events, or with another session. */
 function spoilt(
   session: (session: RelaySession, start: RelayStart) => Partial<RelaySession>,
   start: (start: RelayStart) => Partial<RelayStart> = () => ({}),

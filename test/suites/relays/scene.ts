@@ -1,4 +1,4 @@
-// One case: a session with the agent of a stage, and what came of it.
+// One case: a session with the agent of a stage, and the events and errors of that session.
 
 import type {
   RelayAnswer,
@@ -20,9 +20,9 @@ export interface RelayScene {
 
 type EventOf<Type extends RelayEvent['type']> = Extract<RelayEvent, { readonly type: Type }>;
 
-/** Turns of the event loop that something may take to be seen on a wire. */
+/** The maximum number of turns of the event loop until an event arrives over a wire. */
 const PATIENCE = 20_000;
-/** Turns in which an answer comes, before a relay asks its agent once more. */
+/** The turns in which an answer arrives before a relay polls its agent again. */
 const TURNS_PER_POLL = 16;
 
 /** The helpers of all cases. */
@@ -34,7 +34,7 @@ export class RelayBench {
   readonly errors: unknown[] = [];
   #sessions: RelaySession[] = [];
   #turns = 0;
-  /** Turns of the event loop. */
+  /** The turns of the event loop so far. */
   #waited = 0;
   /** Positions of the events that `next` has returned. */
   readonly #taken = new Set<number>();
@@ -48,7 +48,7 @@ export class RelayBench {
     return this.stage.relay.capabilities;
   }
 
-  /** Starts a session, or takes one up. */
+  /** Starts a session, or resumes one. */
   async start(
     resume?: string,
     signal: AbortSignal = new AbortController().signal,
@@ -90,7 +90,7 @@ export class RelayBench {
     return this.events[at];
   }
 
-  /** Waits until `seen` returns something. Takes no simulated time, unless the relay polls. */
+  /** Waits until `seen` returns something. No simulated time passes, unless the relay polls. */
   async until<T>(
     what: string,
     seen: () => T | undefined | Promise<T | undefined>,
@@ -106,12 +106,12 @@ export class RelayBench {
     );
   }
 
-  /** Lets the grace of the agent pass. */
+  /** Advances the time beyond the grace period of the agent. */
   async passGrace(): Promise<void> {
     await this.environment.advance(this.setup.graceMs + 1);
   }
 
-  /** Waits for the end of a turn, and returns it with the words that came in it. */
+  /** Waits for the end of a turn, and returns it with the words of that turn. */
   async ended(): Promise<{ readonly reason: string; readonly words: string }> {
     const from = this.events.findLastIndex(
       ({ type }, at) => type === 'turn_ended' && this.#taken.has(at),
@@ -148,7 +148,7 @@ export class RelayBench {
       );
   }
 
-  /** Ends what is left, and checks that nothing runs. */
+  /** Releases the open sessions, and checks that no agent is left running. */
   async end(): Promise<void> {
     for (const session of this.#sessions) await this.release(session);
     await this.until('no agent to be left running', async () =>

@@ -1,4 +1,4 @@
-// One case of the suite of runs: the programs that ask for a run, and what its model and its tools have done.
+// One case of the suite of runs: the programs that request a run, and the counted calls of its model and tools.
 
 import {
   runSubagent,
@@ -21,31 +21,31 @@ import { runsConformanceAgents, type AgentsVersion, type Tell } from './travel-a
 
 /** A fault that a stage can show. */
 export type RunsFault =
-  /** The program that asked for the run is killed. Without an engine the run dies with it. */
+  /** The program that requested the run is killed. Without an engine the run dies with it. */
   | 'program_dies'
-  /** All workers are killed at once, without a signal, and others take their place. */
+  /** All workers are killed at once, without a signal, and new ones replace them. */
   | 'worker_dies'
-  /** The engine is killed, and starts again on what it had stored. */
+  /** The engine is killed and restarts with its stored data. */
   | 'engine_dies';
 
-/** A process that asks for runs. */
+/** A process that requests runs. */
 export interface RunsProgram {
-  /** What it gives `runSubagent`: the runtime, and the engine or the model. */
+  /** The options that the process passes to `runSubagent`: the runtime, and the engine or the model. */
   readonly options: Pick<RunSubagentOptions, 'runtime' | 'engine' | 'model'>;
-  /** `program_dies`: nothing that it began goes on. */
+  /** `program_dies`: stops everything that the process has begun. */
   kill(): void;
 }
 
 export interface RunsStage {
   /** Starts another process. */
   program(): RunsProgram;
-  /** `worker_dies`. Resolves when the workers are gone; those that follow may still be starting. */
+  /** `worker_dies`. Resolves when the workers are gone; their replacements may still be starting. */
   killWorkers?(): void | Promise<void>;
-  /** `engine_dies`. Resolves when the engine is gone; it may still be starting again. */
+  /** `engine_dies`. Resolves when the engine is gone; it may still be restarting. */
   killEngine?(): void | Promise<void>;
   /**
-   * `deploys`. The workers of these versions replace all others: those of `runsConformanceAgents(tell, version)`. Resolves when those
-   * others are gone. @defaultValue at first `later` only
+   * `deploys`. Workers of these versions, with `runsConformanceAgents(tell, version)`, replace all others. Resolves
+   * when the replaced workers are gone. @defaultValue at first `later` only
    */
   deploy?(versions: readonly AgentsVersion[]): void | Promise<void>;
   /** `deletes`. `forgetRun(id, { engine, jobs })`. */
@@ -54,25 +54,25 @@ export interface RunsStage {
 }
 
 export interface RunsConformanceSetup {
-  /** The name of the engine, for messages. */
+  /** The name of the engine, for error messages. */
   readonly name: string;
   /** The faults that the stage can show. */
   readonly shows: readonly RunsFault[];
-  /** The engine keeps the run, apart from the programs. False: a journal does. */
+  /** True: an engine stores the run, apart from the programs. False: a journal stores it. */
   readonly isEngine: boolean;
   /** The stage can delete runs. @defaultValue false */
   readonly deletes?: boolean;
   /** The stage can deploy workers of several versions. @defaultValue false */
   readonly deploys?: boolean;
-  /** Looks at what happens, until it has. @defaultValue 20,000 */
+  /** The maximum number of looks at what happens. @defaultValue 20,000 */
   readonly patience?: number;
-  /** Lets a moment pass between two looks. @defaultValue a turn of the event loop */
+  /** Waits between two looks. @defaultValue a turn of the event loop */
   readonly moment?: () => Promise<void>;
-  /** Lets simulated time pass. @defaultValue the time is real */
+  /** Advances the simulated time. @defaultValue the time is real */
   readonly pass?: (ms: number) => Promise<void>;
   /**
-   * Opens a stage for one case, whose `runWorker` has a short `offerMs`, or simulated time; with `deploys`, longer than a deploy
-   * takes. `runsConformanceAgents(tell)` are the subagents and the model of its programs and
+   * Opens a stage for one case. Its `runWorker` has a short `offerMs` or simulated time; with `deploys`, an `offerMs`
+   * longer than a deploy takes. `runsConformanceAgents(tell)` gives the subagents and the model of its programs and
    * workers.
    */
   open(tell: Tell): RunsStage | Promise<RunsStage>;
@@ -96,7 +96,7 @@ interface Put {
 export interface SentMessage {
   readonly runId: string;
   readonly message: RunMessage;
-  /** Undefined: not settled yet. */
+  /** Undefined until the message is settled. */
   readonly receipt: () => RunMessageReceipt | undefined;
 }
 
@@ -145,13 +145,16 @@ export class RunsBench extends CountingBench {
     throw new ConformanceError(`${this.#setup.name}: the stage is not open`);
   }
 
-  /** A new trip: the id of its run, and the prefix of what it tells. */
+  /** Returns a new trip: the id of its run, and the prefix of the calls that it reports. */
   trip(): string {
     this.#runs += 1;
     return `${this.#tag}-${this.#runs}`;
   }
 
-  /** Asks for the run of this trip, from a process of its own, unless one is given. `answer`: to each of its questions, at once. */
+  /**
+   * Requests the run of this trip, by default from a new process. `answer`: the immediate answer to each of its
+   * questions.
+   */
   start(
     trip: string,
     steps: string,
@@ -204,7 +207,7 @@ export class RunsBench extends CountingBench {
     return put[nth - 1] as Put;
   }
 
-  /** The model says in its last words what it has heard, and after how many of its answers. */
+  /** Sends a message. The model's last words repeat `word`, with the number of the answers before it. */
   send({ run }: WatchedRun, word: string, options: RunMessageOptions = {}): SentMessage {
     const content = `hear ${word}`;
     const { idempotencyKey = word, mode = 'steer' } = options;
@@ -216,7 +219,7 @@ export class RunsBench extends CountingBench {
     return { runId: run.id, message, receipt: () => receipt };
   }
 
-  /** Waits until the run has the message, which it need not have read. */
+  /** Waits until the run has received the message; the run may not have read it yet. */
   async taken({ runId, message }: SentMessage): Promise<void> {
     const { engine } = this.stage.program().options;
     if (!engine) return this.quiet();
@@ -279,23 +282,23 @@ export class RunsBench extends CountingBench {
     return this.#setup.moment?.() ?? this.#environment.settle();
   }
 
-  /** Lets what may still happen happen. */
+  /** Waits for events that may still happen. */
   async quiet(): Promise<void> {
     for (let look = 0; look < 20; look += 1) await this.moment();
   }
 
-  /** Lets this time pass, where it is simulated. */
+  /** Advances the time if it is simulated. */
   async pass(ms: number): Promise<void> {
     await this.#setup.pass?.(ms);
   }
 
-  /** Answers a question at the engine, past the program. Returns whether the engine took it. */
+  /** Answers a question at the engine, without the program. Returns whether the engine accepted the answer. */
   async answer(id: string, requestId: string, text: string): Promise<boolean> {
     const { engine } = this.stage.program().options;
     return (await engine?.answer(id, { requestId, given: { text } })) ?? false;
   }
 
-  /** Deletes a run as an app does: again while the engine says that it may be asked again. */
+  /** Deletes a run as an app does: again while the engine's error is retryable. */
   async forget(id: string): Promise<void> {
     const { patience = PATIENCE } = this.#setup;
     for (let look = 0; ; look += 1) {

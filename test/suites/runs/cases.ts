@@ -1,4 +1,4 @@
-// The cases of the suite: what a program relies on, whoever keeps its runs.
+// The cases of the suite: what a program relies on, whether a journal or an engine stores its runs.
 
 import { OFFER_MS } from '../../../src/actors/ports/jobs.ts';
 import { codeOf } from '../../../src/values/errors.ts';
@@ -500,7 +500,7 @@ export const runsScenes: readonly RunsScene[] = [
       (await bench.asked(child)).answer({ text: 'The left one' });
       bench.expectOutcome(await bench.outcome(child), 'completed', 'charge');
       await bench.forget(trip);
-      // It is another run, which is given no input.
+      // The id now names a new run, which gets no input.
       const again = await bench.outcome(bench.start(childId, 'look_up', { agent: 'courier' }));
       bench.expectOutcome(again, 'lost');
       bench.expect(again.error?.code === 'INVALID_INPUT', `got ${again.error?.code}`);

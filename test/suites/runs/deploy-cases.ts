@@ -1,12 +1,12 @@
-// The cases of a deploy: workers of an earlier and of a later version, side by side and one after the other. The earlier one lacks
-// tools (`charge`), subagents (`guide`, `scout`) and configurations (`patient`).
+// The cases of a deploy: workers of an earlier and of a later version, side by side and in succession. The earlier
+// version lacks tools (`charge`), subagents (`guide`, `scout`) and configurations (`patient`).
 
 import type { RunsScene } from './bench.ts';
 
-/** Every second step needs something that the earlier version does not have. */
+/** Every second step needs something that the earlier version lacks. */
 const JOURNEY =
   'charge, ask, guide charge then look_up then ask, look_up & charge, spawn look_up then charge, await, look_up';
-/** After which an engine in simulated time offers a turn again. */
+/** After this much simulated time an engine has offered a turn again. */
 const AGAIN_MS = 2_000;
 const ANSWER = { answer: { text: 'The left one' } };
 
@@ -81,7 +81,7 @@ export const deployScenes: readonly RunsScene[] = [
       await bench.deploy('earlier');
       question.answer({ text: 'The left one' });
       other.answer({ text: 'The cheap one' });
-      // The earlier workers do what they know.
+      // The earlier workers finish the run that needs nothing new.
       bench.expectOutcome(await bench.outcome(known), 'completed', 'look_up');
       await bench.quiet();
       bench.expectCounts(`${trip}-guide`, { 'model-1': 1, charge: 1, 'model-3': 0 });

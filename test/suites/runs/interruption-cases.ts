@@ -1,14 +1,14 @@
-// The cases in which a run is broken off: by a death in any of its steps, by time, by a cancel in any state, and by words that
-// reach a subagent of it in any state.
+// The cases in which a run is interrupted: by a death in any of its steps, by a timeout, by a cancel in any state, and
+// by a message to one of its subagents in any state.
 
 import type { Outcome } from '../../../src/actors/contracts/outcome.ts';
 import type { RunsBench, RunsScene, WatchedRun } from './bench.ts';
 import { BRIEF_MS } from './travel-agent.ts';
 
-/** Cards are charged before steps in which something dies: they must not be charged again. */
+/** The charges come before the steps in which something dies: they must not be repeated. */
 const JOURNEY = 'charge, ask, guide charge then look_up then ask, look_up & look_up';
 const ANSWER = { answer: { text: 'The left one' } };
-/** Its steps that may be done again. */
+/** The steps of the journey that may be repeated. */
 const STEPS = [
   '/model-1',
   '/model-2',
@@ -26,11 +26,11 @@ const STEPS = [
 const ONCE = ['/charge', '-guide/charge'] as const;
 
 /**
- * The state of a trip at its end, as that of any other trip with the same steps. The permission to begin a charge may die with the
- * worker that had it: then nobody knows, and it is not begun again.
+ * The final state of a trip, made comparable with that of other trips with the same steps. A worker may die after it
+ * got permission to begin a charge: then the fate of the charge is unknown, and it does not begin again.
  */
 function stateOf(trip: string, { toolLedger, ...outcome }: Outcome): string {
-  // Calls of one step are in the order in which they ended.
+  // The ledger lists the calls of one step in the order in which they ended.
   const ledger = toolLedger
     .map((entry) => ({ ...entry, calledAt: 0, settledAt: 0 }))
     .map((entry) =>
@@ -42,7 +42,7 @@ function stateOf(trip: string, { toolLedger, ...outcome }: Outcome): string {
   return JSON.stringify({ ...outcome, ledger }).replaceAll(trip, 'TRIP');
 }
 
-/** One journey for each step, each waiting in that step; then everything that may die does so at once. */
+/** Starts one journey for each step and holds it in that step; then kills everything that may die at once. */
 async function deathInEachStep(
   bench: RunsBench,
   isProgramDead: boolean,
@@ -75,7 +75,7 @@ async function deathInEachStep(
       bench.expect(bench.count(`${trip}${once}`) <= 1, `${once} to be done once ${after}`);
     for (const other of STEPS) {
       const times = bench.count(`${trip}${other}`);
-      // Calls of one step are under way together. A worker that is slow while others start counts as dead, too.
+      // The calls of one step run at the same time. A worker that is slow while others start counts as dead too.
       const mayRepeat = other.endsWith('look_up') ? step.endsWith('look_up') : other === step;
       const isWell = mayRepeat ? times >= 1 : times === 1;
       bench.expect(isWell, `${other} to be done once ${after}, got ${times}`);
@@ -88,7 +88,7 @@ async function deathInEachStep(
   }
 }
 
-/** The state in which a run is cancelled, and the way there. */
+/** The state in which a run is cancelled, and how the run gets into that state. */
 const CANCELLED_IN: readonly {
   readonly state: string;
   readonly steps: string;
@@ -98,7 +98,7 @@ const CANCELLED_IN: readonly {
   {
     state: 'at once',
     steps: 'charge',
-    // Its first step may begin before the cancel is there.
+    // The first step may begin before the cancel arrives.
     there: async (bench, trip) => bench.hold(`${trip}/model-1`),
   },
   {
@@ -135,13 +135,13 @@ const CANCELLED_IN: readonly {
   },
 ];
 
-/** The state of a subagent which words reach: its model calls in all, and the step that it is in; null: it asks. */
+/** The state in which a message reaches a subagent, and the step that the subagent is in; null if it asks the user. */
 const HURRIED_IN: readonly {
   readonly state: string;
   readonly steps: string;
   readonly step: string | null;
   readonly isModelCall?: boolean;
-  /** The run waits meanwhile, for the program. */
+  /** The run waits for the program meanwhile. */
   readonly isAtRest?: boolean;
 }[] = [
   { state: 'in a model call', steps: 'look_up', step: '-scout/model-1', isModelCall: true },
@@ -156,7 +156,7 @@ const HURRIED_IN: readonly {
   },
 ];
 
-/** Words reach a subagent in a state. `meanwhile`: while a model call reads them. */
+/** Sends a message to a subagent in a state. `meanwhile` runs while a model call reads it. */
 async function hurry(
   bench: RunsBench,
   { steps, step, isModelCall = false, isAtRest = false }: (typeof HURRIED_IN)[number],
@@ -225,7 +225,7 @@ export const interruptionScenes: readonly RunsScene[] = [
       const outcome = await bench.outcome(watched);
       bench.expectOutcome(outcome, 'failed');
       bench.expect(outcome.error?.code === 'INPUT_TIMEOUT', `got ${outcome.error?.code}`);
-      // The time may be over before the kill: then that meets the next model call.
+      // The timeout may precede the kill: then the kill hits the next model call.
       bench.expectCounts(trip, { 'model-1': 1, charge: 1, 'model-2': 1 });
     },
   })),
@@ -235,7 +235,7 @@ export const interruptionScenes: readonly RunsScene[] = [
       const trip = bench.trip();
       const release = bench.hold(`${trip}/model-1`);
       const watched = bench.start(trip, 'charge', { agent: 'brief' });
-      // Where time is real, it may be over before the worker has come to the model.
+      // In real time the run may time out before the worker calls the model.
       await bench.begunOrOver(`${trip}/model-1`, watched);
       await bench.pass(BRIEF_MS + 100);
       const outcome = await bench.outcome(watched);
@@ -269,7 +269,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
-      // The trip of a second call in one step has another name.
+      // The trip of the second call in one step has another name.
       const isGuideFirst = first === 'guide';
       const [guide, courier] = isGuideFirst
         ? [`${trip}-guide`, `${trip}-2-courier`]
@@ -280,14 +280,14 @@ export const interruptionScenes: readonly RunsScene[] = [
       ];
       const second = isGuideFirst ? 'courier' : 'guide';
       const watched = bench.start(trip, `${first} charge & ${second} charge`);
-      // It may be cancelled before the first one has come to its model.
+      // The cancel may come before the first subagent calls its model.
       await bench.begunOrOver(`${isGuideFirst ? guide : courier}/model-1`, watched);
       watched.run.cancel('not needed');
       bench.expectOutcome(await bench.outcome(watched), 'cancelled');
       await bench.begun(`${courier}/model-1`);
       releaseCourier();
       await bench.begun(`${courier}/model-2`);
-      // The cancel has reached the guide by then.
+      // By then the cancel has reached the guide.
       await bench.quiet();
       releaseGuide();
       await bench.quiet();

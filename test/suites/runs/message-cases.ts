@@ -4,16 +4,16 @@ import { MAX_UNREAD_MESSAGES } from '../../../src/actors/ports/run-engine.ts';
 import { MAX_UNREAD } from '../../../src/actors/subagent/subagent.ts';
 import type { RunsBench, RunsScene } from './bench.ts';
 
-/** The state of a run in which an `interrupt` reaches it, and the calls that this breaks off. */
+/** The state in which an `interrupt` reaches a run, and the calls that it aborts. */
 const INTERRUPTED_IN: readonly {
   readonly state: string;
   readonly steps: string;
-  /** The call under way; null: it waits for the program. */
+  /** The call under way; null if the run waits for the program. */
   readonly step: string | null;
-  /** The model calls before the one that reads the message, and all of them. */
+  /** The number of model answers before the call that reads the message. */
   readonly reads: number;
   readonly isModelCall?: boolean;
-  /** It is also played with a death. */
+  /** The state is also tested with a death. */
   readonly isDeadly?: boolean;
 }[] = [
   {
@@ -31,7 +31,7 @@ const INTERRUPTED_IN: readonly {
   { state: 'while a subagent of its own asks', steps: 'guide ask', step: null, reads: 1 },
 ];
 
-/** An `interrupt` in a state. `meanwhile`: while a model call reads it. */
+/** Sends an `interrupt` in a state. `meanwhile` runs while a model call reads it. */
 async function interrupt(
   bench: RunsBench,
   { steps, step, reads, isModelCall = false }: (typeof INTERRUPTED_IN)[number],
@@ -58,7 +58,7 @@ async function interrupt(
   }
 }
 
-/** A message that comes while the first of two tools works is read after so many steps. */
+/** Sends a message while the first of two tools runs; the model must read it after `afterSteps` answers. */
 async function sentDuringTool(
   bench: RunsBench,
   word: string,

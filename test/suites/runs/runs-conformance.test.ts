@@ -1,4 +1,5 @@
-// The conformance suite of runs: in process on a journal, and on the engine in memory; each planted fault fails it.
+// The conformance suite of runs passes in process on a journal and on the engine in memory; each planted fault fails
+// it.
 
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import { doStep, refusedEnd } from '../../../src/actors/ports/jobs.ts';
@@ -40,7 +41,7 @@ import {
   type SimulatedEnvironment,
 } from '../../../src/testing/index.ts';
 
-/** What a process that was killed leaves: its journal gets no entry any more, and no timer of it fires. */
+/** A runtime that can be killed: after that its journal gets no entries, and its timers do not fire. */
 function mortal(environment: SimulatedEnvironment, journal: Journal) {
   let isDead = false;
   const alive = (task: () => void) => () => {
@@ -91,16 +92,18 @@ function inProcess(): RunsConformanceSetup {
 let salt = 0;
 
 interface Faults {
-  /** The steps that a turn does itself, of a worker with `steps`. @defaultValue one, of a worker with `jobs` */
+  /**
+   * The steps that a turn runs itself, with a worker that has `steps`. @defaultValue one, with a worker that has `jobs`
+   */
   readonly steps?: 'one' | 'none';
-  /** No process keeps a run between two turns. */
+  /** No process keeps a run in memory between two turns. */
   readonly forgetful?: boolean;
   readonly packing?: () => JobPacking;
   readonly forgets?: (stores: ForgetRunStores) => ForgetRunStores;
   readonly engine?: (engine: RunEngine) => RunEngine;
   readonly handler?: (handler: RunHandler) => RunHandler;
   readonly jobs?: (jobs: Jobs) => Jobs;
-  /** With `steps`, in place of `jobs`. */
+  /** Replaces `jobs` if `steps` is set. */
   readonly own?: (steps: JobHandler) => JobHandler;
   readonly worker?: (options: RunWorkerOptions) => RunWorkerOptions;
 }
@@ -153,7 +156,7 @@ function simulatedWith({
       let versions: readonly AgentsVersion[] = ['later'];
       let living = versions.map(start);
       const chance = chanceOf(0, 'workers');
-      /** Each turn and step is given to any worker. */
+      /** Picks a random worker for each turn and step. */
       const taken = (): RunHandler => {
         const next = chance.within(0, living.length - 1);
         return forgetful ? start(versions[next]!) : living[next]!;
@@ -215,7 +218,7 @@ function packed(faults: Faults = {}): RunsConformanceSetup {
       redact: {},
     }),
   });
-  // References of claims have a digest, which Node makes on another thread.
+  // References of claims contain a digest, which Node computes on another thread.
   return {
     ...setup,
     name: 'simulated, packed',
@@ -240,7 +243,7 @@ describe.each([
   packedSteps('one'),
   packedSteps('none', true),
 ])('$name', { tags: ['H7'] }, (setup) => {
-  // A worker that lives for one turn refuses it for the first time, each time.
+  // A worker that lives for one turn refuses such a turn each time.
   const hasTime = ({ name }: ConformanceCase): boolean =>
     !setup.name.includes('from the journal') || !name.startsWith('a configuration that no worker');
   const cases = runsConformance(setup).filter((one) => one.skipped === null && hasTime(one));
@@ -258,7 +261,7 @@ const salted = (jobs: Jobs): Jobs => ({
   run: (job, options) => jobs.run({ ...job, key: `${job.key}~${(salt += 1)}` }, options),
 });
 
-/** Both ways of play; faults in `jobs` are played with them alone, and those in `own` with `steps`. */
+/** Both kinds of workers. Faults in `jobs` are tested with `jobs` only, those in `own` with `steps` only. */
 function inBothWays(faults: Faults): readonly Faults[] {
   if (faults.jobs || faults.forgets) return [faults];
   if (faults.own) return [{ ...faults, steps: 'one' }];
@@ -267,7 +270,7 @@ function inBothWays(faults: Faults): readonly Faults[] {
 
 const wayOf = ({ steps }: Faults): string => (steps ? 'with `steps`' : 'with `jobs`');
 
-/** No process keeps the run, and what the last turn has added to its journal is lost. */
+/** No process keeps the run in memory, and the journal loses what the last turn appended. */
 const losesTheLastTurn: Faults = {
   steps: 'one',
   forgetful: true,
@@ -278,7 +281,7 @@ const losesTheLastTurn: Faults = {
   }),
 };
 
-/** Any process that has the turn begins the step that must not be repeated. */
+/** Any process that gets the turn begins the step that must not be repeated. */
 const beginsTwice: Faults = {
   steps: 'one',
   handler: (handler) => ({
@@ -311,7 +314,7 @@ const withPolicies = (onParentClose: RunChild['onParentClose']): Faults => ({
   }),
 });
 
-/** As if a cancel broke off the beginning after the first one. */
+/** Simulates a cancel that stops the start of children after the first one. */
 const beginsFewer: Faults = {
   handler: (handler) => ({
     ...handler,
@@ -324,7 +327,7 @@ const withEngine = (changed: (engine: RunEngine) => Partial<RunEngine>): Faults 
   engine: (engine) => ({ ...engine, ...changed(engine) }),
 });
 
-/** Faults on the way of messages, with the beginning of the name of the case that finds each. */
+/** Faults in the delivery of messages, with the beginning of the name of the case that finds each. */
 function faultsOfMessages(): readonly [string, Faults, string][] {
   const sentAs = (changed: (message: RunMessage) => RunMessage): Faults =>
     withEngine((engine) => ({
@@ -517,11 +520,12 @@ describe('a planted fault fails a case', () => {
 });
 
 /**
- * In each step of a turn its worker dies, once; at the end of the turn as well, before that is recorded. A step that is done again has
- * the same end. With `steps`, the engine gives no worker a second attempt at one that must not be repeated.
+ * The worker of a turn dies once in each step, and once at the end of the turn before that end is recorded. A repeated
+ * step ends in the same way. With `steps`, the engine gives no worker a second attempt at a step that must not be
+ * repeated.
  */
 function dyingInEachStep(steps?: 'one'): Faults {
-  /** The step after whose end the worker of a run's turn dies. */
+  /** The number of step ends after which the worker of a run's turn dies. */
   const dying = new Map<
     string,
     { ends: number; readonly after: number; readonly die: () => void }
@@ -569,7 +573,7 @@ function dyingInEachStep(steps?: 'one'): Faults {
             dying.delete(id);
           }
           if (ends.length === 0) continue;
-          // The worker died before its end was recorded: the next one comes to the same state.
+          // The worker died before the end was recorded: the next worker must reach the same state.
           if (ends.length === 1 && !signal.aborted) continue;
           const [first, second = first] = ends.map(stateOf);
           if (!signal.aborted && news.type !== 'cancelled') expect(second).toEqual(first);
@@ -581,7 +585,7 @@ function dyingInEachStep(steps?: 'one'): Faults {
   };
 }
 
-/** The end of a turn without what depends on its attempt: marks, and whether the run was played from the journal. */
+/** The end of a turn without what depends on the attempt: marks, and whether the run was replayed from the journal. */
 function stateOf({ waiting, children, wakeAt, outcome, journal, steps }: RunTurnEnd): unknown {
   const kept = steps ? { steps: steps.map(({ key }) => key) } : { entries: journal.length };
   return { waiting, children, wakeAt, outcome, ...kept };
@@ -591,7 +595,8 @@ describe.each([undefined, 'one'] as const)(
   'a worker that dies in each step of each turn, and after it (steps: %s)',
   (steps) => {
     const setup = { ...simulatedWith(dyingInEachStep(steps)), name: 'dying', deploys: false };
-    // A step that was broken off by time is a cancelled one in the next attempt: the run has failed instead of timed out.
+    // A step that a timeout interrupted is a cancelled one in the next attempt, and the run fails instead of timing
+    // out.
     const isExact = (name: string): boolean => !name.startsWith('the time of a run expires');
     const cases = runsConformance(setup).filter(
       ({ name, skipped }) => skipped === null && isExact(name),
@@ -625,7 +630,7 @@ describe('RUN-FLOW-4: the cancel comes in the call that begins the first subagen
 });
 
 describe('a planted fault is found by its case', () => {
-  /** Each attempt at a turn asks for other jobs. */
+  /** Each attempt at a turn requests other jobs. */
   const forgetful = (): Faults => {
     let attempt = 0;
     return {
@@ -646,7 +651,7 @@ describe('a planted fault is found by its case', () => {
   const anotherRun: Faults = {
     engine: (engine) => {
       const mine = (salt += 1);
-      // Ids of children begin with that of their run.
+      // The id of a child begins with the id of its run.
       const own = (id: string): string => (id.includes('/') ? id : `${id}~${mine}`);
       return {
         ...engine,
@@ -698,7 +703,7 @@ describe('a planted fault is found by its case', () => {
       },
     }),
   };
-  /** What is said at once is read at the next step. */
+  /** A message in mode `interrupt` is sent as `steer`: the subagent reads it at the next step. */
   const patient: Faults = {
     worker: (options) => ({
       ...options,
@@ -716,7 +721,7 @@ describe('a planted fault is found by its case', () => {
       ),
     }),
   };
-  /** An engine, or a worker, that gives up a turn where a worker lacks something. */
+  /** A worker that gives a turn up at once if it lacks something. */
   const hasty: Faults = { worker: (options) => ({ ...options, offerMs: 0 }) };
   const takesForBegun: Faults = {
     steps: 'one',
@@ -730,7 +735,7 @@ describe('a planted fault is found by its case', () => {
       },
     }),
   };
-  /** As if its end said that it had failed. */
+  /** Turns the refusal of a step into a failure. */
   const refusedIsFailed: Faults = {
     steps: 'none',
     handler: (handler) => ({
@@ -753,7 +758,7 @@ describe('a planted fault is found by its case', () => {
     }),
   };
   const deploys = 'workers of two versions are there';
-  /** As if a turn did not end while a step is under way. */
+  /** Hides a question while a step is under way. */
   const showsLate: Faults = {
     steps: 'one',
     handler: (handler) => ({

@@ -1,7 +1,8 @@
-// The subagents of the suite of runs. A task says what the model does, step by step, as `[trip a1: look_up, ask, charge]`, with two
-// calls in one step as `look_up & charge`, and with a subagent's own steps as `guide look_up then ask`; `spawn look_up then ask`
-// is a subagent in the background, `hurry` interrupts it, and `await` waits for it. Its last words tell the messages `hear …`. Each model call and each tool call is told to
-// the suite, which counts it and may let it wait.
+// The subagents of the suite of runs. A task scripts the model step by step, such as `[trip a1: look_up, ask, charge]`.
+// `look_up & charge` is two calls in one step, `guide look_up then ask` a subagent with steps, and `spawn look_up then
+// ask` a subagent in the background, which `hurry` interrupts and `await` waits for. The model's last words repeat the
+// messages `hear …`. The agents report each model call and tool call to the suite, which counts it and may make it
+// wait.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -17,32 +18,34 @@ import {
 } from '../../../src/testing/doubles/scripted-model.ts';
 import type { ScriptedStep } from '../../../src/testing/doubles/scripted-steps.ts';
 
-/** Its words reach a subagent at once. */
+/** The message that interrupts a subagent. */
 const HURRY = 'Be quick about it';
-/** The end of the question that the model asks where a tool is missing. */
+/** The end of the question that the model asks if a tool is missing. */
 const INSTEAD = '-instead';
-/** An engine may leave a run with one worker for as long as that can do its turns. */
+/** An engine may leave a run with one worker for as long as this worker can run its turns. */
 const MAX_INSTEAD = 3;
-/** The time that `brief` may work. */
+/** The time limit of `brief`. */
 export const BRIEF_MS = 2_000;
 
-/** Tells the suite that something is being done, such as `a1/charge`; resolves when it may go on. */
+/** Reports a call to the suite, such as `a1/charge`; resolves when the call may proceed. */
 export type Tell = (what: string) => Promise<unknown>;
 
 /** The subagents and the model of the suite, for a program and for the workers of an engine. */
 export interface RunsConformanceAgents {
   /**
-   * By name: `traveller`, which may take 8 steps, and `scout`, which it spawns; `hurried`, whose questions expire after 300 ms; `brief`, which
-   * may work for two seconds; `patient`, which tries a failed model call again after ten minutes; and `tireless`, which may take 10,000 steps. Each has the tools `guide`, `courier` and `spawn_subagent`.
+   * The configurations by name: `traveller`, with at most 8 steps; `scout`, which the others spawn; `hurried`, whose
+   * questions expire after 300 ms; `brief`, with a time limit of 2 s; `patient`, which retries a failed model call
+   * after ten minutes; and `tireless`, with at most 10,000 steps. Each has the tools `guide`, `courier` and
+   * `spawn_subagent`.
    */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   readonly model: ScriptedLanguageModel;
 }
 
-/** The version of the agents that a worker has. */
+/** The version of a worker's agents. */
 export type AgentsVersion = 'earlier' | 'later';
 
-/** The tools and configurations that the earlier version does not have. */
+/** The tools and configurations that the earlier version lacks. */
 const LATER: ReadonlySet<string> = new Set([
   'charge',
   'guide',
@@ -62,8 +65,8 @@ function earlier({ configs, model }: RunsConformanceAgents): RunsConformanceAgen
 }
 
 /**
- * @param tell In the process that plays the suite, the function that `open` was given; in a worker, whatever reaches it.
- * @param version `earlier`: without some of the tools and configurations, for the stage's `deploy`. @defaultValue 'later'
+ * @param tell In the process of the suite, the function that `open` got; in a worker, a function that reaches it.
+ * @param version `earlier` lacks some of the tools and configurations, for `deploy` of the stage. @defaultValue 'later'
  */
 export function runsConformanceAgents(
   tell: Tell,
@@ -139,7 +142,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
         const made = callOf(part, at === 0 ? name : `${name}-${at + 1}`, spawned);
         return made ? { ...made, id: `call_${turn + 1}${at === 0 ? '' : `_${at + 1}`}` } : [];
       });
-      // The worker is of an earlier version: after the answer, another one may have the tool.
+      // The worker has the earlier version: after the answer to this question, another worker may have the tool.
       if (calls.some((call) => !toolNames.includes(call.name))) {
         if (instead.length >= MAX_INSTEAD) return { text: 'Done: as far as I can' };
         const input = { question: `${name}${INSTEAD}` };
@@ -157,7 +160,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
       traveller: { ...base, name: 'traveller', tools: own },
       hurried: { ...base, name: 'hurried', inputTimeout: 300, maxInputRetries: 2, tools: own },
       brief: { ...base, name: 'brief', timeout: BRIEF_MS, tools: own },
-      // Spawned with the tools of its parent, and those of every subagent that is spawned.
+      // `scout` has the tools of its parent and the tools of every spawned subagent.
       scout: { ...scout, tools: { ...own, ...createChildSubagentToolset() } },
       tireless: { ...base, name: 'tireless', maxSteps: 10_000, tools: own },
       patient: { ...base, name: 'patient', retry: { baseDelayMs: 600_000 }, tools: own },
@@ -166,7 +169,7 @@ function laterAgents(tell: Tell): RunsConformanceAgents {
   };
 }
 
-/** Messages such as `hear left`: each with the number of the model's answers before it. */
+/** Lists the words of messages such as `hear left`, each with the number of the model's answers before it. */
 function heardIn(prompt: ScriptedPrompt['prompt']): string {
   let answers = 0;
   const heard: string[] = [];
@@ -179,7 +182,7 @@ function heardIn(prompt: ScriptedPrompt['prompt']): string {
   return heard.length === 0 ? '' : `, heard ${heard.join(' ')}.`;
 }
 
-/** `spawned`: the subagent that it has spawned. */
+/** `spawned`: the id of the spawned subagent. */
 function callOf(
   step: string,
   trip: string,

@@ -14,7 +14,7 @@ import {
 import { describe, expect, test, vi } from 'vitest';
 import { checkMachine, ViolationError, type Violation } from '../../../src/testing/check/index.ts';
 
-/** Runs a check that must fail, and answers what it found. */
+/** Runs a check that must fail, and returns the violation that it found. */
 function violationOf(check: () => unknown): Violation {
   try {
     check();
@@ -265,7 +265,7 @@ describe('exploration', () => {
       invariants: { 'beats once': ({ context }) => context.beats <= 1 },
       deadlock: false,
     });
-    // on, armed; on, one beat; off after none and after one, its own timer armed and gone off
+    // The states: on, armed; on, one beat; off after none and after one beat; off with its own timer armed and fired.
     expect(report.states).toBe(6);
     expect(
       checkMachine(machine, {
@@ -289,7 +289,7 @@ describe('exploration', () => {
           invoke: {
             id: 'work',
             src: 'work',
-            // It stays, so the completed actor stays among its children.
+            // The state has no exit here: the completed actor stays among the machine's children.
             onDone: { actions: assign({ results: ({ context }) => context.results + 1 }) },
             onError: 'idle',
           },
@@ -529,7 +529,7 @@ describe('findings', () => {
     expect(violation).toMatchObject({ kind: 'finality' });
     expect(violation.reason).toContain(`"door" has ended and would still take {type: 'slam'}`);
     expect(eventsOf(violation)).toEqual(['lock']);
-    // The model itself stays where the real actor would.
+    // Without the finality check the model stays in `locked`, as the real actor does.
     const report = checkMachine(machine, { events, finality: false });
     expect(report.states).toBe(3);
     expect(report.ends).toBe(1);
@@ -549,7 +549,7 @@ describe('findings', () => {
     const events = () => [{ type: 'answer' }, { type: 'deadline.passed' }, { type: 'cancel' }];
     const waits = (...exits: string[]) => ({ 'has a way out': { when: 'waiting', exits } });
     expect(checkMachine(machine, { events, waits: waits('answer', 'cancel') }).ok).toBe(true);
-    // The deadline is taken, but nothing changes.
+    // The machine takes the deadline, but nothing changes.
     const violation = violationOf(() =>
       checkMachine(machine, { events, waits: waits('deadline.*', 'cancel') }),
     );
@@ -579,7 +579,7 @@ describe('findings', () => {
       },
     });
     expect(untaken).toContain('ready retry');
-    // Not lost: an actor that does not run does not complete.
+    // The completion is not lost: an actor that does not run cannot complete.
     expect(untaken).not.toContain('ready xstate.done.actor.work');
     expect(untaken).not.toContain('running cancel');
     const violation = violationOf(() =>
@@ -787,12 +787,12 @@ test('the types know the events, the context and the effects of the machine', ()
     // @ts-expect-error: the machine declares no such event
     events: () => [{ type: 'strat' }],
     invariants: {
-      // @ts-expect-error: nor such a member of its context
+      // The context has no such member.
       'is typed': ({ context }) => context.attempts === 0 || true,
     },
     steps: {
       'is typed': (_before, _event, _after, effects) =>
-        // @ts-expect-error: nor such an action
+        // The machine declares no such action.
         effects.every(({ type }) => type !== 'repotr'),
     },
     end: () => true,

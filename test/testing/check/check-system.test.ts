@@ -135,9 +135,9 @@ describe('delivery', () => {
       end: ({ actors, inFlight }) =>
         inFlight.length === 0 && actors.left.status === 'done' && actors.right.status === 'done',
     });
-    // Each interleaving of the two words is an end: 6! / (3! 3!) = 20.
+    // Each interleaving of the two words is an end state: 6! / (3! 3!) = 20.
     expect(report.ends).toBe(20);
-    // Pairs of prefixes that were read, in any order, with neither, either or both written.
+    // Pairs of prefixes that have been read, in any order, with neither, either or both words written.
     expect(report.states).toBe(
       1 + 2 * 4 + [...prefixPairs()].reduce((sum, count) => sum + count, 0),
     );
@@ -249,7 +249,7 @@ describe('the check of a faulty system', () => {
       floor<readonly string[]>({
         mode: 'sync',
         steward,
-        // With two speakers nobody waits behind another.
+        // With only two speakers none has to queue behind another.
         speakers: ['ann', 'bob', 'cid'],
         ghost: {
           initial: [],

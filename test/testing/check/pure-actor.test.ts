@@ -1,6 +1,6 @@
-// The checker steps machines with one reused scope, which leans on how XState works
-// inside. Here it is compared, step by step, with the exported `transition()` and
-// with a live actor, on a machine that uses what a statechart can do.
+// The checker steps machines with one reused scope and so depends on internals of XState. These tests compare it,
+// step by step, with the exported `transition()` and with a live actor, on a machine that uses the features of
+// statecharts.
 
 import fc from 'fast-check';
 import {

@@ -95,7 +95,7 @@ describe('the paths of a report', () => {
       let world = model.start().at(-1)!.after;
       for (const [step, choice] of choices.entries()) {
         const from = model.keyOf(world);
-        // Reached sooner by no other path.
+        // No other path reaches the state in fewer steps.
         lengths.set(from, Math.min(lengths.get(from) ?? step, step));
         expect(step).toBe(lengths.get(from));
         world = model.apply(world, choice).at(-1)!.after;
@@ -138,7 +138,7 @@ describe('on the interpreter', () => {
         if (event.type === 'xstate.done.actor.shop') replies.at(-1)?.(event['output'] as Reply);
         else actor.send(event);
       },
-      // A promise takes some turns of the microtask queue to reach the machine.
+      // A promise needs some turns of the microtask queue to reach the machine.
       settle: async () => {
         for (let turn = 0; turn < 5; turn++) await Promise.resolve();
       },
@@ -290,7 +290,7 @@ describe('on the interpreter', () => {
 });
 
 describe('on a harness of your own', () => {
-  /** A host that keeps a snapshot as JSON between events, and forgets one state in it. */
+  /** A host that stores the snapshot as JSON between events; `spoil` changes the stored snapshot. */
   const jsonHost = (spoil: (json: string) => string): ReplayHarness => ({
     start() {
       let stored = JSON.stringify(createActor(order).getPersistedSnapshot());

@@ -1,5 +1,4 @@
-// The suite can fail: faults planted in a transport that keeps all promises, and the case
-// that finds each.
+// Tests of the suite itself: faults are planted in a conformant transport, and for each fault one case must fail.
 
 import { describe, expect, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';
@@ -30,7 +29,7 @@ const live = voiceServerStage({
 interface Planted {
   readonly fault: string;
   readonly mangle: () => Mangle;
-  /** The beginning of the name of the case that finds it. */
+  /** The beginning of the name of the case that finds the fault. */
   readonly found: string;
   readonly as: RegExp;
   readonly setup?: ConformanceSetup;
@@ -253,7 +252,7 @@ type TransportEventOf<Type extends string> = Extract<
   { type: Type }
 >;
 
-/** As if nothing more had been made than was heard. */
+/** Reports at most the sound that was heard, as if the model had made no more. */
 function shortened<Item extends { readonly durationMs: number }>(audio: readonly Item[]): Item[] {
   return audio.map((item) => ({ ...item, durationMs: Math.min(item.durationMs, 200) }));
 }

@@ -1,4 +1,4 @@
-// A model that writes, with a voice of ours, is a voice model like any other.
+// A model that writes text, wrapped in `withVoice`, passes the suite of voice models.
 
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';
 import { scriptedVoice, type ConformanceSetup } from '../../../src/testing/index.ts';

@@ -201,7 +201,7 @@ describe('providerRules', () => {
         providerRefusals({ prompt, tools }).map(({ rule }) => pairOf(rule)),
       ),
     );
-    // These need an earlier answer of the model.
+    // These rules need an earlier answer of the model.
     const ofAnswers = /reasoning-kept|call-state-kept/;
     const all = providerRules.map(pairOf).filter((pair) => !ofAnswers.test(pair));
     expect(all.filter((pair) => !shown.has(pair))).toEqual([]);

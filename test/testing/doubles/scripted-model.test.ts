@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '../../../src/index.ts';
 import { scriptedModel, simulatedEnvironment, type Script } from '../../../src/testing/index.ts';
 
-/** One call of the model, as a session or a program makes it. */
+/** Makes one call of the model, as a session or a program makes it. */
 function ask(
   given: Parameters<typeof scriptedModel>[0],
   system = 'You are nobody.',

@@ -1,4 +1,4 @@
-// The suite finds what is wrong: each fault fails at least the case that is about it.
+// Tests of the suite itself: each planted fault fails at least the case that checks for it.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -15,7 +15,7 @@ import { sharedStore, type Spoiled } from './support/shared-store.ts';
 
 runJournalConformance(sharedStore({ name: 'a store without a fault' }));
 
-/** The event as something less careful would bring it back. */
+/** A journal that changes the JSON of each event that it stores. */
 function mangled(change: (text: string) => string): Spoiled['spoil'] {
   return ({ append }) => ({
     append: (entry) =>
@@ -36,7 +36,10 @@ async function cutTo(store: Journal, kept: (entries: readonly JournalEntry[]) =>
   for (const entry of left) await store.append(entry);
 }
 
-/** A trim that deletes something else. `to`: where the entry is that it was given; -1: it is not there. */
+/**
+ * A trim that deletes the wrong entries. `to`: the index of the entry that it was given, or -1 if that entry does not
+ * exist.
+ */
 function trimming(
   isKept: (one: JournalEntry, at: number, to: number, entry: JournalEntry) => boolean,
 ): Spoiled['spoil'] {
@@ -48,7 +51,7 @@ function trimming(
       const left = entries.filter((one, at) => isKept(one, at, to, entry));
       await store.forget?.(scope);
       for (const one of left) await store.append(one);
-      // The store is not to notice that something is missing.
+      // The store itself must not notice that entries are missing.
       if (left[0]) await store.trim?.(left[0]);
     },
   });
@@ -60,10 +63,10 @@ function waking(change: (times: WakeTimes) => Partial<WakeTimes>): Spoiled['spoi
   });
 }
 
-/** What was claimed last of a store. */
+/** The last claim of each store. */
 const onceClaimed = new WeakMap<WakeTimes, string>();
 
-/** What a store had before it was trimmed. */
+/** The entries of each store before it was trimmed. */
 const beforeTrim = new WeakMap<Journal, readonly JournalEntry[]>();
 
 const without = (entry: JournalEntry, error: unknown): JournalEntry => {
@@ -71,7 +74,7 @@ const without = (entry: JournalEntry, error: unknown): JournalEntry => {
   throw error;
 };
 
-/** What is found after an entry, changed. */
+/** Changes the entries that `readAfter` returns. */
 function following(
   change: (
     found: readonly JournalEntry[] | null,

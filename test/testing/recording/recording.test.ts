@@ -1,4 +1,4 @@
-// A recorded session as a test in two lines.
+// A recorded session is a test of two lines.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

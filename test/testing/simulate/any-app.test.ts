@@ -1,4 +1,4 @@
-// Apps of strangers: each seed has another configuration, and the promises hold for each.
+// Random apps: each seed has another configuration, and the promises hold for each.
 
 import { expect, test } from 'vitest';
 import { simulate } from '../../../src/testing/index.ts';

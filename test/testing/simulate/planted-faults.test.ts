@@ -1,5 +1,5 @@
-// The simulation can fail: for each promise a fault is planted into the runtime, and found within
-// few seeds, as what it is.
+// Tests of the simulation itself: for each promise a fault is planted in the runtime, and the simulation finds a
+// broken promise of this fault within few seeds.
 
 import { expect, test } from 'vitest';
 import { ServiceLedger } from '../../../src/actors/subagents/service-ledger.ts';
@@ -25,17 +25,17 @@ import type { SpawnedEvent } from '../../../src/actors/subagent/subagent-events.
 interface Planted {
   readonly fault: string;
   readonly session: 'text' | 'voice';
-  /** @defaultValue that of every simulation */
+  /** @defaultValue the app of every simulation */
   readonly app?: SimulatedAppLike;
-  /** The promises that it breaks: one of them is found broken first. */
+  /** The promises that the fault breaks; the simulation must find one of them first. */
   readonly breaks: readonly string[];
-  /** It is found within so many seeds. @defaultValue `MOST_SEEDS` */
+  /** The simulation finds the fault within this many seeds. @defaultValue `MOST_SEEDS` */
   readonly seeds?: number;
-  /** Plants it; returns what takes it out again. */
+  /** Plants the fault; returns a function that removes it. */
   plant(): () => void;
 }
 
-/** Those of the tests of trees, by name. */
+/** Returns a fault of the tests of trees by its name. */
 function ofTrees(name: string, session: 'text' | 'voice', ...breaks: string[]): Planted {
   const fault = faultsOfTrees.find((one) => one.name === name);
   if (!fault) throw new Error(`There is no fault "${name}"`);
@@ -50,7 +50,7 @@ function patched(target: object, name: string, value: unknown): () => void {
   };
 }
 
-/** A unit that does not know that something can be told without being heard. */
+/** A unit that ignores `delivery.told`: a delivery counts only once it has been heard. */
 function withoutTold(take: SessionUnit['take']): SessionUnit['take'] {
   return function (this: SessionUnit, actor, event) {
     return event.type === 'delivery.told' ? null : take.call(this, actor, event);
@@ -80,7 +80,7 @@ const planted: readonly Planted[] = [
     session: 'text',
     breaks: ['LIVE', 'P4'],
     plant() {
-      // It is never known that nobody could see it: it goes on playing until its clock runs out.
+      // The output never learns that no client could see the text, and plays until its clock runs out.
       const { push } = TextOutput.prototype;
       const takeOut = [
         patched(
@@ -211,7 +211,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'a client that leaves in the middle of a turn leaves the turn as it is',
     session: 'voice',
-    // The floor stays the model's: nothing is told, and no service looks at what happens.
+    // The model keeps the floor: nothing is delivered, and no service reads the events.
     breaks: ['LIVE', 'P4'],
     plant() {
       const { clientLeft } = Turns.prototype;
@@ -252,7 +252,7 @@ const planted: readonly Planted[] = [
     fault: 'a reply without a word counts as one',
     session: 'voice',
     breaks: ['P10'],
-    // Models rarely say nothing, and most of those replies are followed by another.
+    // Models rarely stay silent, and another reply follows most of those.
     seeds: 1000,
     plant() {
       const { send } = TurnChart.prototype;
@@ -270,7 +270,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'a journal loses the end of what it has kept',
     session: 'text',
-    // Whoever goes on from too early an entry writes another one with a number that is taken: it is refused.
+    // A process that resumes from too early an entry reuses a sequence number; the journal refuses that entry.
     breaks: ['LIVE', 'P9', 'P6', 'P1', 'P2', 'P3'],
     plant() {
       const { read } = WorldJournal.prototype;
@@ -285,7 +285,7 @@ const planted: readonly Planted[] = [
   },
 ];
 
-/** Each is found by then. */
+/** The default of `seeds`. */
 const MOST_SEEDS = 200;
 
 test.each(planted)(

@@ -1,5 +1,5 @@
-// Whole conversations under many seeds, with everything that goes wrong; and the seeds that have
-// found something once. SIMULATE_TEXT, SIMULATE_VOICE and SIMULATE_FROM choose other seeds.
+// Whole conversations under many seeds, with every fault, and the seeds that found a fault once. SIMULATE_TEXT,
+// SIMULATE_VOICE and SIMULATE_FROM choose other seeds.
 
 import { describe, expect, test } from 'vitest';
 import { openaiRealtime } from '../../../src/adapters/openai-realtime/index.ts';

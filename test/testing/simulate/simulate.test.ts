@@ -1,5 +1,5 @@
-// Simulations: the same seed is the same run, what is broken is found and made small, and a run in
-// which nothing happens proves nothing.
+// Simulations: the same seed gives the same run, a broken promise is found and its script shrunk, and a run in which
+// nothing happens is an error.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -43,7 +43,7 @@ test.each(['text', 'voice'] as const)(
   },
 );
 
-/** An app of one subagent, whose tool does something that must not be done. */
+/** An app with one subagent, whose tool breaks the promise `MINE`. */
 function appOf(execute: (input: { readonly n: number }) => unknown): SimulatedApp {
   return {
     agents: [
@@ -103,7 +103,7 @@ describe('an app of the user', () => {
     };
     const { failure, message } = await failureOf(options);
     expect(failure.broken.map(({ promise }) => promise)).toContain('MINE');
-    // The user asks for the work, and nothing need go wrong.
+    // The user's request is enough: the failure needs no fault.
     expect(failure.shrunk.strikes).toEqual([]);
     expect(failure.shrunk.steps).toHaveLength(1);
     expect(failure.script.steps.length).toBeGreaterThan(1);
@@ -233,7 +233,7 @@ test('a run with an id in a program has its result for good, and breaks no promi
     const { broken } = await simulateOnce(3, { app, session: 'text', faults: {}, steps });
     expect(broken).toEqual([]);
   }
-  // The crash came before it had ended, and after it.
+  // One crash came before the run had ended, the other one after it.
   expect(ended).toEqual(['completed', 'completed', 'completed']);
 });
 

@@ -1,4 +1,4 @@
-// The voice model without a wire passes what every transport must pass.
+// The simulated voice model, which has no wire, passes the suite of transports.
 
 import { expect, test } from 'vitest';
 import {
@@ -11,7 +11,8 @@ import { runConformance } from '../conformance/support/run-conformance.ts';
 runConformance(simulatedVoice());
 runConformance(simulatedVoice({ updatesSession: false }, 'simulated voice without updates'));
 
-// Seed 2418: a session that rotates has two connections, and each model knows what it was told itself.
+// Seed 2418: a session that rotates has two connections, and each model remembers only what its own connection was
+// sent.
 test('gives the script what the model of its own connection remembers', async () => {
   const environment = simulatedEnvironment();
   const turns: ConformanceTurn[] = [];

@@ -1,5 +1,5 @@
-// The adapters hold a conversation with a fake that we did not write: `@copilotkit/aimock`.
-// It answers in text and knows nothing of speech.
+// The adapters hold a conversation with a third-party fake, `@copilotkit/aimock`. This fake answers in text and has
+// no speech.
 
 import { LLMock, type ChatCompletionRequest } from '@copilotkit/aimock';
 import { expect, onTestFinished, test } from 'vitest';
@@ -14,7 +14,7 @@ const configuration = {
   tools: [{ name: 'book_ride', description: 'Books a ride.', parameters: { type: 'object' } }],
 };
 
-/** What the model is to answer: the last thing that was said to it, but for the word that it is its turn. */
+/** The message that the model must answer: the last one, except for the note that asks it to speak. */
 const about = (request: ChatCompletionRequest): { role: string; content: unknown } | undefined =>
   request.messages.findLast(({ content }) => !JSON.stringify(content).startsWith('"[note'));
 
@@ -48,7 +48,8 @@ function talk(transport: Transport) {
   return { connection, next: byType(collector), said };
 }
 
-// It leaves the name out of one event, against the official types: the call comes from another.
+// The fake leaves the name out of one event, against the official types; the adapter takes the call from another
+// event.
 test('openaiRealtime: text, a call, its result', async () => {
   const aimock = await mock();
   const url = `${aimock.url}/v1/realtime`;

@@ -1,4 +1,4 @@
-// Messages that the Gemini fake refuses, by closing with 1007, and how its models differ.
+// Messages that the Gemini fake refuses by closing with 1007, and the differences between its models.
 
 import { describe, expect, test } from 'vitest';
 import { silence } from './support/listening.ts';

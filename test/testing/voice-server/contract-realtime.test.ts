@@ -1,4 +1,4 @@
-// Messages that the Realtime fake refuses, as the real server is known to, and how.
+// Messages that the Realtime fake refuses, and how. The real server is known to refuse them too.
 
 import { expect, test } from 'vitest';
 import { silence } from './support/listening.ts';

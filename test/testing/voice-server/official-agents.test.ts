@@ -10,7 +10,7 @@ import { API_KEY, listening } from './support/listening.ts';
 
 test('a tool by voice, the answer interrupted; its history is what was said', async () => {
   const { server, address } = await listening({
-    // It asks for a response by itself when a tool has answered.
+    // The session requests a response by itself after a tool result.
     respond: ({ cause }) => {
       if (cause.type === 'utterance' && cause.text === 'book me a ride') {
         return [{ call: 'book_ride', arguments: { to: 'airport' } }];
@@ -59,7 +59,7 @@ test('a tool by voice, the answer interrupted; its history is what was said', as
   expect(booked).toEqual(['airport']);
 
   await model.user.says('stop', { durationMs: 10 });
-  // Of the call, of what was interrupted, of the last words.
+  // One for the call, one for the interrupted answer, one for the last answer.
   for (let count = 0; count < 3; count += 1) await next('response.done');
   expect(interruptions).toBe(1);
   expect(model.replies.map(({ status }) => status)).toEqual([

@@ -1,5 +1,5 @@
-// The realtime codecs of the AI SDK hold a conversation with the fake on each wire: they
-// say where to connect, write what is sent and read what comes.
+// The realtime codecs of the AI SDK hold a conversation with the fake on each wire: they give the address, encode
+// what is sent and decode what arrives.
 
 import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';

@@ -1,5 +1,5 @@
-// `@google/genai` holds a conversation with the fake over a real socket, with its key and
-// with a token that it had minted.
+// `@google/genai` holds a conversation with the fake over a real socket, with an API key and with a token that it has
+// created.
 
 import { GoogleGenAI, Modality, type LiveServerMessage, type Session } from '@google/genai';
 import { expect, onTestFinished, test, vi } from 'vitest';
@@ -43,7 +43,7 @@ async function call(
   };
 }
 
-/** What was said, piece by piece. */
+/** The transcript of the model's speech. */
 function spoken({ collector }: Call): string {
   return collector.events
     .map(({ serverContent }) => serverContent?.outputTranscription?.text ?? '')

@@ -1,5 +1,5 @@
-// The package `openai` holds conversations with the fake over real sockets: Realtime
-// with both of its sockets, and Live.
+// The package `openai` holds conversations with the fake over real sockets: Realtime with both of its socket classes,
+// and Live.
 
 import { once } from 'node:events';
 import OpenAI from 'openai';
@@ -78,7 +78,7 @@ test('Realtime over wss: a call by voice, its result spoken, a barge-in, a trunc
   await next('response.done');
   const texts = model.items.map((item) => ('text' in item ? item.text : item.kind));
   expect(texts.slice(0, 3)).toEqual(['book me a ride', 'call', 'result']);
-  // What was not heard is not remembered.
+  // The part of the answer that was not heard is not remembered.
   expect(texts[3]).not.toContain('booked');
   expect(texts.slice(4)).toEqual(['stop', 'You said: stop']);
 });
@@ -90,7 +90,7 @@ test('Realtime over the socket of the platform: its key is in a subprotocol', as
     baseURL: `${address.baseUrl}/v1`,
     dangerouslyAllowBrowser: true,
   });
-  // It takes `wss:` only, and the socket of the platform trusts no certificate of ours.
+  // The client accepts only `wss:`, and the platform's socket does not trust a self-made certificate.
   class PlainWebSocket extends WebSocket {
     constructor(url: string | URL, protocols?: string | string[]) {
       super(String(url).replace(/^wss:/, 'ws:'), protocols);

@@ -1,5 +1,5 @@
-// The adapters of this project over the fake's sockets in memory, in virtual time: the
-// same calls, answers, interruptions and losses as from a real server.
+// The project's adapters over the fake's sockets in memory, in virtual time: calls, answers, interruptions and lost
+// connections are the same as with a real server.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { geminiLive } from '../../../src/adapters/gemini-live/index.ts';

@@ -1,5 +1,5 @@
-// Every event that the fake sends passes the schemas of clients that check: those of
-// `@openai/agents-realtime`, and those of the AI SDK's realtime codecs.
+// Every event that the fake sends passes the schemas of clients that validate: those of `@openai/agents-realtime` and
+// of the AI SDK's realtime codecs.
 
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -15,7 +15,7 @@ interface AgentsSchemas {
   parseRealtimeEvent(event: { data: string }): { isGeneric: boolean };
 }
 
-// The package exports no path to this file, so it is found beside its main file.
+// The package does not export this file; the test finds it next to the main file.
 const agentsMain = createRequire(import.meta.url).resolve('@openai/agents-realtime');
 const { parseRealtimeEvent } = (await import(
   pathToFileURL(join(dirname(agentsMain), 'openaiRealtimeEvents.mjs')).href
@@ -24,7 +24,7 @@ const { parseRealtimeEvent } = (await import(
 const openai = createOpenAI({ apiKey: 'some-key' });
 const google = createGoogle({ apiKey: 'some-key' });
 
-/** What the AI SDK makes of an event. */
+/** The AI SDK's reading of an event. */
 const parsers: Record<VoiceWire, () => (raw: unknown) => unknown> = {
   'openai-realtime': () => {
     const model = openai.experimental_realtime('gpt-realtime-2.1');
@@ -47,7 +47,7 @@ function toldBy(wire: VoiceWire, events: readonly object[]): Told[] {
   return events.flatMap((event) => parse(event) as Told | Told[]);
 }
 
-/** Speaks, calls, is interrupted, fails, and is told what is wrong. */
+/** A conversation in which the model speaks, calls a tool, is interrupted, fails, and gets an invalid message. */
 async function wholeConversation(
   { pass }: Stage,
   client: RawClient,
@@ -151,7 +151,7 @@ describe('Live', () => {
         'error',
       ]),
     );
-    // What fails, and what is wrong: nothing else is an error.
+    // Only the failure and the invalid message are errors.
     expect(told.filter(({ type }) => type === 'error')).toMatchObject([
       { code: 'server_error' },
       { code: 'invalid_value' },
@@ -181,7 +181,7 @@ describe('Gemini Live', () => {
       'sessionResumptionUpdate',
       'toolCallCancellation',
       'usageMetadata',
-      // The AI SDK has no name for it; the official types have.
+      // The official types have a name for this event, the AI SDK has none.
       'voiceActivity',
     ]);
     const custom = new Set(told.flatMap(({ type, rawType }) => (type === 'custom' ? rawType : [])));

@@ -13,13 +13,13 @@ interface Room {
   readonly echoDb?: number;
   readonly delayMs?: number;
   readonly user?: Float32Array;
-  /** How often the client tells what it has played. */
+  /** How often the client reports what it has played. */
   readonly reportMs?: number;
-  /** The client sends its sound in frames of this length. */
+  /** The length of the frames in which the client sends its sound. */
   readonly ms?: number;
 }
 
-/** Plays a sound in a room; returns the likenesses, every 160 ms from the second second on. */
+/** Plays a sound in a room; returns the likenesses, one every 160 ms, from the second second on. */
 function listen(room: Room): readonly number[] {
   const { played, echoDb = -Infinity, delayMs = 120, user, reportMs = 100 } = room;
   const gain = 10 ** (echoDb / 20);
@@ -117,7 +117,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
 
   interface Known extends Omit<Room, 'played'> {
     readonly isKnown?: boolean;
-    /** The loudspeaker is no longer heard from then on. */
+    /** From this time on the microphone no longer picks up the loudspeaker. */
     readonly headsetAfterMs?: number;
   }
 
@@ -128,7 +128,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
     const gain = 10 ** (echoDb / 20);
     const meter = new EchoMeter();
     const [before, after]: [number[], number[]] = [[], []];
-    // It is sent faster than it is played.
+    // The sound is sent faster than it is played.
     meter.said({ itemId: 'item', samples: toPcm(played), sampleRateHz: RATE_HZ });
     for (let at = FRAME_MS; at <= PLAYED_MS; at += FRAME_MS) {
       const from = ((at - FRAME_MS) * RATE_HZ) / 1000;
@@ -149,7 +149,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
       before.push(...samples);
       after.push(...heard.samples);
     }
-    // A known echo is 80 ms late.
+    // The meter delays the microphone by 80 ms once it knows the echo.
     const lateMs = after.every((sample, index) => sample === before[index]) ? 0 : 80;
     const late = (RATE_HZ * lateMs) / 1000;
     return { before: before.slice(0, before.length - late), after: after.slice(late) };
@@ -168,11 +168,11 @@ describe('ECHO-3: the echo of a room that is known', () => {
     const user = speech(seed, PLAYED_MS);
     const { before, after } = heardIn({ echoDb: -20, user });
     expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
-    // No syllable of it is missing.
+    // Every syllable of the user is kept.
     const step = (RATE_HZ * 80) / 1000;
     for (let at = 0; at + step < before.length; at += step) {
       const was = levelDb(before.slice(at, at + step));
-      // Nor its quiet beginning.
+      // A quiet beginning of a syllable is kept too.
       if (was > -30) expect(was - levelDb(after.slice(at, at + step))).toBeLessThan(3);
     }
   });

@@ -5,7 +5,7 @@ import { concatSamples } from './signals.ts';
 
 const rate = fc.oneof(
   fc.constantFrom(8_000, 11_025, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000),
-  // Any whole rate; few common factors, so that nearly every output has a phase of its own.
+  // Any whole rate: two such rates have few common factors, and nearly every output sample gets its own phase.
   fc.integer({ min: 8_000, max: 48_000 }),
 );
 const chunks = fc.array(fc.int16Array({ maxLength: 300 }), { maxLength: 12 });

@@ -143,7 +143,7 @@ describe('configuration', () => {
   });
 });
 
-/** Without the edges, where the filter meets the silence around the stream. */
+/** The samples without the edges, where the filter meets the silence around the stream. */
 function middle(samples: Int16Array): Int16Array {
   return samples.subarray(200, samples.length - 200);
 }

@@ -1,4 +1,4 @@
-// Test sounds and how to measure them.
+// Test sounds and functions that measure them.
 
 export interface ToneOptions {
   readonly hz: number;
@@ -40,13 +40,13 @@ export function levelDb(samples: Int16Array): number {
 }
 
 /**
- * Fits a tone of `hz` that began at time 0 with amplitude 0.9 by least squares, and says what is
- * left over. The edges, where a filter meets silence, do not count.
+ * Fits a tone of `hz` with amplitude 0.9 that began at time 0 by least squares, and returns what is left over. The
+ * edges, where a filter meets silence, are left out.
  */
 export function fitTone(samples: Int16Array, hz: number, sampleRateHz: number) {
   const edge = 400;
   const omega = (2 * Math.PI * hz) / sampleRateHz;
-  // Normal equations of y = a·sin + b·cos: exact also when the tone has no whole number of periods.
+  // Normal equations of y = a·sin + b·cos: they are exact even if the tone has no whole number of periods.
   let ss = 0;
   let cc = 0;
   let sc = 0;

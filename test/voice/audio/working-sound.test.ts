@@ -11,7 +11,7 @@ test('lasts two seconds, is soft and repeatable, and begins and ends in silence'
   expect(loudest).toBeLessThanOrEqual(0.08 * 32_767);
   expect(samples[0]).toBe(0);
   expect(samples.at(-1)).toBe(0);
-  // No step that would be heard as a click.
+  // No step is large enough to be heard as a click.
   const steps = [...samples].map((sample, n) => Math.abs(sample - (samples[n - 1] ?? 0)));
   expect(Math.max(...steps)).toBeLessThan(400);
   expect(workingSound().samples).toEqual(samples);

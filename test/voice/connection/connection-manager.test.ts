@@ -111,7 +111,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     connections.transfer(billing);
     await Promise.resolve();
     expect(told.at(-1)).toBe('transferred ok');
-    // The session had given up by then.
+    // The session has given up the transfer by then.
     connections.endTransfer(failure);
     expect(configured(first)).toEqual(['billing', 'lead']);
   });
@@ -137,7 +137,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     expect(told).not.toContain('transferred ok');
     first.events.next({ type: 'session.configured' });
     expect(told.at(-1)).toBe('transferred ok');
-    // A refusal that nobody waits for is an error like others.
+    // No transfer waits for this configuration: its refusal is reported like any other error.
     connections.endTransfer(null);
     connections.configure(billing);
     first.events.next({ type: 'session.refused', code: 'NO', message: 'No.' });
@@ -196,7 +196,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     );
     first.events.next({ type: 'transport.ready' });
     first.drop(true, 'gone');
-    // The session learns of the loss after it began to transfer.
+    // The session learns of the loss after it has begun the transfer.
     connections.transfer(billing);
     connections.endTransfer(failure);
     expect(told).toEqual(['ready', 'lost gone']);

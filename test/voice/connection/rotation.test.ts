@@ -1,5 +1,5 @@
-// The connection to the voice model is exchanged for a fresh one before it ends, and gone on with
-// where it ended: what the new connection is told, and that nothing is lost in between.
+// Rotation: the session replaces the connection to the voice model before it ends, and resumes the conversation on
+// the new one. Covered: what the new connection is told, and that nothing is lost in between.
 
 import { describe, expect, test } from 'vitest';
 import { createHost } from '../../../src/actors/runtime/host.ts';
@@ -106,7 +106,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
     connections.sendAudio(frame(2), true);
     expect([marks(at(0)), marks(at(1))]).toEqual([[1], [2]]);
-    // And so on.
+    // The next rotation follows.
     await environment.advance(HOUR * 0.95);
     expect(open(made)).toEqual([false, false, true]);
   });
@@ -255,7 +255,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(at(1).resume).toBe('another');
     at(1).ready({ resumed: true });
     at(1).events.next({ type: 'transport.expiring', inMs: 8000 });
-    // It gave nothing to go on with: make before break.
+    // The connection gave no handle to resume: the session opens the new connection before it closes the old one.
     at(2).ready();
     expect(at(2).resume).toBeUndefined();
     expect(told.at(-1)).toBe('replaced: hello');

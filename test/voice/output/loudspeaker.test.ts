@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { Loudspeaker } from '../../../src/voice/output/speech.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 
-/** One sample a millisecond: sound is the numbers of its milliseconds. */
+/** One sample a millisecond: each sample is the number of its millisecond. */
 const RATE_HZ = 8000;
 const PER_MS = RATE_HZ / 1000;
 
@@ -24,7 +24,7 @@ function loud() {
     );
     speaker.say({ samples, sampleRateHz: RATE_HZ, itemId, responseId: 'resp_1' });
   };
-  /** What the client was given since then, by name: from and to which millisecond. */
+  /** The sound that the client has been given since then: item name, first and last millisecond. */
   const given = (since = 0) =>
     heard
       .slice(since)
@@ -77,7 +77,7 @@ describe('a pause', () => {
       ['a~2', 130, 200],
       ['a~2', 200, 250],
     ]);
-    // What follows belongs to the new name as well.
+    // Later sound of the item gets the new name as well.
     say('a', 10);
     expect(given().at(-1)).toEqual(['a~2', 250, 260]);
     expect(clears()).toBe(1);
@@ -98,7 +98,7 @@ describe('a pause', () => {
       itemId: 'a',
       playedMs: 200,
     });
-    // A late word of the name before is still understood.
+    // A late report under the old name is still understood.
     expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
   });
 
@@ -177,7 +177,7 @@ test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond, and n
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const { speaker, say, heard } = loud();
-      /** A client: what it has not played, and how much of each name it played. */
+      /** A client: the frames that it has not played, and how much of each item it has played. */
       let queue: AudioFrame[] = [];
       let taken = 0;
       const played = new Map<string, number>();
@@ -244,7 +244,7 @@ describe('LOUDSPEAKER-5: lowered sound', () => {
     speaker.played({ itemId: 'a~2', playedMs: 60 });
     since = heard.length;
     expect(speaker.resume()).toEqual({ itemId: 'a', playedMs: 140 });
-    // What is kept was not lowered.
+    // The sound that is kept has its full volume.
     expect(given(since)).toEqual([
       ['a~3', 140, 200],
       ['a~3', 200, 240],

@@ -37,7 +37,7 @@ describe('SentenceChunker', () => {
     ['nothing', '', []],
   ])('cuts %s', (_name, text, expected) => {
     expect(pieces(text)).toEqual(expected);
-    // However it streams in.
+    // The pieces are the same if the text streams in character by character.
     expect(pieces(...text.split(''))).toEqual(expected);
   });
 

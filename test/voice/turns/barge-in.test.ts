@@ -7,7 +7,7 @@ import { sessionIn, turnOf } from '../../support/turn.ts';
 
 type Parts = ConstructorParameters<typeof BargeIn>;
 
-/** The lead agent is speaking, as far as an interruption sees of it. */
+/** The lead agent is speaking: the part of it that the interruption reads. */
 function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
   const environment = simulatedEnvironment();
   const done: string[] = [];
@@ -74,7 +74,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
       utterances.read(utteranceId, text, final) === 'backchannel',
     /** The model has stopped by itself. */
     confirm: () => chart.send({ type: 'model.stopped' }),
-    /** Nobody will say what it was. */
+    /** No recogniser will report what the sound was. */
     reset: () => chart.send({ type: 'doubt.lost' }),
   };
   return { environment, bargeIn, done };
@@ -116,7 +116,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause']);
     await environment.advance(1);
     expect(done).toEqual(['pause', 'breakOff']);
-    // What it was does not matter any more.
+    // The words of the sound no longer matter.
     bargeIn.ended('u1');
     expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(false);
     expect(done).toEqual(['pause', 'breakOff']);

@@ -1,4 +1,4 @@
-// The floor of the user: how long an utterance may hold it, and what becomes of its words.
+// The floor of the user: how long an utterance may hold it, and what happens to its words.
 
 import { describe, expect, test } from 'vitest';
 import type { TransportCapabilities } from '../../../src/voice/connection/transport.ts';
@@ -21,7 +21,7 @@ async function talkWith(
   await talk.start();
   return {
     ...talk,
-    /** The microphone is open for so long. */
+    /** The microphone sends sound for `ms` milliseconds. */
     async hums(ms: number, frame = FRAME) {
       for (let passed = 0; passed < ms; passed += 100) {
         talk.session.audioIn.next(frame);
@@ -56,7 +56,7 @@ describe.each([
     await hums(1500);
     expect(model().of('utterance.end')).toEqual([{ type: 'utterance.end', utteranceId: 'u1' }]);
     expect(said()).toEqual(['so far']);
-    // What the wire says of it later is nothing new.
+    // Later words of the provider for the same utterance add nothing.
     model().speechEnded('u1', 'so far, and the rest');
     await environment.settle();
     expect(said()).toEqual(['so far']);
@@ -172,7 +172,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
     expect(asked()).toContain('The report is done.');
     const { itemId, end } = model().begin('The report is done.', 2000);
-    // It does not interrupt, either.
+    // The sound does not interrupt the lead agent either.
     model().speechEnded('tv2', '');
     model().speechStarted('tv3');
     await hums(2000);
@@ -280,7 +280,7 @@ describe('LISTEN-2: a television', () => {
     const { model, hums, state } = await withTelevision();
     model().drop();
     await hums(2000);
-    // Its wire may count from the beginning again.
+    // The provider may reuse ids on a new connection.
     model().speechStarted('tv1');
     await hums(100);
     expect(state().floor).toBe('user');
@@ -300,7 +300,7 @@ describe('INTERRUPTIONS-6: a greeting over which something sounds', () => {
       await environment.settle();
       await play(itemId, 1000);
     };
-    /** Something sounds over it until the session or the transport ends it. */
+    /** Something sounds over the lead agent's speech until the session or the transport ends it. */
     const sounds = async (id: string, ms: number, text: string, frame = FAR_FRAME) => {
       model().saidSoFar = text;
       model().speechStarted(id);

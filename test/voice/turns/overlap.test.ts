@@ -1,4 +1,4 @@
-// The words of an utterance that began over the lead agent's speech, with what the sound shows.
+// The words of an utterance that began while the lead agent spoke, judged together with the sound.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ class Heard extends EchoMeter {
   }
 }
 
-/** An echo of `echoMs`, and then another voice for `ownMs`, when the speech is over. */
+/** An echo of `echoMs`, followed by another voice for `ownMs` after the speech. */
 function overlapOf(echoMs: number, ownMs: number): Overlap {
   const meter = new Heard();
   const overlap = new Overlap('utt', meter);
@@ -66,7 +66,7 @@ describe('ECHO-2: an answer without a pause before it', () => {
 });
 
 describe('ECHO-1: pieces of an echo', () => {
-  /** An echo of `echoMs`; then another voice over it for `otherMs`, that is louder. */
+  /** An echo of `echoMs`, followed by a louder voice over the speech for `otherMs`. */
   function spokenOver(echoMs: number, otherMs: number): Overlap {
     const meter = new Heard();
     const overlap = new Overlap('utt', meter);

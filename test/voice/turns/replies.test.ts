@@ -1,4 +1,4 @@
-// The replies that a lead agent owes the user, for models that answer by themselves and those that do not.
+// The replies that a lead agent owes the user, for models that answer by themselves and for models that do not.
 
 import { describe, expect, test } from 'vitest';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -29,7 +29,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
       chart.send({ type: 'reply.toWords', typed });
       return isWanted();
     },
-    /** `before`: the responses under way when the result comes. */
+    /** `before`: the responses under way when the result arrives. */
     toResult(before: readonly string[] = []) {
       for (const responseId of before) chart.send({ type: 'response.began', responseId });
       chart.send({ type: 'call.answered', callId: 'c1', respond: true });
@@ -37,8 +37,8 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
     },
     given: (responseId: string | null = null) => chart.send({ type: 'model.spoke', responseId }),
     /**
-     * Requests the reply that is due; its response is over at once, and `says` something or nothing. Returns false
-     * if none is due.
+     * Requests the reply that is due. Its response ends at once and `says` something or nothing. Returns false if no
+     * reply is due.
      */
     take({ says = true, done = false } = {}) {
       const { taken } = world;
@@ -48,7 +48,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
       chart.send({ type: 'request.ended', continuesAs: null, done });
       return isTaken;
     },
-    /** Requests the reply that is due, and calls it off before its first word: the user makes a sound. */
+    /** Requests the reply that is due and calls it off before its first word, because the user makes a sound. */
     takeAndCallOff(utteranceId: string) {
       chart.send({ type: 'choose' });
       chart.send({ type: 'user.began', utteranceId });
@@ -80,7 +80,7 @@ describe('REPLIES-1: expected replies', () => {
     expect([replies.take(), replies.take()]).toEqual([true, false]);
     replies.toResult();
     expect(replies.take()).toBe(true);
-    // What was said in part is not asked for again.
+    // A reply that was spoken in part is not requested again.
     replies.cameToNothing();
     expect(replies.isExpected).toBe(false);
   });
@@ -138,7 +138,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.take({ says: false, done: true })).toBe(true);
     expect(replies.isExpected).toBe(false);
     expect([world.overdue, world.unanswered, environment.pendingTimers]).toEqual([1, 0, 0]);
-    // It has not spoken to the next words.
+    // The model has not answered the next words.
     replies.userSpeaks();
     replies.toWords(false);
     await environment.advance(5000);

@@ -1,4 +1,4 @@
-// A model that writes, spoken in a voice of ours: what is heard, shown and remembered of it.
+// A model that writes text, spoken by a separate voice: what is heard, shown and remembered.
 
 import { describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../../src/values/errors.ts';
@@ -66,7 +66,7 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
           text = event.final ? event.text : text + event.text;
       return text;
     },
-    /** What the model was told beside requests. */
+    /** The commands that the model got, without requests. */
     told: () => model.commands.filter(({ type }) => type !== 'response.request'),
   };
 }
@@ -146,7 +146,7 @@ describe('spoken text of the model', () => {
   test('SPOKEN-RESPONSE-4: synthesizes a sentence only shortly before it can be heard', async () => {
     const { environment, begin, write, voice } = stage({ maxAheadMs: 1000 });
     begin();
-    // Each is 2 s long.
+    // Each sentence is 2 s long.
     write('This one is the one. That one is another. And then the last. ', true);
     await environment.settle();
     expect(voice.said).toHaveLength(1);
@@ -164,11 +164,11 @@ describe('spoken text of the model', () => {
       script: { latencyMs: 5000 },
     });
     begin();
-    // Each is 2 s long.
+    // Each sentence is 2 s long.
     write('This one is the one. That one is another. And then the last. ', true);
     await environment.advance(6000);
     expect(voice.said).toHaveLength(2);
-    // The second one begins to be heard 5 s later, when the first one is long over.
+    // The second sentence begins to sound 5 s later, long after the first one has ended.
     await environment.advance(5999);
     expect(voice.said).toHaveLength(2);
     await environment.advance(1);
@@ -250,7 +250,7 @@ describe('an interrupted response', () => {
     expect(voice.aborted).toEqual(['One.']);
     expect(model.of('response.cancel')).toHaveLength(1);
     expect(of('response.ended')).toEqual([]);
-    // Too late to be cancelled, as the model saw it.
+    // The model had already completed the response: the cancellation comes too late for it.
     end('completed');
     await environment.settle();
     expect(of('response.ended').map(({ status }) => status)).toEqual(['cancelled']);
@@ -268,7 +268,7 @@ describe('an interrupted response', () => {
     end();
     await environment.advance(500);
     connection.send({ type: 'response.cancel' });
-    // Not in the middle of whoever asked for it.
+    // The end is not emitted synchronously inside the caller's `send`.
     expect(of('response.ended')).toEqual([]);
     await environment.settle();
     expect(of('response.ended')).toMatchObject([
@@ -320,7 +320,7 @@ describe('an interrupted response', () => {
     await environment.settle();
     expect(voice.said).toEqual([]);
     expect(of('response.ended').map(({ status }) => status)).toEqual(['cancelled']);
-    // It holds for nothing that was asked for later.
+    // The cancellation does not apply to later requests.
     connection.send({ type: 'response.request', responseKey: 'k2' });
     begin('r2', 'k2');
     write('Two. ', true, 'i2', 'r2');
@@ -364,7 +364,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toMatchObject([
       { code: 'VOICE_FAILED', responseKey: null, message: /told to fail/ },
     ]);
-    // The model need not go on.
+    // The model is told to stop.
     expect(model.of('response.cancel')).toHaveLength(1);
     expect(of('response.ended')).toEqual([]);
     end('cancelled');
@@ -405,7 +405,7 @@ describe('the memory of the model', () => {
       },
       { type: 'item.delete', itemId: 'i1' },
     ]);
-    // It is never put back.
+    // The cut is never moved back.
     connection.send({ type: 'playout.truncate', itemId: 'i1', playedMs: 2000 });
     expect(told()).toHaveLength(2);
     connection.send({ type: 'playout.truncate', itemId: 'i1', playedMs: 0 });

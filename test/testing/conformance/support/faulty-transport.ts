@@ -10,9 +10,9 @@ import type {
   TransportEvent,
 } from '../../../../src/voice/index.ts';
 
-/** What goes wrong on each connection of a transport. */
+/** What goes wrong on each connection of the transport. */
 export interface Mangle {
-  /** What becomes of an event; `send` is the way to the wire. */
+  /** Replaces an event; `send` sends a command to the provider. */
   readonly event?: (
     event: TransportEvent,
     send: (command: TransportCommand) => void,

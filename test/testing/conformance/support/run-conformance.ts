@@ -1,4 +1,4 @@
-// The cases of the conformance suite as tests of vitest.
+// Runs the cases of the conformance suite as vitest tests.
 
 import { describe, test } from 'vitest';
 import { transportConformance, type ConformanceSetup } from '../../../../src/testing/index.ts';

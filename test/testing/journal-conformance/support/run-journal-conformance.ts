@@ -1,4 +1,4 @@
-// The cases of the conformance suite for journals as tests of vitest.
+// Runs the cases of the journal conformance suite as vitest tests.
 
 import { describe, test } from 'vitest';
 import { journalConformance, type JournalConformanceSetup } from '../../../../src/testing/index.ts';

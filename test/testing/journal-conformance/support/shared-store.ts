@@ -1,8 +1,7 @@
-// A store that several processes share, in memory: the smallest journal that passes all cases,
+// A store in memory that several processes share: the smallest journal that passes all cases. The planted faults
+// spoil it.
+
 import { JournalError } from '../../../../src/entries/journal.ts';
-
-// for the planted faults to spoil.
-
 import { CapacityError, memoryJournal, type Journal } from '../../../../src/index.ts';
 import type { JournalConformanceSetup } from '../../../../src/testing/index.ts';
 
@@ -10,11 +9,11 @@ export interface Spoiled {
   readonly name: string;
   /** Changes the journal of each process. */
   readonly spoil?: (journal: Journal, store: Journal) => Partial<Journal>;
-  /** Leases are not looked at by whoever writes. */
+  /** Writes do not check the lease. */
   readonly isUnfenced?: boolean;
-  /** A claim takes what another process has. */
+  /** A claim succeeds even if another process holds the lease. */
   readonly isGreedy?: boolean;
-  /** What a crash leaves of the store. */
+  /** Changes the store at a crash. */
   readonly crash?: (store: Journal) => Promise<void>;
 }
 

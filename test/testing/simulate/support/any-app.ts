@@ -1,5 +1,5 @@
-// An app by seed: any legal combination of what a subagent, a tool and a session can be configured with. The default app
-// of the simulation has few of them; apps of strangers have all.
+// An app by seed: any legal combination of the options of a subagent, a tool and a session. The default app of the
+// simulation covers few of these combinations.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { chanceOf } from '../../../../src/testing/doubles/chance.ts';
 
 const NAMES = ['refund', 'search', 'book', 'watch', 'write'] as const;
 
-/** `seed`: each has another app. */
+/** Returns the app of a seed. */
 export function anyApp({ seed }: Pick<AppContext, 'seed'>): SimulatedApp {
   const chanceFor = (what: string) => chanceOf(seed, 'any app', what);
   const happens = (what: string, share: number) => chanceFor(what).happens(share);
@@ -18,7 +18,7 @@ export function anyApp({ seed }: Pick<AppContext, 'seed'>): SimulatedApp {
     if (value === undefined) throw new Error(`No value for ${what}`);
     return value;
   };
-  /** The property `name` with one of these values, in four of ten apps. */
+  /** The property `name` with one of these values, in 40 % of the apps. */
   const maybe = <K extends string, T>(
     of: string,
     name: K,

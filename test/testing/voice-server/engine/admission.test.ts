@@ -1,5 +1,5 @@
-// Access: keys in each place where clients put them, refused and unanswered
-// upgrades, the endpoints for ephemeral tokens, and a certificate made at run time.
+// Access: keys in each place where clients put them, refused and unanswered upgrades, the endpoints for ephemeral
+// tokens, and a certificate created at run time.
 
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Each fault does what it says, on each wire that can suffer it.
+// Each fault has its effect on each wire that supports it.
 
 import { describe, expect, test } from 'vitest';
 import type { VoiceWire } from '../../../../src/testing/voice-server/index.ts';

@@ -1,4 +1,4 @@
-// A voice server on a port of 127.0.0.1, gone when the test ends.
+// A voice server on a port of 127.0.0.1 that closes when the test ends.
 
 import { onTestFinished } from 'vitest';
 import { nodeEnvironment } from '../../../../src/adapters/node/index.ts';
@@ -20,11 +20,11 @@ export interface Listening {
   readonly address: VoiceServerAddress;
 }
 
-/** Speaks briefly: Gemini waits, in real time, until its sound would have been played. */
+/** Short speech: Gemini waits in real time until its sound would have been played. */
 const briefly: VoiceResponder = (turn) =>
   echoResponder(turn)?.map((step) => ('say' in step ? { ...step, durationMs: 100 } : step)) ?? null;
 
-/** Fast, so that real time hardly passes. */
+/** A fast server, to keep the test short in real time. */
 export async function listening({
   tls,
   ...options
@@ -41,7 +41,7 @@ export async function listening({
   return { server, address: await server.listen({ tls }) };
 }
 
-/** PCM16 of 24 kHz in base64. */
+/** Base64 of silent PCM16, by default at 24 kHz. */
 export function silence(ms: number, sampleRateHz = 24_000): string {
   return encodePcm16Base64(new Int16Array((ms * sampleRateHz) / 1000));
 }

@@ -1,4 +1,4 @@
-// A client that says whatever it is told, over sockets in memory and in virtual time.
+// A client that sends any message, over sockets in memory and in virtual time.
 
 import { onTestFinished } from 'vitest';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../../../src/testing/voice-server/index.ts';
 import { simulatedEnvironment, type SimulatedEnvironment } from '../../../../src/testing/index.ts';
 
-/** An event of the server, loosely typed: tests look into it. */
+/** An event of the server, loosely typed: tests read any of its fields. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Loose = Record<string, any>;
 
@@ -22,7 +22,7 @@ const addresses: Record<VoiceWire, string> = {
   'gemini-live': `wss://google.test//ws/${googleService}?key=some-key`,
 };
 
-/** What each client says first. */
+/** The first message of a client on each wire. */
 const firstFrames: Record<VoiceWire, Loose> = {
   'openai-realtime': {
     type: 'session.update',
@@ -61,17 +61,17 @@ export interface RawClient {
   close(): void;
   /** The last event of this type (on Gemini's wire: with this field). */
   last(type: string): Loose | undefined;
-  /** How many there are. */
+  /** The number of events of this type. */
   count(type: string): number;
 }
 
 export interface Stage {
   readonly environment: SimulatedEnvironment;
   readonly server: VoiceServer;
-  /** Lets so many milliseconds pass, and everything happen that does. */
+  /** Advances the virtual time. */
   pass(ms?: number): Promise<void>;
   dial(wire: VoiceWire, url?: string, headers?: Record<string, string>): RawClient;
-  /** Dials and configures. */
+  /** Dials and sends the configuration. */
   call(
     wire: VoiceWire,
     first?: Loose,
