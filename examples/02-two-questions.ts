@@ -1,8 +1,7 @@
 // Usage: npm run example examples/02-two-questions.ts
 //
-// Two subagents ask the user at the same time. Their questions come one by one, first
-// come first served; each answer reaches the one that asked, whether it is typed or
-// given by a button.
+// Two subagents ask the user at the same time. Their questions are put one by one, in the order of
+// asking; each answer, typed or given by a button, reaches the subagent that asked.
 
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from 'offstage';
@@ -18,7 +17,7 @@ const tools = ['book_ride', 'order_lunch'].map((name) =>
   }),
 );
 
-/** Asks one question, and tells what was answered. */
+/** Asks one question, and reports the answer. */
 const asks =
   (question: string, labels: readonly string[]): Script =>
   ({ results: [given] }) =>
@@ -54,7 +53,7 @@ const model = scriptedModel({
 const session = new TextSession({
   model,
   agents: [{ name: 'lead', instructions: 'You talk to the user.', tools }],
-  // Each result is told by itself, also when both are there at the same time.
+  // Each result is reported separately, even if both are ready.
   consolidation: 'off',
   subagentConfigs: {
     book_ride: defineSubagent({
@@ -78,7 +77,7 @@ session.parts.subscribe((part) => {
   }
 });
 
-/** The ride is answered in words, lunch by a button. */
+/** The user answers the ride in words, and lunch by a button. */
 async function answer(requestId: string, subagentName: string): Promise<void> {
   if (subagentName === 'ride_booker') {
     console.log('user: economy, please');

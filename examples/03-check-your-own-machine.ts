@@ -1,11 +1,11 @@
-// Check your own machine: every state that it can reach, not only those that you thought of.
+// Check your own machine: every state that it can reach, not only those that you expected.
 //
 //   npm run example examples/03-check-your-own-machine.ts
 //
-// A payment charges a card. When the bank does not answer in time the first version lets the
-// user pay again, and the checker shows how a card is charged twice. The second version asks
-// the bank what became of the charge; every property holds, and all paths are then replayed on
-// XState's own interpreter. The checker charges no card, and no time passes.
+// A payment charges a card. If the bank does not answer in time, the first version lets the user
+// pay again, and the checker shows how a card is charged twice. The second version asks the bank
+// about the charge; every property holds, and all paths are then replayed on XState's own
+// interpreter. The checker charges no card, and takes no real time.
 
 import { fromPromise, setup } from 'xstate';
 import {
@@ -18,7 +18,7 @@ import {
 
 type PaymentEvent = { type: 'pay' } | { type: 'cancel' } | { type: 'deadline.passed' };
 
-/** Effects are names: the app provides them, the checker only lists them. */
+/** Effects are names: the app implements them, the checker only lists them. */
 const payment = setup({
   types: { events: {} as PaymentEvent, tags: {} as 'waiting' },
   actors: {
@@ -96,8 +96,8 @@ const check: MachineCheck<typeof hastyPayment | typeof carefulPayment, number> =
     ...bank('charge'),
     ...bank('lookUp'),
   ],
-  // How many charges the bank may still be working on. No state of the machine says this, so the
-  // check remembers it: each start of `charge` is one more, each answer of the bank settles them.
+  // The number of charges that the bank may still be processing. No state of the machine holds it,
+  // so the check counts: each start of `charge` adds one, each answer of the bank settles them.
   ghost: {
     initial: 0,
     next: (open, { event, effects }) =>

@@ -1,10 +1,9 @@
 // Usage: npm run example examples/04-inspect.ts [--stay]
 //
-// Watches the actors of a session in the Stately Inspector. It prints the address to
-// open in a browser (the inspector itself is a page of stately.ai and needs the network),
-// runs a short conversation, and ends; with `--stay` it waits for Ctrl+C, so that there
-// is time to look around: a page that is opened late shows everything, too.
-// The stream hides the words of users and models, unless `redact: false` is given.
+// Watches the actors of a session in the Stately Inspector. It prints the address to open in a
+// browser (the inspector itself is a page of stately.ai and needs the network), runs a short
+// conversation, and ends. With `--stay` it waits for Ctrl+C; a page that is opened late also shows
+// everything. The stream hides the words of users and models, unless `redact: false` is given.
 
 import { once } from 'node:events';
 import { createWebSocketReceiver } from '@statelyai/inspect';
@@ -17,7 +16,7 @@ import { scriptedModel } from 'offstage/testing';
 const inspector = await createInspector({ environment: nodeEnvironment() });
 console.log(`Open ${inspector.url}\n`);
 
-// The same stream, read by a program: the states of each actor, in the order of the tree.
+// A program reads the same stream: the states of each actor, in the order of the tree.
 const states = new Map<string, string[]>();
 createWebSocketReceiver({ server: inspector.streamUrl ?? '' }).subscribe((message) => {
   if (message.type !== '@xstate.snapshot') return;
@@ -85,7 +84,10 @@ await inspector.stop();
 for (const [id, visited] of [...states].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   console.log(`${id}\n    ${visited.join(' → ')}`);
 
-/** `{ running: 'thinking' }` is `running.thinking`; of regions side by side, each. */
+/**
+ * Returns a state as text: `{ running: 'thinking' }` becomes `running.thinking`; parallel regions
+ * are listed.
+ */
 function nameOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return Object.entries(value as object)

@@ -1,9 +1,9 @@
 // Usage: npm run example examples/05-relay.ts
 //
-// A relay: a subagent that hands its task to an external agent, which has sessions of its
-// own, and carries that one's questions to the user. Two tasks run at once: `createInstance`
-// gives each a relay of its own, and `dispose` ends what is left of it, whatever happens.
-// The external agent is a stand-in; put in the SDK of the one that you use.
+// A relay: a subagent that gives its task to an external agent, which has separate sessions, and
+// puts the agent's questions to the user. Two tasks run at once: `createInstance` gives each of
+// them a separate relay, and `dispose` ends the relay on every way out. The external agent is a
+// stand-in; use the SDK of your agent instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { defineTool, TextSession, type SubagentConfig } from 'offstage';
 import { readTask, scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
-/** Stands in for a coding agent: remembers its task, asks back, and must be ended. */
+/** Stands in for a coding agent: it remembers its task, asks a question, and must be ended. */
 class CodingSession {
   static #count = 0;
   readonly id = `coding_${(CodingSession.#count += 1)}`;
@@ -100,7 +100,7 @@ session.parts.subscribe((part) => {
   if (part.type === 'question.asked') void answer(part.question);
 });
 
-/** The first is answered; of the other the user has had enough. */
+/** The user answers the first question, and cancels the other subagent. */
 async function answer(question: string): Promise<void> {
   console.log(`coding_relay asks: ${question}`);
   if (question.startsWith('Fix')) return session.sendText('yes');

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/06-concurrent.ts
 //
-// Two background tools at once. Each has a subagent, a clock and an AbortController of its
-// own; the quick one is told first, and never in the middle of another sentence. Meanwhile the
-// user is handed over to another lead agent: the work goes on, and that one tells its result.
+// Two background tools at once. Each has a separate subagent, clock and AbortController; the faster
+// result is reported first, and never within another sentence. Meanwhile another lead agent takes
+// over: the work continues, and the new lead agent reports its result.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -31,7 +31,7 @@ function work(): Work {
 const fix = work();
 const image = work();
 
-/** A subagent with one tool, which takes its time. */
+/** A subagent with one slow tool. */
 const worker = (name: string, toolName: string, { ready }: Work) =>
   defineSubagent({
     name,
@@ -77,7 +77,7 @@ const session = new TextSession({
     ask_coder: worker('coder', 'edit_code', fix),
     generate_image: worker('painter', 'paint', image),
   },
-  // One result in each turn; by default those of one request are told together.
+  // One result in each turn; by default the results of one request are reported together.
   consolidation: 'off',
   hooks: {
     onSubagentStep: ({ subagentName, stepNumber, toolCalls, tokensUsed }) =>

@@ -1,9 +1,9 @@
 // Usage: npm run example examples/07-task-isolation.ts
 //
-// Many tasks for one external agent, without crossing wires. Reading opens a thread of its own
-// for each task (`createInstance`), two at a time, the rest wait in line. Writing to the
-// calendar has one subagent for the whole session (`lifetime: 'session'`): its calls follow
-// each other, and "confirm that" finds it where it left off. No code guesses from the words.
+// Many tasks for one external agent, without mixing them up. Each reading task has a separate
+// thread (`createInstance`); two run at a time, the others wait in line. Writing to the calendar
+// has one subagent for the whole session (`lifetime: 'session'`): its calls run one after the
+// other, and "confirm that" reaches the same thread. No code guesses from the words.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { defineSubagent, defineTool, TextSession, type SubagentConfig } from 'of
 import { readTask, scriptedModel, type Script } from 'offstage/testing';
 import { scriptedLead } from './scripted-lead.ts';
 
-/** Stands in for the external agent: remembers what was said in each thread. */
+/** Stands in for the external agent: it remembers the words of each thread. */
 const threads = new Map<string, string[]>();
 async function chat(thread: string, message: string): Promise<string> {
   const said = threads.get(thread) ?? [];
@@ -27,7 +27,7 @@ const chatIn = (thread: () => string) => ({
   }),
 });
 
-/** Each run has a thread of its own. */
+/** Each run has a separate thread. */
 function createReader(): SubagentConfig {
   let thread: string | undefined;
   return {
@@ -38,7 +38,7 @@ function createReader(): SubagentConfig {
   };
 }
 
-/** One for the whole session. */
+/** One subagent for the whole session. */
 const calendar = defineSubagent({
   name: 'calendar',
   instructions: 'Change the calendar with agent_chat.',
@@ -90,7 +90,7 @@ session.events.subscribe(() => {
   mostAtWork = Math.max(mostAtWork, atWork.length);
 });
 
-/** Until everything that was asked for has been told. */
+/** Waits until all requested results have been reported. */
 async function ask(text: string): Promise<void> {
   console.log(`user: ${text}`);
   await session.sendText(text);

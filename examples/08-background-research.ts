@@ -1,13 +1,12 @@
 // Usage: npm run example examples/08-background-research.ts
 //
-// Research in the background. The primary agent spawns a subagent with a description and goes
+// Research in the background. The primary agent spawns a subagent with a description, and keeps talking; progress
+// reaches the screen directly, without a model. The findings are too long to say: the subagent saves them in its
+// namespace of working memory, and its result names the place. When the user wants details, the primary agent reads
+// them there.
+
 import { createWorkingMemoryToolset, workingMemory } from 'offstage/memory';
 import { rockbotLimits, rockbotToolset, topic } from 'offstage/compat';
-
-// on talking; progress reaches the screen as it is, without a model. The findings are too long
-// to say: the subagent saves them in working memory, in a namespace of its own, and its result
-// says where. When the user wants details, the primary agent reads them there.
-
 import { tool } from 'ai';
 import { z } from 'zod';
 import { TextSession } from 'offstage';
@@ -24,7 +23,7 @@ const fetchPage = tool({
   execute: ({ url }) => `Everything that is written at ${url}.`,
 });
 
-/** Stands in for the researcher's model: a call in each step. */
+/** Stands in for the researcher's model: one call in each step. */
 const research: readonly ScriptedCall[] = [
   { name: 'fetch_page', input: { url: 'example.com/qubits' } },
   {
@@ -38,7 +37,7 @@ const researcher: Script = ({ prompt }) => {
   return call ? { calls: [call] } : { text: 'Qubits got better. The page is saved.' };
 };
 
-/** The primary agent knows where there is more to read: the result has said it. */
+/** The primary agent knows where to read more, because the result names the place. */
 let page = '';
 const primary = scriptedLead((text) => {
   if (text.includes('research'))

@@ -1,12 +1,11 @@
 // Usage: npm run example examples/09-subagents-as-tools.ts
 //
-// A subagent as a typed tool: zod says what goes in and what comes out, nothing else is
+// A subagent as a typed tool: zod defines input and output, and nothing else is shared. An ordinary AI SDK agent,
+// outside of any session, calls three of them at once; their words arrive in one stream, each under its own ids; a
+// failed subagent has a result like any other.
+
 import { subAgentRefs, subAgentStream, type SubAgentConfig } from 'offstage/compat';
 import { THE_LEAD, createSubagentService, subAgentTools } from 'offstage/subagents';
-
-// shared. An ordinary AI SDK agent, outside of any session, calls three at once; their words
-// come in one stream, each under its own ids; the one that fails is a result like any other.
-
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
 import { createRuntime, createSubAgentTool } from 'offstage';

@@ -1,20 +1,18 @@
 // Usage: npm run example examples/11-test-your-agents.ts
 //
-// How to test agents that call agents, without a key and without waiting. Each agent has a
-// script of its own, found by its name, so that a parent and children that run at once never
+// How to test agents that call agents, without a key and without waiting. Each agent has a separate script, found by its
+// name, so that a parent and its parallel children never compete for one list of answers; the clock is simulated, so
+// that ten minutes take no time. These are plain assertions: use them in your test runner.
+
 import { subAgentRefs } from 'offstage/compat';
 import { THE_LEAD, createSubagentService, subAgentTools } from 'offstage/subagents';
-
-// race for one list of answers; the clock is simulated, so that ten minutes take no time.
-// These are plain assertions: use them in the test runner that you have.
-
 import assert from 'node:assert/strict';
 import { generateText, isStepCount } from 'ai';
 import { z } from 'zod';
 import { createRuntime, createSubAgentTool } from 'offstage';
 import { scriptedModel, simulatedEnvironment, type ScriptLike } from 'offstage/testing';
 
-/** The agents under test: an editor that has texts summarized. */
+/** The agents under test: an editor that delegates summaries of texts. */
 function editor(summarizer: ScriptLike) {
   const environment = simulatedEnvironment();
   const calls = ['s1', 's2'].map((id) => ({ id, agentType: 'summarizer', input: { text: id } }));
@@ -50,7 +48,7 @@ function editor(summarizer: ScriptLike) {
   return { environment, service, run };
 }
 
-/** The results of its calls that the parent's model has read. */
+/** The results that the parent's model has read. */
 const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof editor>['run']>>) =>
   responseMessages.flatMap(({ role, content }) =>
     role === 'tool'
@@ -60,7 +58,8 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
       : [],
   );
 
-// Two children at once, a minute of work each: a minute in all, and the results in call order.
+// Two parallel children with a minute of work each: a minute in all, and the results in the order
+// of the calls.
 {
   const { environment, service, run } = editor(({ user }) => ({
     type: 'structured_output',
@@ -76,7 +75,7 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
   console.log('ok: children run at once, their results come in call order');
 }
 
-// A result that does not fit its schema is asked for again.
+// The child is asked again for a result that does not fit its schema.
 {
   const { run } = editor(({ prompt }) => ({
     type: 'structured_output',
@@ -86,7 +85,7 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
   console.log('ok: a result that does not fit is asked for again');
 }
 
-// A child that never answers is timed out; the parent reads that, and goes on.
+// A child that never answers is timed out; the parent reads that, and continues.
 {
   const { environment, service, run } = editor(() => new Promise<never>(() => {}));
   const running = run();

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/12-parent-and-child.ts
 //
-// The parent's tools, called as any host calls them: spawn, check, await, send, list, kill.
-// The child reports how far it is, asks its parent something in the middle (which wakes
-// whoever waits for it), and hands in its result. A refusal comes back as data.
+// The parent's tools, called as any host calls them: spawn, check, await, send, list, kill. The
+// child reports progress, asks its parent a question (which wakes the parent's `await`), and
+// returns its result. A refusal is returned as data.
 
 import { createRuntime, createParentSubagentToolset } from 'offstage';
 import { createSubagentService } from 'offstage/subagents';
@@ -67,13 +67,13 @@ await execute('send_to_subagent', {
 });
 await execute('await_subagent', { subagentId, timeoutMs: 60_000 });
 
-// Another one, which would never end.
+// Another child, which would never end.
 const watcher = await execute('spawn_subagent', { task: 'Watch the logs', contextMode: 'fresh' });
 await execute('list_subagents', {});
 await execute('kill_subagent', { subagentId: watcher['subagentId'], reason: 'Seen enough' });
 await execute('kill_subagent', { subagentId: watcher['subagentId'] });
 
-// A call that cannot be done returns an error with a code.
+// A call that cannot be executed returns an error with a code.
 await execute('send_to_subagent', { subagentId, content: 'one more thing' });
 await execute('check_subagent', { subagentId: 'nobody' });
 await service.close();

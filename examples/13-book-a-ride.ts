@@ -1,8 +1,8 @@
 // Usage: npm run example examples/13-book-a-ride.ts
 //
-// A subagent that asks in the middle of its work, and a client that talks JSON: it is told of
-// the question and its buttons, and answers with a click; words would do as well. `ask_user`
-// is there because the subagent is `interactive`; you need not write it.
+// A subagent asks during its work, and a JSON client gets the question with its buttons, and
+// answers with a click; words would also work. The subagent has the tool `ask_user` because it is
+// `interactive`.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -64,9 +64,9 @@ const session = new TextSession({
   subagentConfigs: { book_ride: rideBooker },
 });
 
-// Stands in for a WebSocket: JSON, one message each.
+// Stands in for a WebSocket: one JSON text for each message.
 clientMessages(session).subscribe((message) => {
-  // It is on the screen: it need not be told again, and is no card for a client that comes later.
+  // The screen shows the delivery: it need not be said, and later clients get no card for it.
   if (message.type === 'transcript' && message.deliveryId !== undefined)
     void receiveClientMessage(session, {
       type: 'delivery.shown',
@@ -89,7 +89,7 @@ async function click({ requestId, data: { options } }: Buttons): Promise<void> {
     const receipt = await receiveClientMessage(session, JSON.stringify(message));
     console.log(`client: ${JSON.stringify(message)} → ${JSON.stringify(receipt)}`);
   };
-  // Buttons count from when they can be seen.
+  // Buttons are valid once they are visible.
   await send({ type: 'question.shown', requestId });
   await send({ type: 'ui.response', requestId, selectedOptionId: 'premium' });
   await send({ type: 'ui.response', requestId, selectedOptionId: 'economy' });

@@ -1,9 +1,9 @@
 // Usage: npm run example examples/14-telephone.ts
 //
 // The lead agent on the telephone, over Twilio Media Streams. Neither a telephone nor a key is
-// needed: a script is Twilio and the caller, a fake server is the voice model, and time is
-// simulated. docs/telephone.md has the code of your own server; the lines that are the same there
-// are marked (*).
+// needed: a script plays Twilio and the caller, a fake server is the voice model, and time is
+// simulated. docs/telephone.md has the code of a real server; (*) marks the lines that are the same
+// there.
 
 import { z } from 'zod';
 import { openaiRealtime } from 'offstage/openai-realtime';
@@ -19,7 +19,9 @@ const log = (line: string): void => {
   console.log(`${seconds.padStart(5)} s  ${line}`);
 };
 
-/** Twilio and a telephone: plays what it is sent, and gives a mark back when it is reached. */
+/**
+ * Twilio with a telephone: it plays received sound, and returns a mark when playback reaches it.
+ */
 class Telephone implements TwilioSocket {
   playedMs = 0;
   #tell: (data: string, isBinary: boolean) => void = () => {};
@@ -65,11 +67,11 @@ class Telephone implements TwilioSocket {
   }
 }
 
-// The voice model: it answers by a script. It hears no words, so it is told them below.
+// The voice model answers from a script. It cannot hear words, so the program passes them below.
 const server = createVoiceServer({
   environment,
   respond: ({ cause, instructions, model: { items } }) => {
-    // It shall say something that it was not asked for.
+    // The model must say words that are not a reply.
     if (instructions !== null) {
       const result = /"result":"(.*?)\.?"/.exec(JSON.stringify(items).replaceAll('\\', ''))?.[1];
       return [{ say: `By the way: ${result ?? 'news'}.` }];
@@ -138,11 +140,11 @@ const isStarted = session.start();
 await environment.advance(100);
 await isStarted;
 
-/** The caller says something, and then listens. */
+/** The caller speaks, and then listens. */
 async function say(text: string, listenMs: number): Promise<void> {
   void server.connections[0]?.user.says(text);
   for (let ms = 0; ms < listenMs; ms += 20) {
-    // The telephone sends sound all the time; here it is silence.
+    // The telephone sends sound all the time; here the sound is silence.
     const payload = Buffer.alloc(160, 0xff).toString('base64');
     telephone.tell('media', { media: { track: 'inbound', payload } });
     await environment.advance(20);

@@ -1,9 +1,9 @@
 // Usage: npm run example examples/15-simulate-your-agents.ts
 //
 // How to simulate your own agents, tools and policies, without a key and without waiting: whole
-// conversations under one seed each, while the process dies, the model fails and the user says
-// something else. The models are replaced; the tools are your own. First a shop that charges
-// twice, and how that is found; then the shop that does not.
+// conversations under one seed each, in which the process dies, the model fails and the user
+// changes the subject. The models are replaced; the tools are real. First the simulation finds the
+// error of a shop that charges twice; then it plays a correct shop.
 
 import assert from 'node:assert/strict';
 import { tool } from 'ai';
@@ -11,10 +11,10 @@ import { z } from 'zod';
 import { defineTool } from 'offstage';
 import { simulate, SimulationError, type PromiseCheck, type SimulatedApp } from 'offstage/testing';
 
-/** How often the provider has charged, by its key of the charge. */
+/** The number of charges by the provider, for each of its keys. */
 type Ledger = Map<string, number>;
 
-/** A shop whose subagent charges a card; `keyOf` gives the payment provider's key of a charge. */
+/** A shop whose subagent charges a card; `keyOf` returns the payment provider's key of a charge. */
 function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
   const charge = {
     ...tool({
@@ -26,7 +26,7 @@ function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
         return { charged: key };
       },
     }),
-    // The provider charges once for a key: so it may be called again after a crash.
+    // The provider charges once for a key, so that the call may be repeated after a crash.
     idempotent: true,
   };
   return {
@@ -51,7 +51,7 @@ function shop(ledger: Ledger, keyOf: (key: string) => string): SimulatedApp {
   };
 }
 
-/** A promise of the shop's own: the provider has charged once for each call of the tool. */
+/** A promise of the shop: the provider has charged once for each call of the tool. */
 function chargedOnce(ledger: Ledger): PromiseCheck {
   return function* (record) {
     const calls = new Set(record.effects.map(({ key }) => key));
@@ -61,7 +61,7 @@ function chargedOnce(ledger: Ledger): PromiseCheck {
   };
 }
 
-// A key of the tool's own making is another one after a crash.
+// A key that the tool creates differs after a crash.
 {
   const ledger: Ledger = new Map();
   let made = 0;

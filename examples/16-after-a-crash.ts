@@ -1,8 +1,8 @@
 // Usage: npm run example examples/16-after-a-crash.ts
 //
-// A process is killed while a subagent waits for the user. The next process starts a session
-// with the same id on the same journal, and goes on: the question is asked again under its old
-// id, what was done is not done again, and the answer reaches the one that asked.
+// A process is killed while a subagent waits for the user. The next process starts a session with
+// the same id on the same journal, and resumes: the question is asked again under its id, finished
+// work is not repeated, and the answer reaches the subagent that asked.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ const [folder] = process.argv.slice(2);
 if (folder === undefined) await watch();
 else await live(folder);
 
-/** The outside: begins a process, kills it in mid-question, and begins another one. */
+/** The outer process: starts the program, kills it during a question, and starts it again. */
 async function watch(): Promise<void> {
   const shared = mkdtempSync(join(tmpdir(), 'offstage-example-'));
   try {
@@ -48,12 +48,12 @@ async function watch(): Promise<void> {
   }
 }
 
-/** The inside: the same program in both processes. */
+/** The inner program, the same in both processes. */
 async function live(shared: string): Promise<void> {
   const environment = nodeEnvironment();
   const journal = sqliteJournal({ path: join(shared, 'journal'), environment });
   const session = new TextSession({
-    // A session whose id the journal has goes on from there.
+    // A session whose id is in the journal resumes.
     sessionId: 'ses_of_ada',
     journal,
     environment,
@@ -61,7 +61,7 @@ async function live(shared: string): Promise<void> {
       scripts: [
         {
           when: 'You book rides',
-          // A model without a memory of its own: it goes by what it reads.
+          // A model without memory: it decides from its input only.
           script: ({ prompt, results: [latest] }) => {
             const done = prompt.filter(({ role }) => role === 'tool').length;
             if (done === 0) return { calls: [{ name: 'charge_deposit', input: {} }] };
@@ -115,7 +115,7 @@ async function live(shared: string): Promise<void> {
   session.parts.subscribe((part) => {
     if (part.type === 'question.asked') {
       console.log(`${part.subagentName} asks: ${part.question}`);
-      // The first process is killed before anybody can answer.
+      // The first process is killed before the user can answer.
       if (isAgain) void session.answer(part.requestId, { text: 'window' });
     } else if (part.type === 'text.done') console.log(`lead: ${part.text}`);
   });

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/18-acp-agent.ts
 //
-// An agent of somebody else as a subagent: it speaks the Agent Client Protocol, runs as a child process in a temporary
-// folder, and asks the user for permission before it changes a file there. Its lead agent goes on talking.
-// The agent ships with the example; put in the command of the one that you use.
+// A third-party agent as a subagent: it uses the Agent Client Protocol, runs as a child process in a temporary folder,
+// and asks the user for permission before it changes a file there. The lead agent keeps talking. The example contains
+// the agent; use the command of your agent instead.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/20-mail-assistant.ts
 //
 // A mail assistant behind the Model Context Protocol as a subagent: the server is a child process, and its tool asks
-// which person is meant, and for consent to the mail. The user says no to the first mail and yes to the second.
-// The server ships with the example; put in the command of the one that you use.
+// which person is meant, and for consent to the mail. The user says no to the first mail and yes to the second. The
+// example contains the server; use the command of your server instead.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

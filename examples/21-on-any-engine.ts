@@ -1,10 +1,10 @@
 // Usage: npm run example examples/21-on-any-engine.ts [place]
 //
 // One subagent in any place: `memory`, `sqlite`, `restate-jobs`, `restate-runs`, `temporal-jobs`, `temporal-runs`; without
-// the option, in each of them. The subagent, its tool and its question stay the same: a place gives `runSubagent` the
-// runtime, and where it keeps whole runs, the engine.
+// the option, in each of them. The subagent, its tool and its question stay the same: a place supplies the runtime for
+// `runSubagent`, and, for whole runs, the engine.
 //
-// An engine needs a server and its packages, or is left out:
+// An engine needs a server and its packages; otherwise it is skipped:
 //   npm install @restatedev/restate-sdk && npx @restatedev/restate-server
 //   npm install @temporalio/{activity,client,worker,workflow} && temporal server start-dev
 
@@ -42,7 +42,7 @@ let charges = 0;
 const rides = defineSubagent({
   name: 'rides',
   instructions: 'You book rides.',
-  // Its model calls and tool calls may be done elsewhere. In `memory` and on `sqlite` they are done here.
+  // Model calls and tool calls may run elsewhere. In `memory` and on `sqlite` they run in this process.
   runs: 'jobs',
   interactive: true,
   tools: {
@@ -57,7 +57,7 @@ const rides = defineSubagent({
   },
 });
 
-// Put in any AI SDK model instead. It has no memory of its own, as no model has.
+// Use any AI SDK model instead. Like every model it has no memory.
 const model = scriptedModel({
   otherwise({ prompt, results }) {
     const done = prompt.filter(({ role }) => role === 'tool').length;
@@ -100,7 +100,7 @@ const places: Readonly<Record<string, () => Promise<Place>>> = {
   },
 };
 
-/** The program: it is the same in every place. */
+/** The program, the same in every place. */
 async function play(name: string): Promise<void> {
   let place: Place | undefined;
   try {
@@ -129,7 +129,7 @@ function onSqlite(jobs?: Jobs): Runtime {
   return createRuntime({ environment, journal, ...(jobs ? { jobs } : {}) });
 }
 
-/** Makes this process a worker of Restate; in an app it is usually another one. */
+/** Makes this process a worker of Restate; in an app the worker is usually another process. */
 async function restateWorker(): Promise<void> {
   const restate = await imported('@restatedev/restate-sdk');
   await reached(`Restate at ${RESTATE_ADMIN}`, fetch(`${RESTATE_ADMIN}/health`));
@@ -170,7 +170,7 @@ async function temporalWorker(): Promise<TemporalClient & TemporalRunsClient> {
   return client;
 }
 
-/** A server or a package that is not there. */
+/** The error of a missing server or package. */
 class Missing extends Error {}
 
 /** Imports a package that only an engine needs. */

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/22-agent-by-voice.ts
 //
-// An agent of somebody else, by voice: it speaks the Agent Client Protocol, runs as a child process in a temporary
-// folder, and wants to change a file there. The lead agent asks the user aloud; the user says no, and the second time yes.
-// The agent ships with the example; put in the command of the one that you use.
+// A third-party agent, by voice: it uses the Agent Client Protocol, runs as a child process in a temporary folder, and
+// wants to change a file there. The lead agent asks the user aloud; the user says no, and the second time yes. The example
+// contains the agent; use the command of your agent instead.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

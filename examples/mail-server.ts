@@ -1,5 +1,6 @@
 // A server of the Model Context Protocol on standard input and output, for 20-mail-assistant.ts: its tool writes a mail,
-// asks who is meant, and for consent before it sends. Sending adds a line to the file of the first argument.
+// asks which person is meant, and asks for consent before it sends. Sending adds a line to the file of the first
+// argument.
 
 import { appendFileSync } from 'node:fs';
 import process from 'node:process';
@@ -42,7 +43,7 @@ server.registerTool(
         properties: { send: { type: 'boolean', title: 'Send it' } },
         required: ['send'],
       },
-      // The user sees the mail itself, and consents to exactly that.
+      // The user sees the mail itself, and consents to exactly this mail.
       _meta: { 'offstage/input': mail },
     });
     if (consent.action !== 'accept' || consent.content?.['send'] !== true)

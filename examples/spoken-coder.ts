@@ -1,6 +1,6 @@
-// A voice session whose lead agent has somebody else's agent do the work, for 22-agent-by-voice.ts and
-// 23-claude-by-voice.ts. A fake server is the voice model, on the wire of OpenAI Realtime, and the user is a script that
-// says words. In your program these are a transport such as `openaiRealtime()`, and a microphone.
+// A voice session whose lead agent delegates to a third-party agent, for 22-agent-by-voice.ts and 23-claude-by-voice.ts.
+// A fake server is the voice model, on the wire of OpenAI Realtime, and a script speaks for the user. In your program
+// these are a transport such as `openaiRealtime()`, and a microphone.
 
 import { defineSubagent, defineTool, type QuestionView, VoiceSession } from 'offstage';
 import { nodeEnvironment } from 'offstage/node';
@@ -13,12 +13,12 @@ import { z } from 'zod';
 export interface SpokenCoder {
   readonly relay: Relay;
   readonly instructions: string;
-  /** Says what the user answers to a question that they have heard. */
+  /** Returns the user's answer to a question that they have heard. */
   readonly answer: (question: QuestionView) => string;
   readonly log: (line: string) => void;
 }
 
-/** The lead agent: it passes tasks on, cancels them, and says what the note is about that it is told to say. */
+/** The lead agent: it passes tasks on, cancels them, and says the content of a note. */
 const lead: VoiceResponder = ({ cause, instructions, model }) => {
   if (instructions !== null) {
     const texts = model.items.map((item) =>

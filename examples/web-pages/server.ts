@@ -1,8 +1,8 @@
 // Usage: npm run example examples/web-pages/server.ts
 //
 // A session on two pages: one with the hooks and parts of `offstage/react`, one with `useChat` of the AI SDK. Both show
-// the same session: what one answers, the other sees. A third page has no session: a machine of its own invokes a
-// subagent (actors.tsx). The models are scripted; put in any AI SDK model instead.
+// the same session: each page sees answers that were given on the other. A third page has no session: its own machine
+// invokes a subagent (actors.tsx). The models are scripted; use any AI SDK model instead.
 
 import { fileURLToPath } from 'node:url';
 import { createServer as createVite } from 'vite';
@@ -55,11 +55,11 @@ const session = new TextSession({
 const { url } = await serveLocally({
   session,
   port: Number(process.env['PORT'] ?? 3000),
-  // The pages are of JSX, which a bundler compiles.
+  // The pages are JSX, which a bundler compiles.
   page: async (http) => {
     const vite = await createVite({
       root: fileURLToPath(new URL('pages', import.meta.url)),
-      // Only here, where the package is its own source.
+      // Only in this repository, where the package is used from its source.
       resolve: { conditions: ['offstage-source', 'module', 'browser', 'development'] },
       server: { middlewareMode: true, ws: { server: http } },
     });

@@ -1,5 +1,5 @@
 // A page without a session: a machine of the page invokes a subagent, and `useActorRef` of `@xstate/react` shows both. The
-// subagent runs here, on a scripted model; put in any AI SDK model instead, and a key that a page may have.
+// subagent runs in the page, on a scripted model; use any AI SDK model instead, with a key that a page may have.
 
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
