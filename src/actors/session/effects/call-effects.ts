@@ -1,20 +1,19 @@
-// Carries out the effects of the lead agent's tool calls: checks, runs, delegates and answers them. Each call
-// has a life of its own. Subagents that the lead agent spawns get its inline tools in the same way.
+// Executes the effects of the lead agent's tool calls: checks, runs, delegates and answers them. Each call progresses
+// independently. Subagents that the lead agent spawns get its inline tools in the same way.
 //
-// A background call for work that is under way already (the model asked again, or a provider delivered the
-// call twice under two ids) is treated as the configuration says:
+// A background call for work that is already running (the model asked again, or a provider delivered the call twice with two
+// ids) is treated as the configuration says:
 //
 // | `duplicates` | the second call                                                        |
 // |--------------|------------------------------------------------------------------------|
-// | `join`       | begins nothing; the model is told that the result of the first comes   |
+// | `join`       | starts nothing; the model is told that the result of the first comes   |
 // | `reject`     | is refused with DUPLICATE                                              |
-// | `replace`    | is done, and the first one is cancelled once the second is accepted    |
-// | `confirm`    | is done if the user has said something since it was last held back     |
+// | `replace`    | is executed; the first is cancelled once the second is accepted        |
+// | `confirm`    | is executed if the user has spoken since the work was last held back   |
 //
-// Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's
-//           confirmation.
-// Does not: decide what a call does next (its machine does), detect calls with different arguments for the
-//           same work, or decide which tools a subagent gets (subagents/grants.ts).
+// Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
+// Does not: decide the next state of a call (its machine does), detect calls with different arguments for the same work, or
+//           decide which tools a subagent gets (subagents/grants.ts).
 
 import { callKey } from '../../../values/json.ts';
 import type { JSONValue } from 'ai';
@@ -58,42 +57,42 @@ interface Answered {
   readonly status?: CallAnswer;
   readonly isOver?: boolean;
   readonly isRecorded?: boolean;
-  /** Whether the lead agent is to say something to it. @defaultValue true */
+  /** Whether the lead agent has to respond to the answer. @defaultValue true */
   readonly wantsReply?: boolean;
 }
 
-/** The answer that the model gets instead of the work. */
+/** The answer that the model gets if the work is not done. */
 interface Refusal {
   readonly error: Failure;
-  /** The answer to a model whose call was no mistake. */
+  /** The answer to a call that was not a mistake of the model. */
   readonly output?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Number of held-back calls that are remembered, the latest. */
+/** The limit of remembered held-back calls. */
 const MAX_HELD = 100;
 
-/** Number of works at which those of ended subagents are forgotten. */
+/** After this many works, those of ended subagents are forgotten. */
 const MAX_WORKS = 1000;
 
 export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
-  /** The subagent that was last begun for a work, by the hash of the work. */
+  /** The subagent that last began a work, by the hash of the work. */
   readonly #works = new Map<string, string>();
-  /** The words of the user to which a work was last held back, by the work. */
+  /** The words of the user to which a work was last held back, by work. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
     this.#session = session;
   }
 
-  /** Aborts all running tools with this reason: the session has ended, or continues elsewhere. */
+  /** Aborts all running tools with this reason, because the session has ended or leaves this process. */
   stopAll(reason: Error): void {
     for (const controller of this.#executing.values()) controller.abort(reason);
     this.#executing.clear();
   }
 
-  /** Continues, after a crash, calls that were being checked, run or delegated; see `session-life.ts`. */
+  /** Resumes, after a crash, calls that were being checked, run or delegated; see `session-life.ts`. */
   resume(): void {
     const { records, unit, tree } = this.#session;
     const workedOn = tree.liveCalls;
@@ -114,17 +113,14 @@ export class CallEffects {
     }
   }
 
-  /** Answers a call that was over, if the journal does not say that the model was told. */
+  /** Answers a call that had ended, if the journal does not say that the model got the answer. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
     const wantsReply = !isSaidByRuntime(name, output);
     if (output !== null) this.answered(callId, name, output, { status, isOver: true, wantsReply });
   }
 
-  /**
-   * Continues a call: it is run again, with the same key, only if its tool permits that (P6), and takes the same input from it
-   * as before.
-   */
+  /** Resumes a call: it runs again, with the same key, only if its tool permits that (P6) and accepts the same input. */
   async #executeAgain(callId: string): Promise<void> {
     const session = this.#session;
     const call = session.records.calls.get(callId);
@@ -147,7 +143,7 @@ export class CallEffects {
     });
   }
 
-  /** Ends a call whose subagent is not in the journal: no result will come. */
+  /** Ends a call whose subagent is not in the journal, so that no result can arrive. */
   #lost(callId: string): void {
     const error = {
       code: 'NOT_RECOVERABLE',
@@ -174,7 +170,7 @@ export class CallEffects {
       return;
     }
     const checked = await this.#checked(tool, call);
-    // It may have been cancelled meanwhile, or the session may have ended.
+    // The call may have been cancelled meanwhile, or the session may have ended.
     if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
     if (!checked.ok) {
       invalid(checked.message);
@@ -199,8 +195,8 @@ export class CallEffects {
   }
 
   /**
-   * Validates the arguments and checks that the inputs that they name can be read; the error lets the model
-   * call again at once.
+   * Validates the arguments and checks that the inputs that they name are readable; with the error the model can call again at
+   * once.
    */
   async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
     const session = this.#session;
@@ -216,7 +212,7 @@ export class CallEffects {
     return typeof message === 'string' ? { ok: false, message } : checked;
   }
 
-  /** Validates with the app's schema, which may be asynchronous: the time limit is that of the tool. */
+  /** Validates with the app's schema, which may be asynchronous, within the tool's time limit. */
   #fitting(tool: LeadTool, callId: string, json: string): ReturnType<LeadTool['validate']> {
     const { name, timeout: timeoutMs = DEFAULT_TOOL_TIMEOUT_MS } = tool.definition;
     const { scheduler } = this.#session.host.environment;
@@ -242,7 +238,7 @@ export class CallEffects {
     const { signal } = controller;
     const settle = ({ output, failed }: Returned): void => {
       if (signal.aborted) return;
-      // It has ended by itself: there is nothing to abort any more.
+      // The tool has ended, so there is nothing to abort.
       this.#executing.delete(callId);
       const event = { type: 'call.executed', output } as const;
       session.receive(`call:${callId}`, failed ? { ...event, failed } : event);
@@ -270,7 +266,7 @@ export class CallEffects {
     });
   }
 
-  /** Moves an output that is too large for the model to working memory, where there is one. */
+  /** Moves an output that is too large for the model to working memory, if there is one. */
   async #kept(
     { callId, name }: CallRecord,
     output: unknown,
@@ -296,7 +292,7 @@ export class CallEffects {
     const { unit, records } = this.#session;
     const call = records.calls.get(callId);
     const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
-    // It did not end by itself: it was cancelled, or its time was up.
+    // The tool did not end: the call was cancelled, or its time was over.
     const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
     controller.abort(
       isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
@@ -321,12 +317,12 @@ export class CallEffects {
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
-    // The reply that it may cause has read it (TEXT-LEAD-9).
+    // A reply that the answer causes has read it (TEXT-LEAD-9).
     session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
   }
 
-  /** Reports that the model has its answer to this call; `isRecorded`: the journal has it with the call. */
+  /** Records that the model has its answer to this call; `isRecorded`: the journal has it with the call. */
   answered(
     callId: string,
     name: string,
@@ -353,7 +349,7 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     const config = call && session.configs[call.name];
-    // The outbox had no room to promise a result: the call was rejected in the same step.
+    // If the outbox had no room for the result, the call was rejected in the same step.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
     const definition = checkSubagentConfig(config);
     const task = {
@@ -400,7 +396,7 @@ export class CallEffects {
     });
   }
 
-  /** Returns the reason why a call is not done, because a subagent is at work on the same; null: it may be. */
+  /** Returns why a call is not executed, because a subagent is doing the same work; null: it may be executed. */
   #heldBackBy({ name, duplicates }: SubagentDefinition, task: SubagentTask): Refusal | null {
     const work = workOf(task);
     const atWork = this.#atWork(work);
@@ -415,7 +411,7 @@ export class CallEffects {
         return duplicate(said, {
           status: 'already_in_progress',
           subagentId: atWork.id,
-          // A model may say it aloud: without ids.
+          // The message has no ids, because a model may say it aloud.
           message: `${busy}. Nothing was started a second time; its result comes once.`,
         });
       case 'reject':
@@ -438,7 +434,7 @@ export class CallEffects {
     }
   }
 
-  /** Records an accepted work, and cancels the one before it: only now is nothing lost by that. */
+  /** Records an accepted work, and cancels the earlier one, of which the new one is now a full replacement. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
@@ -447,7 +443,7 @@ export class CallEffects {
     for (const [hash, id] of this.#works) if (!this.#session.tree.get(id)) this.#works.delete(hash);
   }
 
-  /** Returns the subagent that works on exactly this. */
+  /** Returns the subagent that does exactly this work. */
   #atWork(work: string): Subagent | undefined {
     const found = this.#session.tree.get(this.#works.get(shortHashOf(work)) ?? '');
     return found && workOf(found.task) === work ? found : undefined;
@@ -458,7 +454,7 @@ export class CallEffects {
   }
 }
 
-/** Reports a call that ended in the middle of its work, once. Its runner writes the answer for the model. */
+/** Reports a call that was interrupted, once. Its runner writes the answer for the model. */
 export function reportInDoubt(
   { projection, host, hooks }: EffectsSession,
   call: DoubtfulCall,
@@ -482,9 +478,9 @@ interface CallOptions {
 }
 
 /**
- * Returns the tools of a lead agent for the subagents that its model spawns, by name. A former AI SDK tool is
- * that tool again, so that it receives the real caller; another inline tool is called as by the lead agent.
- * Background calls are not included: no other agent could run them.
+ * Returns the tools of a lead agent for the subagents that its model spawns, by name. A tool that was made from an AI SDK tool
+ * is that tool again, so that it gets the real caller; another inline tool is called as by the lead agent. Background calls
+ * are not included, because only the lead agent can make them.
  */
 export function inheritedTools(
   session: EffectsSession,
@@ -511,7 +507,7 @@ export function inheritedTools(
   return tools;
 }
 
-/** Returns the context that an inline tool receives beside its arguments. */
+/** Returns the context that an inline tool gets beside its arguments. */
 function toolContext(
   session: EffectsSession,
   call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal' | 'requester' | 'approver'>,
@@ -531,15 +527,12 @@ function inSpanOfCall<T>({ id, host }: EffectsSession, callId: string, call: () 
   return inSpanOf(host, { scope: id, unit: id, part: { callId } }, call);
 }
 
-/** Returns the idempotency key of a call: the same for every attempt, in this process and after it. */
+/** Returns the idempotency key of a call: the same for every attempt, also in a later process. */
 function keyOf({ id }: EffectsSession, callId: string): string {
   return `${id}:${callId}`;
 }
 
-/**
- * Converts the return value of an inline tool for the model, the journal and the wire: JSON, and not too
- * large.
- */
+/** Converts the return value of an inline tool for the model, the journal and the wire: to JSON of a limited size. */
 function answerOf(toolName: string, returned: unknown, maxBytes: number): Returned {
   if (isError(returned)) return { output: { error: messageOf(returned) }, failed: true };
   const kept = keepOutput(returned ?? null, maxBytes);
@@ -551,7 +544,7 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
   return { error: { code: 'DUPLICATE', message, retryable: false }, output };
 }
 
-/** Identifies a work: the same tool with the same arguments, in whatever order they were written. */
+/** Returns the identity of a work: the tool and its arguments, in any order. */
 function workOf({ toolName, args }: SubagentTask): string {
   return callKey(toolName, args);
 }

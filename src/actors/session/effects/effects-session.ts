@@ -12,17 +12,17 @@ export interface EffectsSession extends LeadSession {
   /** The ports that the subagents of background calls work for. */
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
-  /** Receives the number of a snapshot that is in the journal. */
+  /** Gets the number of a snapshot that is in the journal. */
   readonly snapshots: { written(seq: number): void };
-  /** The default of a subagent without a setting of its own: whether progress is spoken. */
+  /** The default of `SubagentConfig.speakProgress`. */
   readonly speakProgress: SpeakProgress;
-  /** The lead model cannot leave a call open: each is answered at once. */
+  /** Whether the lead model cannot leave a call open, so that each is answered at once. */
   readonly acknowledgesCalls: boolean;
-  /** A result is shown as it is before the model puts it into words. */
+  /** Whether a result is shown unchanged before the model puts it into words. */
   readonly showsRawResults: boolean;
-  /** Receives the ends of the model's turns. */
+  /** Gets the ends of the model's turns. */
   readonly upkeep: { turnEnded(): void };
-  /** Called when the floor may be free: settles whether results of tools were told. */
+  /** Called when the floor may be free: decides whether results that tools returned were told. */
   settleTold(): void;
   readonly life: {
     ended(error: Failure | null): void;

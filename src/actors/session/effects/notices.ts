@@ -1,7 +1,7 @@
-// Notices: news for the user that no tool call waits for, on the way into the outbox.
+// Notices: news for the user that no tool call waits for, before they are in the outbox.
 //
 // Owns:     the properties of a notice, and those that an app may set.
-// Does not: decide whether there is room for it, or when it is told (outbox).
+// Does not: decide whether there is room for a notice, or when it is told (outbox).
 
 import { z } from 'zod';
 import { check, checkLength } from '../../../values/checks.ts';
@@ -17,8 +17,8 @@ export type NewNotice = Pick<Posted, 'label' | 'text'> &
   Partial<Omit<Posted, 'type' | 'label' | 'text'>>;
 
 /**
- * Posts a notice: by default of normal priority, about no subagent, without an expiry and without a reserved
- * place, in the words of `noticePrompt`. Returns its `deliveryId`.
+ * Posts a notice, by default of normal priority, about no subagent, without an expiry and a reserved place, with the
+ * prompt of `noticePrompt`. Returns the `deliveryId`.
  */
 export function postNotice(session: Receiver & { readonly host: Host }, notice: NewNotice): string {
   const { label, text } = notice;
@@ -43,9 +43,9 @@ export function postNotice(session: Receiver & { readonly host: Host }, notice: 
 export interface NoticeOptions {
   /** `urgent` interrupts the current speech. @defaultValue 'normal' */
   readonly priority?: DeliveryPriority;
-  /** The kind of news, in a word or two. @defaultValue 'SUBAGENT UPDATE' */
+  /** The kind of news, in one or two words. @defaultValue 'SUBAGENT UPDATE' */
   readonly label?: string;
-  /** Time after which it is dropped untold, in milliseconds. @defaultValue none: it is kept */
+  /** The time after which an untold notice is dropped, in milliseconds. @defaultValue none: it is kept */
   readonly ttlMs?: number;
 }
 

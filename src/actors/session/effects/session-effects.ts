@@ -1,8 +1,8 @@
-// Carries out the effects of a session's machines, after the commit: on the lead agent, the subagents, the
-// services, the app's hooks and the screens. Results that are told together have a view each.
+// Executes the effects of a session's machines, after the commit: on the lead agent, the subagents, the services, the
+// app's hooks and the screens. Each of the results that are told together has a separate view.
 //
-// Owns:     the table of the effects' handlers. Those of tool calls are in call-effects.
-// Does not: decide anything: not when something is said (outbox), nor with what else (batch).
+// Owns:     the table of the effects' handlers. call-effects.ts has those of tool calls.
+// Does not: decide when a delivery is told (outbox), or which results are told with it (batch).
 
 import { CancelledError, CapacityError, messageOf, OffstageError } from '../../../values/errors.ts';
 import {
@@ -46,20 +46,20 @@ import { CallEffects } from './call-effects.ts';
 import type { EffectsSession } from './effects-session.ts';
 import { SubagentReports } from './subagent-reports.ts';
 
-/** The one activity of these machines that is no deadline: an inline tool that runs. */
+/** The only activity of these machines that is not a deadline: a running inline tool. */
 const EXECUTE = 'call.execute';
 
-/** The reason for which an invocation has to wait until earlier findings were told. */
+/** Why an invocation has to wait until earlier messages were told. */
 const OUTBOX_FULL: Failure = {
   code: 'OUTBOX_FULL',
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',
   retryable: true,
 };
 
-/** The status of each settlement that counts. */
+/** The status for the model of each settlement that counts. */
 const STATUS = {
   answer: 'answered',
-  // A correction of a question that was still open.
+  // A correction of a question that was still open is an answer.
   correct: 'answered',
   decline: 'declined',
   cancel: 'cancelled',
@@ -68,14 +68,14 @@ const STATUS = {
   explain: 'explain_now',
 } as const satisfies Record<SettleAction, string>;
 
-/** Limit of a result that is quoted to the model. */
+/** The limit of a result that is quoted to the model. */
 const MAX_TOLD_CHARS = 300;
 
 export class SessionEffects {
   readonly #session: EffectsSession;
   readonly #calls: CallEffects;
   readonly #handlers: EffectHandlers;
-  /** Receives the reports of subagents. */
+  /** Gets the reports of subagents. */
   readonly subagentReports: SubagentReports;
 
   constructor(session: EffectsSession) {
@@ -97,7 +97,7 @@ export class SessionEffects {
       this.#showEach(deliveryId, { state: 'pending', card: true });
       this.#showCard(deliveryId);
     };
-    // After each effect of the session and of a question the screens look at it again; see `release`.
+    // After each effect of the session or of a question, `release` updates the screens.
     const shown = (): void => {};
     return {
       'session.changed': shown,
@@ -140,7 +140,7 @@ export class SessionEffects {
       'call.answer': ({ callId, answer }) => this.#calls.answer(callId, answer),
       'call.delegate': ({ callId }) => this.#calls.delegate(callId),
       'call.deliver': ({ callId }) => waits(callId),
-      // The lead agent has told it from another tool: a call that stayed open for it is answered.
+      // The lead agent has told the result from another tool: a call that stayed open for it is answered.
       'call.known': ({ callId }) => {
         this.#answerSilently(callId);
         this.#forget(callId);
@@ -160,7 +160,7 @@ export class SessionEffects {
       'outbox.card': card,
       'outbox.told': card,
       'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
-      // The batch settles the results that were told together, one by one.
+      // The batch settles results that were told together one by one.
       'outbox.delivered': ({ deliveryId, ...how }) => {
         if (!session.unit.batches.has(deliveryId)) this.#delivered(deliveryId, how);
       },
@@ -209,7 +209,7 @@ export class SessionEffects {
     };
   }
 
-  /** Carries an effect out. An effect without a handler is reported. */
+  /** Executes an effect. An effect without a handler is reported. */
   release({ actor, effect }: Posted): void {
     const kind = actor.split(':', 1)[0] ?? '';
     const name = `${kind}.${effect.name}`;
@@ -228,21 +228,21 @@ export class SessionEffects {
   }
 
   /**
-   * Reports ends of questions again that may not have been reported when the process ended. Runs first: an
-   * observer must not see the next question put while this one has the floor.
+   * Repeats reports of questions' ends that the earlier process may not have made. Runs first: an observer must not see
+   * the next question presented while this one has the floor.
    */
   replyAgain(): void {
     const { questions } = this.#session.unit;
     for (const id of questions.ids) {
       const state = questions.stateOf(id);
-      // The final states of a question have the names of its ends.
+      // The final states of a question are named like its ends.
       if (state?.done) this.#reply(id, state.value as QuestionEnd);
     }
   }
 
   /**
-   * Carries out everything that was due when the process ended, and follows from the state; see
-   * `session-life.ts`. `isAsleep`: the session was put away idle, and the app is told nothing of it again.
+   * Executes everything that was due when the process ended, which follows from the state; see `session-life.ts`.
+   * `isAsleep`: the session was idle when it was suspended, so the app is told nothing again.
    */
   resume(isAsleep: boolean): void {
     const { unit, projection, records } = this.#session;
@@ -261,7 +261,7 @@ export class SessionEffects {
     }
   }
 
-  /** Aborts all running work without a report. */
+  /** Aborts all running work, without reports. */
   suspend(): void {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
   }
@@ -276,7 +276,7 @@ export class SessionEffects {
 
   crashed(error: unknown): void {
     const session = this.#session;
-    // A later process continues its subagents: their changes here are not written down.
+    // A later process continues its subagents, so their changes in this process are not written.
     session.unit.unit.pause();
     session.host.report(error, `session ${session.id}`);
     session.services.kill();
@@ -311,14 +311,14 @@ export class SessionEffects {
       const why = end === 'withdrawn' && reason !== CANCELLED ? `withdrawn: ${reason}` : end;
       asker?.receive({ type: 'question.withdrawn', requestId, reason: why });
     }
-    // No new question, even if this process has not shown it yet.
+    // The question is not new, even if this process has not shown it yet.
     this.#question(requestId, true);
     records.questions.delete(requestId);
     this.#withdrawDelivery(requestId);
     unit.questions.forget(requestId);
   }
 
-  /** Carries out what the lead agent made of words about a question, and answers its call. */
+  /** Executes what the lead agent decided about a question, and answers its call. */
   #settled(settled: EffectParams['answers.settled']): void {
     const { userInput, tree } = this.#session;
     const { callId, requestId, action, refused } = settled;
@@ -342,8 +342,8 @@ export class SessionEffects {
   }
 
   /**
-   * Passes a corrected answer on to the subagent that asked, in place of the step under way, unless it has called a
-   * tool since.
+   * Passes a corrected answer to the subagent that asked, in place of its current step, unless it has called a tool
+   * since.
    */
   #correct(
     callId: string,
@@ -395,7 +395,7 @@ export class SessionEffects {
     );
   }
 
-  /** Projects the state of an actor to the screens after its effect. */
+  /** Updates the view of an actor after its effect. */
   #project(actor: string): void {
     if (actor === 'session') {
       this.#session.life.connectionChanged();
@@ -417,7 +417,7 @@ export class SessionEffects {
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
   }
 
-  /** Shows waiting deliveries again after a crash, and forgets those that are over; see `session-life.ts`. */
+  /** Shows waiting deliveries again after a crash, and removes those that are over; see `session-life.ts`. */
   #resumeDeliveries(): void {
     const { records, unit, projection } = this.#session;
     const { pending, current } = unit.outbox.snapshot.context;
@@ -444,7 +444,7 @@ export class SessionEffects {
     this.#forget(requestId);
   }
 
-  /** Forgets a delivery that is over, and the call that waited for it. */
+  /** Removes a delivery that is over, and the call that waited for it. */
   #forget(deliveryId: string): void {
     const { records, unit, tree } = this.#session;
     const { kind, subagentId } = records.delivery(deliveryId) ?? {};
@@ -463,7 +463,7 @@ export class SessionEffects {
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
       const deliveries = batch.parts.flatMap((id) => records.delivery(id) ?? []);
-      // The open calls are answered one by one, and then told together.
+      // The open calls are answered one by one, and their results are then told together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
       const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
@@ -497,7 +497,7 @@ export class SessionEffects {
     });
   }
 
-  /** Tells the model of a delivery that will not be said: it is on the screen. */
+  /** Tells the model that a delivery will not be said, because it is on the screen. */
   #rested(deliveryId: string): void {
     const { records, lead } = this.#session;
     this.#showEach(deliveryId, { state: 'pending', card: true });
@@ -511,19 +511,19 @@ export class SessionEffects {
     this.#showCard(deliveryId);
   }
 
-  /** Gives a resting delivery to the present and later listeners. */
+  /** Shows a resting delivery to current and later listeners. */
   #showCard(deliveryId: string): void {
     const { lead, userInput } = this.#session;
     for (const part of this.#partsOf(deliveryId))
       lead.show?.({ kind: 'card', deliveryId: part, seen: () => userInput.shown(part) });
   }
 
-  /** Returns the deliveries that an item of the outbox tells: itself, or the results of a batch. */
+  /** Returns the deliveries that an item of the outbox contains: itself, or the results of a batch. */
   #partsOf(deliveryId: string): readonly string[] {
     return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
   }
 
-  /** Stops a late member of a batch. */
+  /** Stops a batch member that is late. */
   #stopMember(id: string): void {
     const { unit, tree } = this.#session;
     const subagent = unit.calls.has(id) ? tree.ofCall(id) : tree.get(subjectOf(id));
@@ -531,8 +531,7 @@ export class SessionEffects {
   }
 
   /**
-   * Returns the names by which the lead model knows them: the tools that it called, and the subagents that it
-   * spawned.
+   * Returns the names by which the lead model knows the members: tools that it called, and subagents that it spawned.
    */
   #namesOf(members: readonly string[]): readonly string[] {
     const { records, projection } = this.#session;
@@ -547,18 +546,18 @@ export class SessionEffects {
   }
 
   /**
-   * Turns a delivery that is about to reach the user, or was dismissed, into the answer of the call that
-   * stayed open for it: once, however often it is offered. Returns the call, if it is to be answered now.
+   * Makes a delivery that is about to reach the user, or was dismissed, the answer of the call that stayed open for it:
+   * once, however often it is offered. Returns that call, if it is to be answered now.
    */
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
     if (!answersCall || callId === null) return null;
-    // The outbox tells it, or the user has it already.
+    // The outbox tells the result, or the user already has it.
     this.#calls.answered(callId, name, text, { wantsReply: false });
     return callId;
   }
 
-  /** Tells the model of a delivery that reached the user, or was dismissed, without being told. */
+  /** Tells the model of a delivery that reached the user, or was dismissed, without being told in words. */
   #answerSilently(deliveryId: string, words?: Prompt): void {
     const { records, lead } = this.#session;
     const delivery = records.delivery(deliveryId);
@@ -619,7 +618,7 @@ function isHandled(handlers: EffectHandlers, name: string): name is keyof Effect
 
 /**
  * Connects the services of a session to its outbox, its subagents and its events.
- * @throws {ConfigurationError} for a service that cannot work.
+ * @throws {ConfigurationError} for a service with an invalid configuration.
  */
 export function servicesOf(
   session: EffectsSession,
@@ -657,7 +656,7 @@ export function servicesOf(
   });
 }
 
-/** Whose words an item has. */
+/** Returns the identity of an item's author. */
 function speakerOf(item: ConversationItem | undefined): { readonly by?: string } {
   return item?.role === 'user' && item.by !== undefined ? { by: item.by } : {};
 }

@@ -1,8 +1,8 @@
-// Passes the reports of subagents on: to screens, topics and hooks at once; to speech when that was asked
-// for; and to the calls and batches that wait for them.
+// Passes on the reports of subagents: to screens, topics and hooks at once; to speech if the app requested that; and to
+// the calls and batches that wait for them.
 //
-// Owns:     the pace of spoken progress: screens show all of it, speech skips some.
-// Does not: run subagents, or decide what is told when (batch, outbox).
+// Owns:     the pace of spoken progress: screens show all progress, speech skips some.
+// Does not: run subagents, or decide which reports are told when (batch, outbox).
 
 import { callSafely } from '../../runtime/host.ts';
 import { showUsage } from '../lead/lead-usage.ts';
@@ -15,9 +15,9 @@ import { cancelledNote } from '../../conversation/prompts.ts';
 import { deliveryAbout } from '../../contracts/records.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-/** Shortest interval between two spoken reports of one subagent, in milliseconds. */
+/** The shortest interval between two spoken reports of one subagent, in milliseconds. */
 export const PROGRESS_PACE_MS = 30_000;
-/** Time after which unspoken progress is stale, in milliseconds. */
+/** The time after which unspoken progress is dropped, in milliseconds. */
 const PROGRESS_TTL_MS = 30_000;
 
 export class SubagentReports {
@@ -49,13 +49,13 @@ export class SubagentReports {
       });
   }
 
-  /** Handles a progress report; `percent` is 0 to 100, or null if it was not reported. */
+  /** Handles a progress report; `percent` is 0 to 100, or null if the report has none. */
   progressed(
     view: SubagentView,
     { update: text, percent }: { readonly update: string; readonly percent: number | null },
   ): void {
     const session = this.#session;
-    // From now on the same words in its view are no change.
+    // From now on the same text in the subagent's view is no change.
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
     const { id: subagentId } = view;
@@ -76,7 +76,7 @@ export class SubagentReports {
     if (this.#pace.allows(view.id, how, percent, timestamp)) this.#postProgress(view, text);
   }
 
-  /** Shows the result as it is: the user need not wait for the model to put it into words. */
+  /** Shows a result unchanged, so that the user need not wait until the model puts it into words. */
   reportResult(deliveryId: string): void {
     const { records, lead, showsRawResults } = this.#session;
     const { kind, subagentId, label, text } = records.delivery(deliveryId) ?? {};
@@ -100,7 +100,7 @@ export class SubagentReports {
     );
   }
 
-  /** Handles the end of a subagent. `request`: the words of the user that led to it; null: no user asked. */
+  /** Handles the end of a subagent. `request`: the words of the user that led to it; null: none. */
   ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
     const { host, hooks, projection, unit } = this.#session;
     this.#dropUnspoken(view.id);
@@ -121,14 +121,14 @@ export class SubagentReports {
     this.#session.services.subagentEnded(view.id, outcome);
   }
 
-  /** Settles the call that it worked for, with its result or without one. */
+  /** Settles the subagent's call, with its result or without one. */
   settleCall(view: SubagentView, outcome: Outcome, callId: string): void {
     const { unit } = this.#session;
     if (outcome.status !== 'cancelled' || unit.batches.hasStopped(unit.batchOf(callId))) {
       this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
       return;
     }
-    // The result of a cancelled call is not awaited; the model must learn that none will come.
+    // The result of a cancelled call is not awaited; the model is told that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
     this.#session.lead.note(
       cancelledNote(view.toolName, outcome.error.message, outcome.toolLedger),
@@ -148,7 +148,7 @@ export class SubagentReports {
     this.#spoken.set(view.id, deliveryId);
   }
 
-  /** Drops its unspoken progress, which is out of date. */
+  /** Drops the subagent's unspoken progress, which is out of date. */
   #dropUnspoken(subagentId: string): void {
     const deliveryId = this.#spoken.get(subagentId);
     this.#pace.forget(subagentId);
@@ -163,7 +163,7 @@ export class SubagentReports {
 export class ProgressPace {
   readonly #said = new Map<string, { readonly at: number; readonly quarter: number }>();
 
-  /** Tells whether a report is to be spoken. `percent` is 0 to 100, or null if unknown. */
+  /** Returns whether a report is spoken. `percent` is 0 to 100, or null if unknown. */
   allows(subagentId: string, how: SpeakProgress, percent: number | null, at: number): boolean {
     if (how === 'off') return false;
     const last = this.#said.get(subagentId);
