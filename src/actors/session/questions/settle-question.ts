@@ -1,22 +1,21 @@
-// Applies what the lead agent makes of words about a question: the answer, a correction, the cancellation of the
-// asker, a wish to hear the question later or again. The words of the user come first (user-words.ts); here is
-// what their tables left to the lead agent.
+// Applies the lead agent's decision about a question: the answer, a correction, the cancellation of the asker, or a wish to
+// hear the question later or again. user-words.ts reads the user's words first; this file handles those that its tables leave
+// to the lead agent.
 //
 // Owns:     whether such a settlement counts, and its consequences within the unit.
-// Does not: read the words (the lead model has), describe the tool to a model (lead/settle-tool.ts), or reach the
+// Does not: interpret the words (the lead model does), describe the tool to a model (lead/settle-tool.ts), or reach the
 //           subagents (session-effects).
 //
 // Invariants
 //   SETTLE-1. A settlement rests on words of the user: it quotes one of the utterances that the lead agent answers, which are
-//       all since its last whole reply.
-//   SETTLE-2. An approval is neither given nor changed by it (P3). It may be declined with the user's words, cancelled, put
-//       off or said again. What the lead agent takes for a yes has the action read back after its reply, so that the
-//       user's next yes counts.
-//   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing
-//       twice.
-//   SETTLE-4. An answer counts if the question was put before the words began, and the user may answer it
-//       (QUESTION-9, WHO-1).
-//   SETTLE-5. The verdict is in the entry: later versions of the comparison change nothing in the past.
+//       all since its last complete reply.
+//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's words,
+//       cancel, postpone or repeat it. If the lead agent takes words for a yes, the action is read back after its reply, and
+//       the user's next yes counts.
+//   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing again.
+//   SETTLE-4. An answer counts if the question was put before the words began, and if the user may answer it (QUESTION-9,
+//       WHO-1).
+//   SETTLE-5. The entry contains the verdict: later versions of the comparison do not change past verdicts.
 
 import { closestPart } from '../../../language/similarity.ts';
 import { fold, plainWords } from '../../../language/utterance.ts';
@@ -39,25 +38,25 @@ export type QuestionSettled = Extract<EventFor<'answers'>, { readonly type: 'que
 
 type Settled = QuestionSettled & Stamped;
 
-/** Time after an answer within which the user may correct it. */
+/** The time after an answer in which the user may correct it. */
 export const CORRECTION_MS = 20_000;
 
-/** A question that was put off is put again after this time; until then it waits on its card. */
+/** The time after which a postponed question is put again; until then it is a card. */
 export const LATER_MS = 300_000;
 
-/** Fraction of a quotation that has to agree with the words of the user: models repair what was misheard. */
+/** The fraction of a quotation that has to match the user's words, because models repair misheard words. */
 const QUOTED_FRACTION = 0.8;
 
-/** Longer quotations are compared by their beginning: the comparison takes the product of both lengths. */
+/** Longer quotations are compared by their beginning: the cost of the comparison is the product of both lengths. */
 const MAX_COMPARED_CHARS = 100;
 
-/** So much of an utterance is searched. */
+/** The limit of an utterance's text that is searched. */
 const MAX_SEARCHED_CHARS = 4000;
 
-/** States of a question that the user knows of. */
+/** The states of a question that was put to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'parked']);
 
-/** Returns the open questions that this identity may answer, the one that has the floor first. */
+/** Returns the open questions that this identity may answer; the one that has the floor is first. */
 export function openQuestions(
   records: SessionRecords,
   unit: SessionUnit,
@@ -72,7 +71,7 @@ export function openQuestions(
     .toSorted((a, b) => Number(b.requestId === owner) - Number(a.requestId === owner));
 }
 
-/** Returns the answered questions whose answer may still be corrected, the latest first. */
+/** Returns the answered questions whose answer can still be corrected, the latest first. */
 export function answeredJustNow(
   { answered }: SessionRecords,
   now: number,
@@ -92,7 +91,10 @@ export function speakerOf(
   return said?.role === 'user' ? said.by : undefined;
 }
 
-/** Finds the utterance that a model quotes, among those that it answers up to this one; this one, if none has the words (SETTLE-1). */
+/**
+ * Returns the utterance that a model quotes, among those that it answers up to this one; this one, if none contains the words
+ * (SETTLE-1).
+ */
 export function quotedUtterance(
   { conversation, questions, answered }: SessionRecords,
   utteranceId: string,
@@ -114,7 +116,7 @@ export function quotedUtterance(
   return utteranceId;
 }
 
-/** Finds the option that a model means, by its id or its label. */
+/** Returns the option that a model names by its id or label. */
 export function optionOf({ options }: AskedQuestion, given: string) {
   return (
     options.find(({ id }) => id === given) ??
@@ -122,7 +124,7 @@ export function optionOf({ options }: AskedQuestion, given: string) {
   );
 }
 
-/** Returns the answer that a settlement gives; null: the question has no such option, or nothing was given. */
+/** Returns the answer in a settlement; null: the question has no such option, or the settlement has no answer. */
 export function answerIn(
   question: AskedQuestion,
   { optionId, text }: Pick<QuestionSettled, 'optionId' | 'text'>,
@@ -132,7 +134,7 @@ export function answerIn(
   return option ? givenAnswer(question, { optionId: option.id }) : null;
 }
 
-/** Returns the refusal of what a question offers, in the words of the user, or as the model sums them up. */
+/** Returns the refusal of a question's offer, in the words of the user or in the model's summary. */
 function refusalIn(
   { kind }: AskedQuestion,
   { text, quote }: Pick<QuestionSettled, 'text' | 'quote'>,
@@ -141,7 +143,7 @@ function refusalIn(
   return kind === 'approval' ? { userResponse, approved: false } : { userResponse };
 }
 
-/** Adds the verdict to a settlement, as its entry keeps it (SETTLE-5). */
+/** Adds the verdict to a settlement, for its entry (SETTLE-5). */
 export function withVerdict(records: SessionRecords, unit: SessionUnit, settled: Settled): Settled {
   const refused = refusalOf(records, unit, settled);
   if (refused === null) return settled;
@@ -183,12 +185,12 @@ function refusalOf(
   return isPossible ? null : 'not_open';
 }
 
-/** A correction of a question that is still open is its answer. */
+/** Returns whether the action gives or changes the answer; a correction of an open question answers it. */
 function changesAnswer(action: SettleAction): boolean {
   return action === 'answer' || action === 'correct';
 }
 
-/** Returns the event for the question; null: it stays as it is. */
+/** Returns the event for the question; null: the question does not change. */
 function eventOf(records: SessionRecords, question: AskedQuestion, settled: Settled) {
   switch (settled.action) {
     case 'answer':
@@ -222,7 +224,7 @@ function answerEvent(records: SessionRecords, question: AskedQuestion, settled: 
   } as const;
 }
 
-/** Applies a settlement, and posts its effect. The consequences stay within the unit. */
+/** Applies a settlement, and posts its effect. Returns the consequences within the unit. */
 export function questionSettled(
   records: SessionRecords,
   unit: SessionUnit,
@@ -257,7 +259,7 @@ export function questionSettled(
   return event ? [{ actor: `question:${requestId}`, event }] : [];
 }
 
-/** Has a question said as what will be done, from its next presentation on. */
+/** Makes a question's next presentations state the action that a yes approves. */
 export function readBack(
   { questions, deliveries }: SessionRecords,
   { requestId }: QuestionRecord,
@@ -266,12 +268,12 @@ export function readBack(
   deliveries.delete(requestId);
 }
 
-/** Tells whether the words contain the quotation, nearly (SETTLE-1). */
+/** Returns whether the words contain the quotation, at least nearly (SETTLE-1). */
 function isQuoted(quote: string, text: string): boolean {
   const wanted = plainWords(quote).slice(0, MAX_COMPARED_CHARS);
   const words = plainWords(text).slice(0, MAX_SEARCHED_CHARS);
   if (wanted === '') return false;
   if (` ${words} `.includes(` ${wanted} `)) return true;
-  // A misheard word may be written as two, or two as one.
+  // A speech recogniser may split one word into two, or join two.
   return closestPart(wanted, words) >= QUOTED_FRACTION;
 }

@@ -1,5 +1,5 @@
-// The check of a picture that the user shows to the lead model. The picture is passed on and not kept: the
-// conversation holds a note of it.
+// The check of a picture that the user shows to the lead model. The picture is passed on and not stored: the
+// conversation has only a note of it.
 
 import { shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';
@@ -8,7 +8,7 @@ import { ConfigurationError } from '../../../values/errors.ts';
 export interface ShownImage {
   /** `image/png`, `image/jpeg` or `image/webp`. */
   readonly mediaType: string;
-  /** The file as it is, not in base64; at most 5 MiB. */
+  /** The bytes of the file, not base64; at most 5 MiB. */
   readonly data: Uint8Array;
 }
 
@@ -27,7 +27,7 @@ export function checkImage(image: ShownImage): void {
 }
 
 /**
- * Refuses every picture: `who` accepts none.
+ * Refuses every picture. `who` names the receiver that accepts none.
  * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
  */
 export function refuseImages(who: string): never {

@@ -1,15 +1,14 @@
-// The entrance of the user's input: attached clients, typed words, acknowledgements and answers, also those that
-// the lead agent has read in the user's words. It puts each into the mailbox, and reports its fate to the caller.
+// The entrance of the user's input: attached clients, typed words, acknowledgements and answers, also those that the
+// lead agent read from the user's words. It puts each into the mailbox, and reports the result to the caller.
 //
 // Owns:     the waiting callers, and the number of attached clients.
-// Does not: decide which question words go to, or whether an answer counts (user-words, settle-question).
+// Does not: decide which question gets words, or whether an answer counts (user-words, settle-question).
 //
 // Invariants
-//   USER-INPUT-1. Each caller is told once: the fate of its words or its answer, or that the session has
-//       ended.
-//   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error
-//       that kept them out. So does an answer, unless its question is over, or the session was closed: a question of
-//       a suspended session waits for the next process.
+//   USER-INPUT-1. Each caller gets one result: the receipt of its words or answer, or the end of the session.
+//   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error that kept
+//       them out. So does an answer, unless its question is over or the session was closed: a question of a suspended
+//       session waits for the next process.
 
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
@@ -24,16 +23,16 @@ import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { QuestionSettled } from './settle-question.ts';
 
-/** The fate of a settlement, as the lead model reads it: `status`, and what belongs to it. */
+/** The result of a settlement, as the lead model gets it: `status`, and its details. */
 export type Settlement = { readonly status: string } & Readonly<Record<string, unknown>>;
 
-/** The session as the entrance sees it. */
+/** The session, as the entrance sees it. */
 export interface UserInputSession extends Receiver {
   readonly host: Host;
   readonly records: SessionRecords;
   readonly projection: Projection;
   readonly unit: SessionUnit;
-  /** The user of the session; undefined: no particular user. */
+  /** The identity of the session's user; undefined: none. */
   readonly user: string | undefined;
 }
 
@@ -43,17 +42,17 @@ export class UserInput {
   readonly #receipts = new Map<string, PromiseWithResolvers<AnswerReceipt>>();
   readonly #saying = new Map<string, PromiseWithResolvers<void>>();
   readonly #awaitingWords = new Set<() => void>();
-  /** The settlements under way of the lead agent, by their calls. */
+  /** The running settlements of the lead agent, by call. */
   readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
-  /** The reason for which the session left this process; null: it has not, or was closed. */
+  /** Why the session left this process; null: it has not, or was closed. */
   #left: Error | null = null;
-  /** The attached clients, and who uses each; the one that came last has the voice. */
+  /** The attached clients with their identities; the last one has the voice. */
   readonly #clients: { readonly by: string | undefined }[] = [];
   #listeners = 0;
   #hasListeners = false;
 
-  /** `isHeard`: questions are put by voice, not only on a screen. */
+  /** `isHeard`: whether questions are put by voice, not only on a screen. */
   constructor(session: UserInputSession, { isHeard }: { readonly isHeard: boolean }) {
     this.#session = session;
     this.#isHeard = isHeard;
@@ -63,22 +62,22 @@ export class UserInput {
     return this.#clients.length > 0;
   }
 
-  /** Number of attached clients. */
+  /** The number of attached clients. */
   get clients(): number {
     return this.#clients.length;
   }
 
-  /** Number of clients that show deliveries to the user and acknowledge them. */
+  /** The number of clients that show deliveries to the user and acknowledge them. */
   get listeners(): number {
     return this.#listeners;
   }
 
-  /** Whether the app has clients that listen, though none may be there at present. */
+  /** Whether the app ever had listeners, even if none is attached now. */
   get hasListeners(): boolean {
     return this.#hasListeners;
   }
 
-  /** Handles a session that continues from its journal: the clients of the earlier process may come back. */
+  /** Handles a session that was resumed from its journal: clients of the earlier process may return. */
   continued(): void {
     this.#hasListeners = true;
   }
@@ -95,12 +94,12 @@ export class UserInput {
     };
   }
 
-  /** The identity of whoever has the voice; undefined: no other than the session's user. */
+  /** The identity of the client that has the voice; undefined: the session's user. */
   get speaker(): string | undefined {
     return this.#clients.at(-1)?.by;
   }
 
-  /** Attaches the client of this identity. Returns the function that detaches it. */
+  /** Attaches a client of this identity. Returns the function that detaches it. */
   attach(by?: string): () => void {
     const client = { by };
     this.#clients.push(client);
@@ -113,10 +112,7 @@ export class UserInput {
     };
   }
 
-  /**
-   * Reports that a question is on a screen. The screen of a user who may not answer it does not count
-   * (WHO-1).
-   */
+  /** Records that a question is on a screen. The screen of a user who may not answer does not count (WHO-1). */
   questionShown(requestId: string, by?: string): void {
     const { records, projection } = this.#session;
     const question = records.questions.get(requestId);
@@ -128,7 +124,7 @@ export class UserInput {
     });
   }
 
-  /** Reports that a result or notice was seen; a question that is seen is not yet answered. */
+  /** Records that a result or notice was seen; a question that was seen still waits for its answer. */
   shown(deliveryId: string, by = this.#session.user): void {
     if (this.#session.records.questions.has(deliveryId)) this.questionShown(deliveryId, by);
     else this.#session.receive(`delivery:${deliveryId}`, seen('delivery.shown', deliveryId, by));
@@ -142,8 +138,8 @@ export class UserInput {
 
   /**
    * Answers a question by its button, or in words.
-   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason for which the
-   * session left this process (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the
+   *   session left this process (rejects).
    */
   async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { records, host, projection, unit } = this.#session;
@@ -166,9 +162,9 @@ export class UserInput {
   }
 
   /**
-   * Posts typed words. Resolves when a question or the lead agent has received them.
-   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that
-   * ended the session before (rejects).
+   * Posts typed words. Resolves when a question or the lead agent has them.
+   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that ended the
+   *   session before (rejects).
    */
   async say(text: string, { by, traceparent }: SaidBy = {}): Promise<void> {
     const { host, projection, unit } = this.#session;
@@ -197,7 +193,7 @@ export class UserInput {
   }
 
   /**
-   * Puts the lead agent's settlement of a question into the mailbox. Resolves with its fate.
+   * Posts the lead agent's settlement of a question. Resolves with its result.
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY` (rejects).
    */
   async settle(
@@ -220,13 +216,13 @@ export class UserInput {
     return settlement.promise;
   }
 
-  /** Resolves the lead agent's call with the fate of its settlement. */
+  /** Resolves the lead agent's call with the result of its settlement. */
   settled(callId: string, settlement: Settlement): void {
     this.#settling.get(callId)?.resolve(settlement);
     this.#settling.delete(callId);
   }
 
-  /** Resolves the call whose words a question or the lead agent has received. */
+  /** Resolves the call whose words a question or the lead agent has. */
   said(utteranceId: string): void {
     this.#saying.get(utteranceId)?.resolve();
     this.#saying.delete(utteranceId);
@@ -244,8 +240,8 @@ export class UserInput {
   }
 
   /**
-   * Settles the call whose event the session does not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason;
-   * null: it came too late.
+   * Settles the call whose event the session did not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null: the
+   * event came too late.
    */
   ignored(event: UnitEvent, error: Error | null): void {
     const { utteranceId, ticket, callId } = event as Readonly<Record<string, unknown>>;
@@ -274,8 +270,8 @@ export class UserInput {
   }
 
   /**
-   * Settles all calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null:
-   * it was closed.
+   * Settles all calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null: the
+   * session was closed.
    */
   close(error: Error | null): void {
     this.#left = error;

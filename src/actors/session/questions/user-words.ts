@@ -1,30 +1,29 @@
-// Reads the words and clicks of the user as an answer while a question owns the floor, before they are written down, and
-// routes them in the step that applies them, so that an answer and its consequences are one step. Words about
-// something else go to the lead agent, and the question stays open.
+// Reads the user's words and clicks as an answer while a question has the floor, before their entry is written, and
+// routes them in the step that applies them, so that an answer and its consequences are one step. Words about another
+// subject go to the lead agent, and the question stays open.
 //
 // Owns:     the reading and the route of the user's words.
 // Does not: match phrases (language), or know when a question may be answered (machine).
 //
 // Invariants
-//   USER-WORDS-1. Words go to exactly one addressee: the question that has the floor, the lead agent, or none. Words that
+//   USER-WORDS-1. Words have exactly one addressee: the question that has the floor, the lead agent, or none. Words that
 //       answer and ask for more ("yes, and then book a table") answer the question, and the lead agent gets the rest.
-//   USER-WORDS-2. Words count at once only for the question that was the last thing said to the user when they began
-//       (QUESTION-10). Words that began before it was put are not about it; those over an earlier presentation, or after
-//       something else was said, go to the lead agent, which may settle it by them. It can settle no approval: after
-//       its reply to a yes or a no, the exact action is read back.
-//   USER-WORDS-3. A yes approves nothing while more than one approval waits: the exact action is read back,
-//       and only a yes to that counts. A no needs no reading.
-//   USER-WORDS-4. The reading of words is in their entry: later versions of the tables change nothing in the
-//       past.
-//   USER-WORDS-5. A wait is given, and ends: the question is put again after it.
-//   USER-WORDS-6. Words of a user who may not answer the question that has the floor go where they would go
-//       without that question, which stays open (WHO-1).
-//   USER-WORDS-7. Words that the tables do not settle beyond doubt go to the lead agent, together with the question:
-//       it settles the question by a tool of the runtime (settle-question.ts), or does what else was meant. A lead
-//       agent without tools gets them after the question was asked again once. The asker gets only what answers
-//       its question: an option, a yes or a no, or words if it asked for words.
-//   USER-WORDS-8. Words that put off a result while it is told ("not now") put it on its card, and go to the lead
-//       agent; they are no answer, whatever question has the floor.
+//   USER-WORDS-2. Words count at once only for a question that was the last thing said to the user when they began
+//       (QUESTION-10). Words that began before the question was put are not about it; words during an earlier
+//       presentation, or after other speech, go to the lead agent, which may settle the question by them. The lead agent
+//       cannot settle an approval: after its reply to a yes or a no, the exact action is read back.
+//   USER-WORDS-3. A yes approves nothing while more than one approval waits: the exact action is read back, and only a
+//       yes to that counts. A no need not be read back.
+//   USER-WORDS-4. The entry of words contains their reading: later versions of the tables do not change past readings.
+//   USER-WORDS-5. A user who asks for time gets it; the question is put again afterwards.
+//   USER-WORDS-6. Words of a user who may not answer the question that has the floor are routed as if there were no
+//       question, and the question stays open (WHO-1).
+//   USER-WORDS-7. Words that the tables do not settle beyond doubt go to the lead agent, together with the question: it
+//       settles the question by a tool of the runtime (settle-question.ts), or acts on another meaning. A lead agent
+//       without tools gets them after the question was asked once more. The asker gets only answers to its question: an
+//       option, a yes or a no, or words if it asked for words.
+//   USER-WORDS-8. Words that postpone a result while it is told ("not now") make it a card, and go to the lead agent;
+//       they are no answer, even if a question has the floor.
 
 import { matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
@@ -41,34 +40,33 @@ import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import { readBack } from './settle-question.ts';
 
 /**
- * Confidence from which a match by sound is decisive: below it a recognition error is possible, and the words
- * do not interrupt their own question.
+ * The confidence from which a match by sound is decisive. Below it a recognition error is possible, and the words do not
+ * interrupt their question.
  */
 const DECISIVE_CONFIDENCE = 0.8;
 
-/** Time that is given to a user who asks for it in writing. */
+/** The time that a user gets who asks for it in writing. */
 export const HOLD_MS = 10_000;
-/** Time that is given to a user who asks for it aloud: twice that after which a question is asked again. */
+/** The time that a user gets who asks for it in speech: twice the time after which a question is asked again. */
 const SPOKEN_HOLD_MS = 30_000;
 
 /** The channel of the words, and the other open questions. */
 export interface Heard {
-  /** True for typed words, which are exact; spoken ones may be recognized wrongly. */
+  /** Whether the words were typed and are exact; spoken words may be recognised wrongly. */
   readonly typed: boolean;
-  /** A language tag. @defaultValue 'en' */
+  /** The language tag of the words. @defaultValue 'en' */
   readonly language?: string | undefined;
-  /** Number of approvals that wait for the user, this one included. @defaultValue 1 */
+  /** The number of approvals that wait for the user, including this one. @defaultValue 1 */
   readonly approvals?: number;
   /** Whether the lead agent can settle the question by a tool. @defaultValue true */
   readonly leadSettles?: boolean;
-  /** Whether something else was said to the user since the question. @defaultValue false */
+  /** Whether other speech followed the question. @defaultValue false */
   readonly isFollowed?: boolean;
 }
 
 /**
- * Reads an utterance as an answer to the question that has the floor. Consent that is not clear is asked for
- * again the first time, a yes to one of several approvals is read back, and other words that are not clear are
- * for the lead agent (USER-WORDS-7).
+ * Reads an utterance as an answer to the question that has the floor. Unclear consent is asked for once more, a yes to
+ * one of several approvals is read back, and other unclear words go to the lead agent (USER-WORDS-7).
  */
 export function readUtterance(
   question: QuestionRecord,
@@ -80,28 +78,29 @@ export function readUtterance(
   if (reading === 'digression') return toLead;
   if (isFollowed) {
     const decides = question.kind === 'approval' && reading.to === 'question';
-    // Without the tool the words can only be said again, to the question.
+    // Without the tool, the user can only repeat the words to the question.
     if (!leadSettles && question.kind !== 'approval') return { to: 'again' };
     return decides ? { ...toLead, readsBack: true } : toLead;
   }
   if (question.kind === 'approval') {
     const consents = reading.to === 'question' && reading.answer.approved === true;
-    // What could not be said whole is read before it is allowed.
+    // An approval that could not be said completely must be read before it is given.
     if (consents && question.byButton) return question.askedAgain ? toLead : { to: 'again' };
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
-    // The question is asked again once in words; then the buttons remain, and the lead agent.
+    // The question is asked again in speech once; afterwards only its buttons and the lead agent remain.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
   }
-  // The asker has given words back already: it gets no others that the lead model has not read.
+  // The asker has already returned words: it gets no further ones that the lead model has not read.
   const isFree = reading.to === 'question' && reading.answer.optionId === undefined;
   if (isFree && question.returned && leadSettles) return toLead;
   if (reading.to !== 'again') return reading;
-  // An unclear answer in free words is hardly one: nothing was said, or the microphone heard the question itself.
+  // An unclear spoken answer to a question for words is probably no answer: no word was said, or the microphone heard the
+  // question itself.
   const isForLead = leadSettles && (typed || question.options.length > 0);
   return isForLead || question.timesUnclear > 0 ? toLead : reading;
 }
 
-/** Returns the part of a question that its answers are matched with. */
+/** Returns the part of a question with which answers are compared. */
 export function answerable(record: QuestionRecord): AnswerableQuestion {
   const { kind, options, action } = record;
   const asksForWords = options.length === 0 ? 'free_text' : 'choice';
@@ -144,7 +143,7 @@ function readOnce(
     case 'none':
       return { to: 'question', decisive: false, answer: { userResponse: match.text } };
     case 'free_text':
-      // Only a question for words is answered by words: "neither", "I don't mind" name no option.
+      // Words only answer a question for words: "neither" or "I don't mind" name no option.
       return asked.kind === 'free_text'
         ? { to: 'question', decisive: !match.doubt, answer: { userResponse: match.text } }
         : { to: 'again' };
@@ -161,7 +160,7 @@ function readOnce(
   }
 }
 
-/** States of a question that is put to the user. */
+/** The states of a question that is being put to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
 
 type Said = EventFor<'user'> & Stamped;
@@ -175,15 +174,15 @@ export function userSaid(
   said: Said,
 ): readonly SessionMessage[] {
   const follow = wordsOf(records, unit, said);
-  // The wire reports the end of speech; typing counts as speech, too, and wakes resting deliveries.
+  // The wire reports the end of speech; typing counts as speech, and also wakes resting deliveries.
   return said.channel === 'typing'
     ? [{ actor: 'outbox', event: { type: 'utterance.ended' } }, ...follow]
     : follow;
 }
 
 /**
- * Adds the reading of the words for the question that has the floor, as their entry keeps it (USER-WORDS-4).
- * `leadSettles`: the lead agent can settle a question by a tool.
+ * Adds the reading of the words for the question that has the floor, for their entry (USER-WORDS-4). `leadSettles`:
+ * whether the lead agent can settle a question by a tool.
  */
 export function withReading(
   records: SessionRecords,
@@ -210,7 +209,7 @@ function readingOf(
   { text, channel, language }: Said,
   how: Pick<Heard, 'leadSettles' | 'isFollowed'>,
 ): Reading {
-  // A question that is over stays in the records until its effects are carried out; a refold carries out none.
+  // A question that is over stays in the records until its effects are executed, which a refold does not do.
   const approvals = [...records.questions.values()].filter(
     ({ kind, requestId }) =>
       kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
@@ -269,7 +268,7 @@ function wordsOf(
   } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
-  // Its decision counts, and the lead agent owes the rest of the words a reply.
+  // The decision counts, and the lead agent has to reply to the rest of the words.
   if (isAnswer && reading.to === 'question' && reading.more)
     return [{ actor, event: answer }, ...toLead(requestId)];
   const isApproval = question.kind === 'approval';
@@ -281,13 +280,13 @@ function wordsOf(
   const were = isAnswer ? { choice, isApproval } : asksFor;
   unit.post('user.overheard', { utterance, subagentName, were });
   if (reading.to === 'hold') {
-    // Earlier versions gave time without an end.
+    // Earlier versions gave time without a limit.
     const isTimed = said.reading !== undefined && !awaitsReading;
     const remindAt = said.at + reading.forMs;
     const held = { type: 'question.hold', remindAt } as const;
     return isTimed ? [{ actor, event: held }] : [];
   }
-  // "Yes. Go ahead.": the second half of a yes that is about to be read back.
+  // "Yes. Go ahead.": the second part of a yes that is about to be read back.
   if (awaitsReading) return [];
   if (reading.to === 'repeat') return [{ actor, event: { type: 'question.repeat' } }];
   if (reading.to === 'readBack') {
@@ -300,12 +299,11 @@ function wordsOf(
     ...(reading.to === 'again' && { askedAgain: true }),
   });
   if (question.kind === 'approval') records.deliveries.delete(requestId);
-  // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
-  // question).
+  // The words were meant for the question, but cannot be accepted (they are unclear, or interrupted the question).
   return [{ actor, event: { type: 'question.repeat' } }];
 }
 
-/** Hands words to the lead agent that the asker of a question gives back, once. */
+/** Passes words that a question's asker returns to the lead agent, once. */
 export function wordsReturned(
   records: SessionRecords,
   unit: SessionUnit,
@@ -321,13 +319,13 @@ export function wordsReturned(
   unit.post('questions.returned', { words, reason, subagentName });
 }
 
-/** The receipt of an answer, and what it leads to within the unit. */
+/** The receipt of an answer, and its consequences within the unit. */
 interface Fate {
   readonly receipt: AnswerReceipt;
   readonly follow: readonly SessionMessage[];
 }
 
-/** Tells what becomes of the choice of a button, or of an answer by name, and changes nothing. */
+/** Returns the result of a button's choice, or of an answer by name; changes nothing. */
 export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: Given): Fate {
   const { requestId, by } = given;
   const refused = (reason: Extract<AnswerReceipt, { accepted: false }>['reason']): Fate => ({
@@ -368,8 +366,8 @@ export function answerGiven(
 }
 
 /**
- * Returns the delivery that the user was hearing when these words began, unless it is a question: it is still
- * told, or they have interrupted it. Null if there is none.
+ * Returns the delivery, other than a question, that the user was hearing when these words began: it is still told, or the
+ * words interrupted it. Null: none.
  */
 function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
   const { snapshot } = unit.outbox;
@@ -384,7 +382,7 @@ function answerBy(answer: Answer, by: string | undefined): Answer {
   return by === undefined ? answer : { ...answer, by };
 }
 
-/** What the machine of a question knows of its presentation; null: it is not put. */
+/** Returns what the question's machine knows of its presentation; null: it is not being put. */
 function presentationOf(
   unit: SessionUnit,
   { requestId }: QuestionRecord,
@@ -393,18 +391,18 @@ function presentationOf(
   return life && PUT.has(String(life.value)) ? (life.context as QuestionSnapshot['context']) : null;
 }
 
-/** Tells whether its action has to be read back, and that has not begun. */
+/** Returns whether the question's action has to be read back, and the reading has not begun. */
 function isToBeReadBack(unit: SessionUnit, question: QuestionRecord): boolean {
   return presentationOf(unit, question)?.readBack === 'due';
 }
 
-/** Tells what these words follow: the question, something that was said after it, or neither (`wordsFollow`). */
+/** Returns what these words follow: the question, other speech after it, or neither (`wordsFollow`). */
 function followedBy(unit: SessionUnit, question: QuestionRecord, { channel, startedAt }: Said) {
   const put = presentationOf(unit, question);
   return put && wordsFollow(put, channel === 'typing' ? null : startedAt);
 }
 
-/** Tells whether it had been put in some presentation when these words began. */
+/** Returns whether the question had been put, in any presentation, when these words began. */
 function wasPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
   const { channel, startedAt: saidAt } = said;
   const event = { type: 'question.settle', channel, saidAt, decisive: true, answer: null } as const;
