@@ -1,4 +1,4 @@
-// What a page loads for `offstage/ai-sdk-ui`: nothing of the AI SDK, and nothing of Node.js.
+// The bundle that a page loads for `offstage/ai-sdk-ui` contains neither the AI SDK nor Node.js.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ test('imports no package and no module of Node.js', async () => {
   const reached = reachedFrom(['src/ai-sdk-ui/index.ts'], (file) =>
     readFileSync(root + file, 'utf8'),
   );
-  // `setImmediate` is asked for before it is used.
+  // The code checks whether `setImmediate` exists before it uses it.
   expect(reached.map(({ name }) => name)).toEqual(['setImmediate']);
   expect((await bundle('src/ai-sdk-ui/index.ts', ['browser'])).builtIns).toEqual([]);
 });

@@ -27,7 +27,7 @@ function handlerOf(session: TextSession, more: Partial<ChatHandlerOptions> = {})
 
 function talkTo(handle: (request: Request) => Promise<Response>, { isHeld = true } = {}) {
   const chat: Chat<SessionMessage> = new Chat<SessionMessage>({
-    // What nobody asked for comes in a held request.
+    // Messages that answer no request arrive in a held request.
     onFinish: ({ isAbort }) => void (isAbort || !isHeld || chat.resumeStream()),
     transport: new DefaultChatTransport<SessionMessage>({
       api: URL_OF_CHAT,
@@ -250,7 +250,7 @@ test('forgets the least recently used chat, and sends it everything again', asyn
     return (await handle(text === undefined ? request : post(words(text, id)))).text();
   };
   expect(await sse('c1', 'hello')).toContain('text-delta');
-  // The words are its own, and the reply it has.
+  // The new chat shows its text and the reply; the older words are missing.
   await sse('c2', 'good morning');
   expect(await sse('c1')).toContain('"hello"');
 });
@@ -325,7 +325,7 @@ describe('a held request', () => {
     const gone = new AbortController();
     const held = ['c1', 'c2', 'c3'].map((id) => handle(get(gone.signal, id)));
     expect((await held[0])?.status).toBe(204);
-    // Words take the place of a held request, too.
+    // A sent message takes the place of a held request too.
     const response = await handle(post(words('hello', 'c4')));
     expect((await held[1])?.status).toBe(204);
     expect(await response.text()).toContain('[DONE]');
@@ -407,7 +407,7 @@ test.each([
       throw new Error('the log is full');
     },
   ],
-  // Vitest reports a rejection that is not handled.
+  // Vitest reports unhandled rejections.
   ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
 ])('a page has its answer when `onError` %s', async (_how, onError) => {
   const handle = chatHandler({

@@ -14,7 +14,7 @@ interface Talk {
   readonly ann: TestClient;
   readonly transport: ReturnType<typeof chatTransport>;
   readonly statuses: string[];
-  /** Resolves when the messages are as wanted. */
+  /** Resolves when `isWanted` accepts the messages. */
   until(isWanted: (messages: readonly SessionMessage[]) => boolean): Promise<SessionMessage[]>;
 }
 
@@ -83,7 +83,7 @@ test.each(['websocket', 'stream'] as const)(
     const told = await until((messages) => messages.some((each) => textOf(each).includes('Told')));
     expect(questionsOf(told)[0]).toMatchObject({ state: 'answered', answer: 'Premium', receipt });
     const done = await until((messages) => subagentsOf(messages)[0]?.state === 'completed');
-    // In its place, and once.
+    // Each message keeps its place and occurs once.
     expect(done.map(({ id }) => id).slice(0, 3)).toEqual(open.map(({ id }) => id));
     expect(new Set(done.map(({ id }) => id)).size).toBe(done.length);
     // CHAT-FEED-3
@@ -139,7 +139,7 @@ test('shows the same messages once after connection and server were lost in mid-
   expect(await answered).toEqual({ accepted: true, by: 'ann' });
   const told = await until((messages) => textOf(messages.at(-1)!).includes('Told'));
   expect(told.map(({ id }) => id).slice(0, ids.length)).toEqual(ids);
-  // What did not change is the same object, though the client has all views anew.
+  // The client gets all views anew, yet an unchanged message stays the same object.
   expect(textOf(open[2]!)).toContain('Tools said');
   expect(told[2]).toBe(open[2]);
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
@@ -303,7 +303,7 @@ test('a result counts as shown when the page is visible', async () => {
   const [question] = questionsOf(
     await until((messages) => questionsOf(messages)[0]?.state === 'presenting'),
   );
-  // What was reported before has arrived with this.
+  // Earlier reports have reached the server before the receipt of this call.
   await ann.it.cancel('none');
   expect(ann.state().questions[0]?.state).toBe('presenting');
   await ann.it.questionShown(question?.requestId ?? '');
@@ -354,7 +354,7 @@ test('the same words as before the chat are words of their own', async () => {
   onTestFinished(() => chat.dispose());
   await chat.sendMessage({ text: 'hello' });
   await chat.resumeStream();
-  // Not followed: the words from before come as a part.
+  // The chat has not followed these words: they come as a part.
   const [before] = ann.state().transcript;
   await expect
     .poll(() => chat.messages.find((each) => textOf(each) === '[data-transcript]')?.id)

@@ -1,5 +1,5 @@
-// A tool that runs only if the user allows exactly this call: they see and hear its arguments, and answer by voice, or
-// by the buttons of its card.
+// A tool that runs only if the user approves exactly this call: the user sees and hears the arguments, and answers by
+// voice or with the buttons of the card.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -57,10 +57,10 @@ describe('a refund', () => {
     await card.locator('dl').waitFor();
     expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
     expect(await overflowing(tab)).toEqual([]);
-    // Its list names the work by its arguments, which the server keeps to itself.
+    // The list names the work by the arguments, which the server does not send.
     const tasks = tab.page.getByRole('region', { name: 'Subagents' });
     await tasks.getByText('A refund of order 1042', { exact: true }).waitFor();
-    // An order that the user asks for meanwhile is nothing that they allow.
+    // A request about an order meanwhile does not approve the refund.
     await tab.type('where is my order?');
     await tab.caption('Order 1042, an oak desk, is being packed.').waitFor();
     await card.getByRole('button', { name: 'Yes', disabled: false }).dblclick();
@@ -71,7 +71,7 @@ describe('a refund', () => {
     expect(watch.state.questions.map(({ state, answer }) => ({ state, answer }))).toEqual([
       { state: 'answered', answer: 'Yes' },
     ]);
-    // A second refund has nothing to ask for.
+    // A second refund asks no question.
     await tab.type('please refund order 1042');
     await tab.caption('Order 1042 was refunded before.').waitFor();
     expect(watch.state.questions).toHaveLength(1);

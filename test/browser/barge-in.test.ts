@@ -1,5 +1,5 @@
-// The user breaks in while a result is being said: it falls silent at once, waits, and is
-// said again in the next pause.
+// The user interrupts the delivery of a result: the speech stops at once, the delivery waits, and it is repeated in the
+// next pause.
 
 import { describe, expect, test } from 'vitest';
 import { troubles } from './support/stage.ts';
@@ -33,18 +33,18 @@ describe('barge-in', () => {
     );
     await tab.untilSpeaker('is silent');
     expect(stateOfResult()).toMatchObject({ state: 'pending', attempts: 1 });
-    // What the session takes as heard is no more than what the page played. Speech that was lowered first goes on under another name, from where it was heard.
+    // The session counts no more as heard than the page played. Lowered speech resumes under another name.
     const playedOf = () =>
       tab.namesOf(cut.itemId).reduce((sum, name) => sum + Math.max(0, ...tab.playedMs(name)), 0);
     const playedMs = playedOf();
     expect(cut.playedMs).toBeGreaterThan(0);
-    // A sum of fractions is not exact.
+    // A sum of fractions is inexact.
     expect(cut.playedMs).toBeLessThanOrEqual(playedMs + 0.001);
     expect(watch.state.transcript.find(({ id }) => id === cut.itemId)).toMatchObject({
       final: true,
       interrupted: true,
     });
-    // The ride itself is not touched by an interruption of the voice.
+    // Interrupted speech leaves the ride as it is.
     expect(watch.state.subagents).toMatchObject([{ state: 'completed' }]);
     await joke;
 
@@ -57,7 +57,7 @@ describe('barge-in', () => {
       () => stateOfResult()?.state === 'delivered' && stateOfResult(),
     );
     expect(stateOfResult()).toMatchObject({ grade: 'played', attempts: 2 });
-    // What the user wanted came first, even if they were misheard.
+    // The lead agent first replies to the user, even if it misheard the user.
     const said = watch.state.transcript.map(({ text }) => text);
     const replied = watch.state.transcript.findIndex(
       ({ role, text, at }) => role === 'assistant' && text !== '' && at > words.at,
@@ -70,7 +70,7 @@ describe('barge-in', () => {
     );
     expect(told).toBeGreaterThan(replied);
 
-    // Another pause, and it is not said a third time.
+    // In another pause the result is not repeated a third time.
     await tab.type('thank you');
     await tab.caption(/welcome|pleasure|Any time/).waitFor();
     await watch.untilQuiet();
@@ -82,7 +82,7 @@ describe('barge-in', () => {
     expect(delivered).toHaveLength(1);
     expect(playedOf()).toBe(playedMs);
     expect(watch.state.transcript.filter(({ text }) => text.includes('is booked'))).toHaveLength(
-      // Cut off before these words, the first attempt has none of them.
+      // The first attempt was cut off before these words and contains none of them.
       said.filter((text) => text.includes('is booked')).length,
     );
     expect(troubles(stage, tab)).toEqual([]);

@@ -1,5 +1,5 @@
 // `offstage/client` in Chromium, under a strict Content-Security-Policy: a question with buttons, the microphone, the
-// speaker, and a connection that is lost.
+// speaker, and a lost connection.
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 afterAll(() => browser.close());
 
-/** Serves the page and a session; the page has `client`. */
+/** Serves the page and a session; `client` is a global of the page. */
 async function open(session: ServedSession): Promise<{ cut: () => void }> {
   const web = serve({
     session: () => session,
@@ -125,7 +125,7 @@ test('the user is heard, and what the page has played is reported', async () => 
   });
   await open(session);
   await page.context().grantPermissions(['microphone']);
-  // A click, which a browser may want first.
+  // A browser may require a click first.
   await page.mouse.click(5, 5);
   expect(await page.evaluate(() => client.speaker.start())).toBe('on');
   await page.waitForFunction(() => client.status.get().ownsVoice);

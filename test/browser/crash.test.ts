@@ -1,4 +1,4 @@
-// The demo is killed by a button of its page in the middle of a question, and goes on.
+// A button of the demo's page kills the server in the middle of a question; a restarted server resumes the session.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -51,7 +51,7 @@ test('a server that is killed over a question is back, and the question with it'
   const card = tab.question('Which ride to the airport');
   await card.getByText('say it or press it').waitFor();
   await tab.button('Kill the server').click();
-  // The second welcome comes from the second process.
+  // The second process sends the second welcome.
   await expect.poll(() => tab.received('welcome').length, { timeout: 60_000 }).toBe(2);
   await card.getByText('say it or press it').waitFor();
   await card.getByRole('button', { name: 'Premium' }).click();

@@ -1,5 +1,5 @@
-// The projects of `offstage create`, made by the packed package and run against it, without a key and without a
-// network: their npm packages are those of this repository.
+// The projects of `offstage create`: the packed package creates them, and they run against it without a key and
+// without a network, with the npm packages of this repository.
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { launch } from './support/stage.ts';
 import { installPacked, tsc } from '../support/packed-package.ts';
 
 const run = promisify(execFile);
-/** Above all projects: Node.js and the compiler find the packages here. */
+/** The parent folder of all projects: Node.js and the compiler find the packages here. */
 const house = mkdtempSync(join(tmpdir(), 'offstage-create-'));
 let browser: Browser;
 
@@ -28,18 +28,18 @@ afterAll(async () => {
 });
 
 interface Project {
-  /** Resolves with the text after `before` in what the program prints. */
+  /** Resolves with the printed text after `before`. */
   printed(before: string): Promise<string>;
   type(line: string): void;
 }
 
-/** Makes a project, checks its types, and starts it. */
+/** Creates a project, checks its types, and starts it. */
 async function start(template: string): Promise<Project> {
   const command = join(house, 'node_modules', 'offstage', 'dist', 'cli', 'offstage.js');
   const folder = join(house, template);
   await run(process.execPath, [command, 'create', template, folder]);
   await run(process.execPath, [tsc], { cwd: folder });
-  // As `npm start` does, but for the packages of the voice, which are there.
+  // The same as `npm start`, except for the packages of the voice, which are already there.
   const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], PORT: '0' };
   const child = spawn(process.execPath, [`${template}.ts`], { cwd: folder, env });
   onTestFinished(async () => {
@@ -110,7 +110,7 @@ test('voice: what is said starts the work, a button answers', async () => {
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();
   const button = page.getByRole('button', { name: 'Premium' });
-  // The ears are a real recogniser, which now and then slips.
+  // A real recogniser hears the words and sometimes errs.
   for (let tries = 0; tries < 4; tries += 1) {
     await sayInto(page, 'Book me a ride to the airport, please.');
     const isAsked = await button.waitFor({ timeout: 15_000 }).then(

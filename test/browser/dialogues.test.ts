@@ -1,6 +1,6 @@
-// Some of the dialogues in a real browser, with real speech and a room around it: `npm run dialogues:browser` plays all.
-// The recogniser may mishear, and a machine may be slow: what must hold in any case is that nothing is lost, told twice
-// or left without an answer, and that what was taken down right is done.
+// Some of the dialogues in a real browser, with real speech and a room; `npm run dialogues:browser` plays all. The
+// recogniser may mishear, and a machine may be slow. In any case nothing may be lost, delivered twice or left without
+// an answer, and correctly recognised words must take effect.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dialogues } from '../dialogues/corpus/index.ts';
@@ -9,7 +9,7 @@ import { playDialogue } from '../dialogues/play.ts';
 import { browserStages, type BrowserStages } from './support/dialogue-stage.ts';
 
 const names = ['a ride, asked and answered', 'a listening word into a result'];
-/** Faults of the session, whatever the recogniser made of the words. */
+/** Faults of the session, independent of the recognised words. */
 const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);
 
 let stages: BrowserStages;
@@ -28,7 +28,7 @@ test.each(names)('%s', async (name) => {
   const ours = faults.filter(
     ({ fault, why }) =>
       always.has(fault) ||
-      // How long it took says something about this machine.
+      // The duration depends on this machine.
       (fault === 'dead air' ? why.startsWith('nothing') : isHeardRight),
   );
   expect(ours).toEqual([]);

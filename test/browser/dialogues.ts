@@ -32,7 +32,7 @@ for (let repeat = 0; repeat < Number(values.repeats); repeat += 1)
     const verdict = judgeDialogue(dialogue, await playDialogue(stage, dialogue));
     if (verdict.faults.length > 0) await stage.keep?.();
     await stage.close();
-    // The recogniser may mishear: a dialogue counts when every line was taken down right.
+    // The recogniser may mishear: a dialogue counts if every line was recognised correctly.
     const isKnown = verdict.faults.length === 0 || !verdict.isHeardRight;
     const run = { dialogue, stage: 'browser', verdict, isKnown };
     runs.push(run);

@@ -1,5 +1,5 @@
-// A room without an echo canceller: the microphone hears what the lead agent says, and a recogniser writes it down.
-// The lead agent neither interrupts itself nor answers itself, and the user is understood.
+// A room without an echo canceller: the microphone picks up the lead agent's speech, and a recogniser transcribes it.
+// The lead agent neither interrupts nor answers itself, and the user is understood.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -20,7 +20,7 @@ describe('echo', () => {
     );
     await watch.untilQuiet();
     expect(result.attempts).toBe(1);
-    // The user said nothing but what they typed.
+    // The transcript has only the words that the user typed.
     expect(
       watch.state.transcript.filter(({ role, text }) => role === 'user' && text !== ''),
     ).toHaveLength(1);

@@ -1,5 +1,5 @@
-// The three pages of the guide that begin with an empty folder: their files, as a reader copies them, run against the packed
-// package, without a key and without a network.
+// The three pages of the guide that begin with an empty folder: their files, copied as a reader copies them, run
+// against the packed package without a key and without a network.
 
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -60,7 +60,7 @@ async function freePort(): Promise<string> {
 
 interface Program {
   readonly child: ChildProcess;
-  /** Resolves with the rest of the line after `before` in what the program prints. */
+  /** Resolves with the rest of the printed line after `before`. */
   printed(before: string): Promise<string>;
   end(signal: NodeJS.Signals): Promise<unknown>;
 }
@@ -107,7 +107,7 @@ async function visit(address: string, prepare?: (page: Page) => Promise<void>): 
   return page;
 }
 
-/** Says the request until the question is asked: the ears are a real recogniser, which now and then slips. */
+/** Repeats the request until the question is asked: a real recogniser hears it and sometimes errs. */
 async function talkUntilAsked(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();

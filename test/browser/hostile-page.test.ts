@@ -1,5 +1,5 @@
-// The demo's page over a session of the test's own: an approval and a question whose words are hostile, in light and dark, wide
-// and narrow. All words of others are text, and axe finds nothing.
+// The demo's page with a session of the test: an approval and a question with hostile words, in light and dark, wide
+// and narrow. Third-party words appear as text only, and axe reports nothing.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -61,7 +61,7 @@ test('an approval and a question of hostile words are text, and accessible in li
       ] as const) {
         await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
         await page.setViewportSize({ width, height });
-        // The theme follows the system.
+        // The theme follows the system setting.
         await page.locator(`:root[data-theme='${colorScheme}']`).waitFor();
         expect(await overflowing(tab)).toEqual([]);
         expect(await violationsIn(page)).toEqual([]);
@@ -87,7 +87,7 @@ test('an approval and a question of hostile words are text, and accessible in li
     .toContain('active');
   await check('question');
 
-  // Each is put in its turn, and answered by its button.
+  // The questions are presented in turn; a button answers each.
   for (let turn = 0; turn < 2; turn += 1) {
     await talk.speak(hostile);
     await cards.getByText(/is being asked|say it or press it/).waitFor();

@@ -1,5 +1,5 @@
-// Offstage itself in Chromium: bundled with all that it imports, it holds a conversation in a page and in a
-// worker, without a server.
+// Offstage in Chromium: bundled with all its imports, it holds a conversation in a page and in a worker, without a
+// server.
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -26,7 +26,7 @@ beforeEach(async () => {
   problems.length = 0;
   page = await browser.newPage();
   page.on('pageerror', (error) => problems.push(error.message));
-  // A page of its own, and nothing else: whatever is asked of the network is not there.
+  // An empty page without a network: every other request is aborted.
   await page.route('**', (route) =>
     route.request().url() === 'http://offstage.test/'
       ? route.fulfill({ contentType: 'text/html', body: '<!doctype html>' })

@@ -1,4 +1,4 @@
-// Texts of strangers on the page of the inspector: nothing of them runs, nothing of them hides or moves what is around it.
+// Third-party texts on the page of the inspector: none runs as code, and none hides or moves other content.
 
 import type { Browser, Page } from 'playwright-core';
 import { createServer } from 'node:http';
@@ -28,9 +28,9 @@ const markup = [
 ].join(' ');
 const RTL = '\u202Egnp.exe\u2066';
 const hostile = `${markup} ${RTL} \uD800 ${'x'.repeat(1_000_000)}`;
-/** Words of a user are not as long. */
+/** A user's message has a smaller limit. */
 const said = hostile.slice(0, 100_000);
-/** A name is not as long, and has no lone halves. */
+/** A name has a smaller limit, and no lone surrogates. */
 const named = `${markup} ${RTL}`.slice(0, 200);
 const inputTo = (to: string): object =>
   JSON.parse(`{"__proto__":{"a":1},"constructor":"x","to":${JSON.stringify(to)}}`) as object;
@@ -55,14 +55,14 @@ async function opened(url: string, width: number) {
   return { page, problems };
 }
 
-/** What a text has made of the page: nothing, if it is only text. */
+/** The effects of a text on the page: none, if it is only text. */
 const madeIn = (page: Page): Promise<unknown> =>
   page.evaluate(() => ({
     ran: '__ran' in window,
     made: document.querySelectorAll('img, iframe, script:not([src]), [onload], [onerror], main a')
       .length,
     isWide: document.documentElement.scrollWidth > innerWidth,
-    // A mark of direction would turn around what is beside it.
+    // A direction mark would reverse the text next to it.
     turns: /[\u202a-\u202e\u2066-\u2069]/.test(document.body.textContent ?? ''),
     polluted: Object.keys(Object.prototype).length + ('a' in {} ? 1 : 0),
   }));
@@ -108,7 +108,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
   session.notifyBackground(said);
   await session.idle();
 
-  // As in a file of somebody else.
+  // The same entries, as in a third-party file.
   const lived = journal.read();
   const at = lived.at(-1)?.at ?? 0;
   const strange = [hostile, '__proto__', 'constructor'].map((name, index): JournalEntry => ({
@@ -144,7 +144,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
     const { page, problems } = await opened(url, width);
     await page.getByRole('status').getByText('Connected: it may act').waitFor();
     await page.locator('#machines').getByRole('treeitem').first().waitFor();
-    // Each thing, at the latest entry: the keys reach those that are not in view.
+    // Each row at the latest entry; the keyboard reaches the rows that are out of view.
     await page.locator('#tree').focus();
     await page.keyboard.press('Home');
     const subjects = new Set<string>();
@@ -177,7 +177,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
     await page.keyboard.press('Home');
     await page.locator('#subject', { hasText: '<img src=x' }).waitFor();
     expect(await madeIn(page)).toEqual(nothing);
-    // A receipt with the words of a stranger.
+    // A receipt with third-party words.
     await page.locator('#tree').focus();
     await page.keyboard.press('Home');
     await page.getByRole('button', { name: 'Latest' }).click();
@@ -240,7 +240,7 @@ test('INSPECTOR-1: the page of another origin reads nothing from an open inspect
       form.append(field);
       document.body.append(form);
       form.submit();
-      // A frame of it would take clicks that were meant for something else.
+      // A frame around the page would catch clicks meant for something else.
       const iframe = document.createElement('iframe');
       iframe.src = base;
       const loaded = new Promise((done) => iframe.addEventListener('load', done));

@@ -1,5 +1,5 @@
-// A spoken conversation of the demo on the page of the inspector: live, with each of its buttons, and after the process was
-// killed (SIGKILL), from its journal, by `offstage inspect`.
+// A spoken conversation of the demo on the page of the inspector: live, with each of its buttons, and after SIGKILL
+// from its journal, with `offstage inspect`.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** Starts a program. Resolves with what it prints once that is as wanted. */
+/** Starts a program. Resolves with its output once that matches. */
 async function started(
   args: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -74,7 +74,7 @@ async function isClean(page: Page, name: string): Promise<void> {
   }
 }
 
-/** The names of all controls that are seen; those of the list of waits, and of answers to choose, are one each. */
+/** The names of all visible controls; the list of waits counts as one control, and so do the answers to choose from. */
 const controlsOf = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>('button, input, select, textarea, a[href]')]
@@ -90,7 +90,7 @@ const controlsOf = (page: Page): Promise<string[]> =>
       }),
   );
 
-/** A page whose controls are all to be used: the ones that were seen, and those that were used. */
+/** A page whose controls must all be used: the controls that were seen, and those that were used. */
 class Used {
   readonly page: Page;
   readonly #seen = new Set<string>();
@@ -108,7 +108,7 @@ class Used {
     for (const name of await controlsOf(this.page)) this.#seen.add(name);
   }
 
-  /** Scrolls to a row of the tree: only those in view are in the document. `nth` counts from 0. */
+  /** Scrolls to a row of the tree: the document contains only the rows in view. `nth` counts from 0. */
   async row(name: RegExp, nth = 0): Promise<Locator> {
     const tree = this.page.locator('#tree');
     const look = async (): Promise<string | null> => {
@@ -140,7 +140,7 @@ class Used {
     await (await this.row(name)).first().click();
   }
 
-  /** Presses a button. `receipt` is what the page then says. */
+  /** Presses a button. `receipt` is the message that the page then shows. */
   async press(name: string, receipt: string | RegExp | null = null): Promise<void> {
     const button = this.page.getByRole('button', { name, exact: true });
     await button.waitFor();
@@ -161,7 +161,7 @@ class Used {
     this.#used.add(label);
   }
 
-  /** Notes a control that was used by other means. */
+  /** Records a control that was used by other means. */
   did(name: string): void {
     this.#used.add(name);
   }
@@ -187,7 +187,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   const { page, problems } = await looked(inside, 1280);
   const it = new Used(page);
   await page.getByRole('status').getByText('Connected: it may act').waitFor();
-  // The ears are a real recogniser, which now and then slips.
+  // A real recogniser hears the words and sometimes errs.
   for (let tries = 1; (await page.getByText(/^ride_booker/).count()) === 0; tries += 1) {
     if (tries > 4) throw new Error('Expected a ride to be booked');
     await tab.say('Book me a ride to the airport.');
@@ -198,7 +198,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
       .catch(() => {});
   }
 
-  // Said as the user, through the door of a client.
+  // Sent as the user, through the client protocol.
   const say = async (words: string): Promise<void> => {
     await it.choose(/^voice_demo/);
     await it.fill('Words', words);
@@ -212,7 +212,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   const [ride, refund] = [await idOf('ride_booker'), await idOf('refund_clerk')];
   await it.row(new RegExp(`question ${refund}`));
 
-  // Why nothing goes on, from the list of all that waits.
+  // The list of waits shows why the work does not proceed.
   await page
     .locator('#waits li', { hasText: /in line/ })
     .first()
@@ -223,7 +223,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await page.locator('#subject', { hasText: `subagent ${ride}` }).waitFor();
   await page.locator('svg .state[data-on] > text', { hasText: /^waiting_for_input$/ }).waitFor();
 
-  // What its model has read.
+  // What the subagent's model has read.
   await it.choose(new RegExp(`ride_booker ${ride}`));
   await page.locator('#said', { hasText: 'get_ride_options' }).waitFor();
   await isClean(page, 'subagent');
@@ -232,7 +232,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
     await it.select('When it is read', mode);
     await it.press('Send message', /"ok":true,"messageId"/);
   }
-  // What it asks.
+  // What the subagent asks.
   await it.choose(new RegExp(`question ${refund}`));
   await page.locator('#detail', { hasText: 'what is to be approved' }).waitFor();
   await it.press('Approve', '"reason":"queued"');
@@ -245,7 +245,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await it.press('Approve', '"accepted":true,"by":"you"');
   await it.row(new RegExp(`refund_clerk ${refund}.*completed`));
 
-  // Another of each, to answer in words, and to refuse.
+  // A second ride and a second refund: one is answered in words, the other is refused.
   await say('book me a ride to the station');
   const second = await idOf('ride_booker', 1);
   await it.choose(new RegExp(`question ${second}`));
@@ -273,7 +273,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await it.press('Cancel subagent', 'Receipt: true');
   await it.row(new RegExp(`report_generator ${unwanted}.*cancelled`));
 
-  // News that nobody is told while the page has no ear for it: the voice is with another page.
+  // News that the session cannot deliver on this page: another page has the voice.
   const order = await fetch(new URL('/order', link), {
     method: 'POST',
     headers: { authorization: `Bearer ${new URL(link).hash.slice(1)}` },
@@ -283,7 +283,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await it.choose(/^delivery /);
   await it.press('Dismiss', 'Receipt: done');
 
-  // Who has approved the refund, long after it is over.
+  // The entry shows who approved the refund, long after the question is over.
   await it.choose(new RegExp(`question ${refund}`));
   await page.getByLabel('Only those of the chosen one').check();
   it.did('Only those of the chosen one');
@@ -335,7 +335,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await it.look();
   expect(it.unused).toEqual([]);
 
-  // Killed over a question.
+  // The process is killed while a question is open.
   await say('book me a ride to the museum');
   const last = await idOf('ride_booker', 2);
   await it.row(new RegExp(`question ${last}`));
@@ -360,7 +360,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await small.page.getByRole('status').getByText('Connected: it only looks').waitFor();
   await small.page.locator('#session').selectOption('voice_demo');
   expect(await small.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(376);
-  // By keyboard alone: each control that can be used is on the way, and the question is found in the tree.
+  // With the keyboard alone: Tab reaches each usable control, and the question is found in the tree.
   const reached = new Set<string>();
   await small.page.locator('#session').focus();
   for (let step = 0; step < 120; step += 1) {
@@ -390,7 +390,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await small.page.locator('#subject', { hasText: `question ${last}.q1` }).waitFor();
   await small.page.locator('#why', { hasNotText: /^$/ }).waitFor();
   expect(await small.page.locator('#actions').textContent()).toBe('');
-  // Without its words, and without buttons that need them.
+  // The page shows neither the words nor the buttons that need them.
   const main = await small.page.locator('main').textContent();
   expect(main).not.toContain('museum');
   expect(main).not.toContain('By the way');

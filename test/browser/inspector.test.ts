@@ -1,4 +1,4 @@
-// The inspector in Chromium: a running session that is acted in, the same from its journal, and very many of all.
+// The inspector in Chromium: a running session with actions, the same session from its journal, and large journals.
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -23,7 +23,7 @@ import { violationsIn } from '../support/axe.ts';
 import { launch } from './support/stage.ts';
 import { apiError } from '../support/api-error.ts';
 
-/** Of the script of the page. */
+/** A global of the page's script. */
 declare const state: {
   readonly lanes: Map<string, readonly { readonly kind: string; readonly to: number | null }[]>;
 };
@@ -82,7 +82,7 @@ test('a running session is watched and acted in, and its past is stepped through
   });
   await page.getByRole('status').getByText('Connected: it may act').waitFor();
 
-  // As the user, through the door of a client.
+  // Sent as the user, through the client protocol.
   await page.getByRole('textbox', { name: 'Words' }).fill('use book_ride');
   await page.getByRole('button', { name: 'Say as the user' }).click();
   await page.getByRole('status').getByText('Receipt: done').waitFor();
@@ -107,10 +107,10 @@ test('a running session is watched and acted in, and its past is stepped through
   await page.getByRole('button', { name: 'Say as the user' }).click();
   await page.getByRole('status').getByText('Receipt: done').waitFor();
 
-  // Words are hidden.
+  // Words are redacted.
   expect(await page.locator('main').innerHTML()).not.toContain('onerror');
 
-  // The past: the same question is open again, and nothing can be done there.
+  // In the past the same question is open again, and the page offers no actions.
   const link = await page.getByRole('link', { name: 'Link to this entry' }).getAttribute('href');
   expect(link).toContain('entry=');
   await page.locator('#entries').focus();
@@ -135,7 +135,7 @@ test('a running session is watched and acted in, and its past is stepped through
   leave();
   await session.close();
 
-  // A fork from an entry, and the same as a test.
+  // A fork from an entry, and the entry as a test.
   const copied = await opened({ journal, redact: false, forks: true });
   await copied.page.getByRole('status').getByText('Connected: it only looks').waitFor();
   await copied.page.getByRole('button', { name: 'First' }).click();
@@ -150,11 +150,11 @@ test('a running session is watched and acted in, and its past is stepped through
   expect(await copied.page.locator('#session').inputValue()).toBe('ses_1-at-2');
   expect(journal.read({ scope: 'ses_1-at-2' })).toHaveLength(2);
 
-  // Small, and by keyboard: the same conversation from its journal.
+  // The same conversation from its journal, on a small screen and with the keyboard.
   const small = await opened({ journal, redact: false }, 375);
   await small.page.locator('#session').selectOption('ses_1');
   await small.page.getByRole('status').getByText('Connected: it only looks').waitFor();
-  // A hostile text is a text.
+  // A hostile text stays text.
   await small.page.getByRole('button', { name: 'First' }).click();
   const steps = Number((await small.page.locator('#of').textContent())?.slice(3));
   for (let n = 1; n < steps; n += 1) {
@@ -167,7 +167,7 @@ test('a running session is watched and acted in, and its past is stepped through
   await small.page.keyboard.press('ArrowDown');
   await small.page.locator('#subject', { hasText: 'interaction' }).waitFor();
   expect(await small.page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThan(376);
-  // What was said to and by a subagent that has ended.
+  // The messages to and from a subagent that has ended.
   await small.page.getByRole('button', { name: 'Latest' }).click();
   await choose(small.page, /^book_ride/);
   await small.page.locator('#why', { hasText: /^completed$/ }).waitFor();
@@ -187,7 +187,7 @@ test("the lead agent's model fails: the lane and the wait say so, live, and end 
   const limited = apiError(429, 'Slow down', { 'retry-after': '9' });
   let asked = 0;
   let answer = (): void => {};
-  // The pause lasts until the test says so.
+  // The pause lasts until the test ends it.
   const scheduler = {
     ...environment.scheduler,
     schedule: (callback: () => void, delayMs: number) => {
@@ -245,7 +245,7 @@ test("the lead agent's model fails: the lane and the wait say so, live, and end 
   answer();
   await why.filter({ hasText: 'all is quiet' }).waitFor();
   expect(await blocks('lead: model')).toEqual([['retried', true]]);
-  // A call that was answered is no work any more.
+  // An answered call no longer counts as work.
   expect((await blocks('lead: tools')).map(([, isOver]) => isOver)).not.toContain(false);
   await page.getByRole('button', { name: 'Say as the user' }).waitFor();
   leave();
@@ -265,7 +265,7 @@ test('a page without its secret, without a session, and without its process says
   await session.start();
   await page.getByRole('treeitem', { name: 'ses_1' }).waitFor();
   expect(await page.getByText('Nothing has happened here yet').isVisible()).toBe(false);
-  // The latest entry is in view from the beginning: only rows that are seen are in the document.
+  // The latest entry is in view from the start; the document contains only visible rows.
   const leave = session.attach();
   for (let said = 0; said < 12; said += 1) await session.sendText(`word ${said}`);
   await session.idle();
@@ -349,7 +349,7 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   await total.fill('');
   await press('Raise budget', /Refused: INVALID_ARGUMENT|Not sent: Expected a frame/);
   await isClean(page);
-  // That of the whole session, where the lead agent's tokens are, too.
+  // The usage of the whole session includes the lead agent's tokens.
   await choose(page, 'ses_1');
   await page
     .locator('#usage', { hasText: /Lead agent: .* tokens; with all subagents .* tokens/ })
@@ -406,7 +406,7 @@ test('the machines of an app have placed charts that move, and their names run n
     await page.getByRole('status').getByText('There is no session yet').waitFor();
     const actor = createActor(order, { id: hostile, inspect });
     actor.start();
-    // The first one is shown where there is no session.
+    // Without a session the page shows the first machine.
     await page.getByRole('treeitem', { name: /img src=x.* cart/ }).waitFor();
     const active = page.locator('svg .state[data-on] > text');
     await active.filter({ hasText: /^cart$/ }).waitFor();
@@ -466,7 +466,7 @@ test('10,000 subagents and 100,000 entries are at most 2,000 nodes', async () =>
   expect(problems).toEqual([]);
 }, 240_000);
 
-/** A journal with the entries of many subagents, each with the beginning of the same life. */
+/** A journal with the entries of many subagents, each with the same first entries. */
 async function manyEntries(subagents: number, each: number): Promise<Journal> {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });

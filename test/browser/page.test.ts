@@ -1,5 +1,5 @@
-// The page itself: by keyboard, on a small screen, without a microphone, in two tabs, and
-// for somebody who was not invited.
+// The demo's page: with the keyboard, on a small screen, without a microphone, in two tabs, and for a visitor without
+// a valid link.
 
 import { describe, expect, test } from 'vitest';
 import { troubles } from './support/stage.ts';
@@ -18,7 +18,7 @@ describe('the page by keyboard alone', () => {
     await tabTo(tab, 'Type instead');
     await keyboard.press('Enter');
     await tab.page.getByText('Connected', { exact: true }).waitFor();
-    // The field has the focus: the button that was pressed is gone.
+    // The field has the focus, because the pressed button is gone.
     await keyboard.type('book me a ride to the airport');
     await keyboard.press('Enter');
 
@@ -28,11 +28,11 @@ describe('the page by keyboard alone', () => {
     await keyboard.press('Space');
     await watch.until('it is answered', ({ questions }) => questions[0]?.answer === 'Premium');
     await tab.page.getByText('Answered: Premium').waitFor();
-    // Nobody said it: the script has a line of its own for it.
+    // The answer was not spoken: the script gets a separate line for it.
     const script = tab.page.getByRole('log', { name: 'What was said' });
     await script.getByText('You answered the ride booker: Premium.').waitFor();
 
-    // The end of the script stays in sight when the window shrinks.
+    // The end of the script stays in view when the window shrinks.
     await tab.page.setViewportSize({ width: 1280, height: 320 });
     await expect
       .poll(() =>
@@ -44,7 +44,7 @@ describe('the page by keyboard alone', () => {
       .toEqual({ isScrolled: true, isAtEnd: true });
     await tab.page.setViewportSize({ width: 1280, height: 800 });
 
-    // The digits answer too, wherever the focus is.
+    // The digit keys answer too, wherever the focus is.
     await keyboard.press('/');
     await keyboard.type('book me a table for two');
     await keyboard.press('Enter');
@@ -66,7 +66,7 @@ describe('the page on a screen of 375 px', () => {
     const tab = await stage.visit({ width: 375, height: 740 });
     await tab.button('Start talking').waitFor();
     expect(await overflowing(tab)).toEqual([]);
-    // One of the things to try, pressed before anything was begun.
+    // One of the suggestions, pressed before the conversation has begun.
     await tab.button(/^“Book me a ride to the airport and a table for two.”/).click();
     await tab.question('Which table for 2').getByText('2nd in line').waitFor();
     expect(await overflowing(tab)).toEqual([]);
@@ -78,7 +78,7 @@ describe('the page on a screen of 375 px', () => {
     await watch.until('a result is told', ({ deliveries }) =>
       deliveries.some(({ kind, state }) => kind === 'result' && state === 'playing'),
     );
-    // The words of a card leave room for its button. Both at once: it is told for some seconds only.
+    // The text of a card leaves room for its button. Read both at once: the delivery takes only a few seconds.
     const room = await tab.page.getByText('is being told').evaluate((words) => {
       const dismiss = words.closest('li')?.querySelector('button[aria-label^="Dismiss"]');
       if (!dismiss) return null;
@@ -98,7 +98,7 @@ describe('the page in light and dark', () => {
     await tab.button('Type instead').click();
     await tab.type('book me a ride to the airport');
     await tab.question('Which ride').getByRole('button', { name: 'Economy' }).waitFor();
-    // A field that has the focus has another edge.
+    // A focused field has another border.
     await tab.page.locator(':focus').blur();
     for (const colorScheme of ['light', 'dark'] as const) {
       await tab.page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
@@ -143,7 +143,7 @@ describe('the page of a typed conversation', () => {
   test('news of an order comes by a button', async () => {
     const stage = await open();
     const tab = await stage.visit();
-    // Before anything was begun: it begins.
+    // The button starts the conversation.
     await tab.button('An order is out for delivery').click();
     await tab.caption('Order 1042, an oak desk, is out for delivery.').waitFor();
     expect(troubles(stage, tab)).toEqual([]);
@@ -234,7 +234,7 @@ describe('the page in two tabs', () => {
     const second = await stage.visit({ beside: first });
     await second.startTalking();
     await first.page.getByText('The voice is in another tab').waitFor();
-    // What was cut off in the first is silent there.
+    // The speech that was cut off in the first tab is silent there.
     await first.untilSpeaker('is silent');
 
     const packetsOfFirst = first.audioPackets;
@@ -249,7 +249,7 @@ describe('the page in two tabs', () => {
     await second.page.getByText('The voice is in another tab').waitFor();
     await second.type('tell me a joke');
     await first.untilSpeaker('sounds');
-    // The tab that speaks is closed: the other one takes over.
+    // The tab with the voice closes: the other one takes over.
     await first.page.close();
     await second.page.getByText('Connected', { exact: true }).waitFor();
     await second.type('hello');
@@ -269,7 +269,7 @@ async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
     );
     const text = label.trim();
     if (typeof name === 'string' ? text === name : name.test(text)) {
-      // A focus that cannot be seen is none.
+      // A focus without a visible outline does not count.
       expect(await focused.evaluate((element) => getComputedStyle(element).outlineStyle)).not.toBe(
         'none',
       );
@@ -280,7 +280,7 @@ async function tabTo(tab: Tab, name: string | RegExp): Promise<void> {
   throw new Error(`Expected Tab to reach ${String(name)}, it went through: ${seen.join(' | ')}`);
 }
 
-/** The controls with a border, and its contrast against the background around them (WCAG 2, 1.4.11). */
+/** Returns the controls with a border, with its contrast against the background (WCAG 2, 1.4.11). */
 function edgesOfControls(tab: Tab): Promise<{ name: string; contrast: number }[]> {
   return tab.page.evaluate(() => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
@@ -296,7 +296,7 @@ function edgesOfControls(tab: Tab): Promise<{ name: string; contrast: number }[]
       return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     return [...document.querySelectorAll('button, input, textarea, select')].flatMap((control) => {
-      // The frame of a text field is its form's.
+      // The border of a text field is that of its form.
       const framed =
         control.localName === 'button' ? control : (control.closest('form') ?? control);
       const { borderTopWidth, borderTopColor } = getComputedStyle(framed);

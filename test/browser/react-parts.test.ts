@@ -1,4 +1,4 @@
-// The parts of `offstage/react` that make a whole page, in Chromium with React itself: by keyboard, with axe, in light and dark.
+// A page of the parts of `offstage/react`, in Chromium with React: keyboard, axe, light and dark.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -32,7 +32,7 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
   const { page, problems } = await stage(rideSession({ subagents: { pay } }));
   await page.addStyleTag({ content: '[data-part=transcript] { overflow: auto; min-height: 0 }' });
   const field = page.getByLabel('Message');
-  // `/` leads to the field, Escape away from it.
+  // `/` moves the focus to the field, Escape moves it away.
   await page.keyboard.press('/');
   await page.keyboard.type('use book_ride');
   await page.keyboard.press('Enter');
@@ -52,7 +52,7 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
   }
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(375);
 
-  // A digit in the field is text; beside it, it answers.
+  // A digit in the field is text; outside the field it answers.
   await field.press('2');
   expect(await cards.getByText('Answered').count()).toBe(0);
   await field.fill('');
@@ -63,7 +63,7 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
   await page.getByText('Answered: Premium').waitFor();
   const script = page.getByRole('log');
   await script.getByText(/^You answered the .*: Premium\.$/).waitFor();
-  // REACT-PARTS-2: the card keeps the focus, and hands it to the list.
+  // REACT-PARTS-2: the card keeps the focus, and passes it to the list.
   expect(await focused(page)).toBe('question-card');
   await page.getByText('Answered: Premium').waitFor({ state: 'detached' });
   expect(await focused(page)).toBe('questions');
@@ -79,7 +79,7 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
     .first()
     .waitFor();
 
-  // It stays at its end when its box shrinks.
+  // The script stays scrolled to its end when its box shrinks.
   await page.getByRole('button', { name: 'Shrink' }).click();
   await expect
     .poll(() =>
@@ -124,7 +124,7 @@ test('a reader keeps the words of a line that was cut off, and asks for it again
   );
   await page.getByRole('button', { name: 'Cut' }).click();
   await page.getByText('Once upon a time.').waitFor();
-  // The last one, and no line for what nobody said.
+  // The last item, and no line for items without words.
   expect(await page.getByRole('log').locator('p').count()).toBe(2);
   await page.getByRole('button', { name: 'Say it again' }).click();
   expect(await page.evaluate(() => bundled.seen.repeated)).toEqual(['The']);

@@ -1,4 +1,4 @@
-// `offstage/react` in Chromium: hooks and parts under StrictMode, by keyboard, over a lost connection, in two tabs.
+// `offstage/react` in Chromium: hooks and parts under StrictMode, keyboard, a lost connection, two tabs.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -45,7 +45,7 @@ test('a question is answered by keyboard, over a lost connection, and both tabs 
   await page.evaluate(() => bundled.seen.client?.send('use book_ride'));
   const premium = page.getByRole('button', { name: 'Premium' });
   await premium.waitFor();
-  // REACT-1: a question was queued, presented and opened; words, tasks and the status rendered nothing here.
+  // REACT-1: only the changes of the question cause renders here; words, tasks and the status cause none.
   expect((await page.evaluate(() => bundled.seen.questions)) - questionsRendered).toBeLessThan(12);
   await page.getByRole('list', { name: 'Tasks' }).getByText('waits for an answer').waitFor();
   const second = await open();
@@ -144,7 +144,7 @@ test('keeps the button and its focus while the server is replaced in mid-questio
   await restart();
   await expect.poll(upgrades).toBeGreaterThan(1);
   await page.locator('#status', { hasText: 'open' }).waitFor();
-  // Over a welcome that has every view anew.
+  // The element keeps the focus through a welcome with all views.
   expect(
     await page.evaluate(() => (globalThis as { kept?: unknown }).kept === document.activeElement),
   ).toBe(true);

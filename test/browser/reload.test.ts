@@ -1,5 +1,5 @@
-// The page is reloaded in the middle of a question: the question is not lost, and is asked
-// again under the same `requestId`.
+// The page is reloaded in the middle of a question: the question survives, and is asked again under the same
+// `requestId`.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';

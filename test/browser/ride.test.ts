@@ -1,5 +1,5 @@
-// A ride by voice alone, in a real browser with real speech: what is said into the
-// microphone is all that the test does after the page was started.
+// A ride by voice alone, in a real browser with real speech: after the page has started, the test only speaks into
+// the microphone.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -16,7 +16,7 @@ describe('a ride by voice alone', () => {
     await tab.startTalking();
     await tab.untilSpeaker('sounds');
 
-    // Over the greeting, as people do.
+    // The user speaks over the greeting.
     await sayUntil(
       stage,
       tab,
@@ -35,7 +35,7 @@ describe('a ride by voice alone', () => {
       expect.stringContaining('Premium'),
     ]);
     expect(await card.getByRole('button', { disabled: false }).count()).toBe(2);
-    // It was said aloud, too.
+    // The question was also spoken.
     await tab.caption(/Which ride to the airport.*Economy.*Premium/).waitFor();
     expect(watch.state.deliveries.find(({ kind }) => kind === 'question')).toMatchObject({
       deliveryId: asked.requestId,
@@ -60,9 +60,9 @@ describe('a ride by voice alone', () => {
     await results.getByText('Your Economy ride to the airport is booked.').waitFor();
     await results.getByText('told').waitFor();
 
-    // The speaker went on and on, item by item, as a speaker does.
+    // The transcript grew item by item.
     const spoken = watch.state.transcript.filter(
-      // An acknowledgement ("Economy. One moment.") is beside the conversation, and is not reported.
+      // An acknowledgement ("Economy. One moment.") is a filler, and clients send no report for it.
       ({ role, interrupted, filler }) => role === 'assistant' && !interrupted && !filler,
     );
     expect(spoken.length).toBeGreaterThanOrEqual(2);
@@ -71,7 +71,7 @@ describe('a ride by voice alone', () => {
       expect(reports.length).toBeGreaterThan(5);
       expect(reports).toEqual(reports.toSorted((a, b) => a - b));
     }
-    // Nothing was typed or pressed.
+    // The user typed and pressed nothing.
     expect([...tab.sent('answer'), ...tab.sent('send')]).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
   });

@@ -1,5 +1,5 @@
-// Two subagents want the user at the same time: one asks, the other stands in line, and each
-// gets its own answer.
+// Two subagents ask the user at the same time: one question is presented, the other one is queued, and each gets the
+// right answer.
 
 import { describe, expect, test } from 'vitest';
 import { sayUntil } from './support/say-until.ts';
@@ -15,7 +15,7 @@ describe('two at once', () => {
     const tab = await stage.visit();
     await tab.startTalking();
     await tab.untilSpeaker('sounds');
-    // Who is asked by one already can still ask for the other.
+    // If one subagent is already at work, the request names only the other one.
     const works = (name: string) => watch.state.subagents.some((each) => each.name === name);
     const wish = () => {
       if (works('ride_booker'))
@@ -50,7 +50,7 @@ describe('two at once', () => {
         answer: 'French, please.',
       },
     ];
-    // The ride, unless it was misheard at first.
+    // The ride asks first, unless the user was misheard.
     if (first?.subagentName === 'table_booker') bookings.reverse();
     const next = bookings.at(-1)?.card;
     await next?.getByText('2nd in line').waitFor();
@@ -86,7 +86,7 @@ describe('two at once', () => {
     );
     expect(outcomes.get('ride_booker')).toContain('Your Premium ride to the airport is booked');
     expect(outcomes.get('table_booker')).toContain('Your table for 2 at the French is reserved');
-    // At no time did two questions have the floor.
+    // Two questions never had the floor at the same time.
     const owners = new Set<string>();
     for (const { question } of watch.of('question.changed')) {
       const { requestId, state } = question;

@@ -1,4 +1,4 @@
-// `offstage/ai-sdk-ui` in Chromium, under the official `useChat`: tasks, buttons, late results, a lost connection, two tabs.
+// `offstage/ai-sdk-ui` in Chromium, with `useChat`: tasks, buttons, late results, a lost connection, two tabs.
 
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-/** A session with pages that have a `useChat` each. */
+/** A session with pages that each have a `useChat`. */
 async function stage(options?: Parameters<typeof rideSession>[0]) {
   const session = rideSession(options);
   const { problems, cut, open } = await servedPage(browser, code, session);
@@ -55,7 +55,7 @@ test('a question is answered by its button over a lost connection, and a result 
   expect(await linesOf(second, 'user')).toEqual(['use book_ride']);
   await page.getByText('book_ride: waiting_for_input').waitFor();
   await page.locator('#status', { hasText: 'ready' }).waitFor();
-  // The card is updated in its place: it is not made anew, and keeps the focus.
+  // The card is updated in place: it stays the same element and keeps the focus.
   await premium.focus();
   cut();
   await page.keyboard.press('Enter');
@@ -66,13 +66,13 @@ test('a question is answered by its button over a lost connection, and a result 
     expect(await tab.locator('.task').count()).toBe(1);
     expect(await linesOf(tab, 'user')).toEqual(['use book_ride']);
   }
-  // P4: told once, and shown.
+  // P4: the result is told once, and shown.
   await expect
     .poll(() =>
       session.store.getSnapshot().context.deliveries.find(({ kind }) => kind === 'result'),
     )
     .toMatchObject({ state: 'delivered', grade: 'shown', attempts: 1 });
-  // A page that is loaded again has all of it, in the same order.
+  // A reloaded page has all messages in the same order.
   const before = await page.locator('article').allTextContents();
   await page.reload();
   await page.evaluate(() => bundled.mount());

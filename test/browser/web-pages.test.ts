@@ -1,4 +1,4 @@
-// The pages of examples/web-pages in Chromium, from the program that serves them: what one asks the other answers.
+// The pages of examples/web-pages in Chromium, served by the example program: one page answers what another one asks.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { launch } from './support/stage.ts';
 
 const program = fileURLToPath(new URL('../../examples/web-pages/server.ts', import.meta.url));
 
-/** The pages of the program, as it is started from a terminal. */
+/** The pages of the program, started as from a terminal. */
 async function pages() {
   const server = spawn(process.execPath, ['--conditions=offstage-source', program], {
     env: { ...process.env, PORT: '0' },

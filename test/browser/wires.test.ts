@@ -1,6 +1,6 @@
-// The demo as it talks to each vendor's voice server. The server is a fake of theirs behind a
-// real socket, which hears no sound: what the user says is told to it, while the page's own
-// microphone and speaker are real. Real speech, from end to end, is in the other tests here.
+// The demo with each vendor's voice server. The server is a fake behind a real socket that receives no sound: the
+// test sets what the user says, while the page's microphone and speaker are real. The other tests in this folder use
+// real speech from end to end.
 
 import { describe, expect, test } from 'vitest';
 import type { VoiceWire } from '../../src/testing/voice-server/index.ts';
@@ -37,7 +37,7 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
     await stage.model.user.says('Book me a ride to the airport, please.');
     await tab.caption('Book me a ride to the airport, please.').waitFor();
 
-    // Reloaded while the question is being put: it is put again, and a button answers it.
+    // The page is reloaded while the question is being presented: it is presented again, and a button answers it.
     const { requestId } = await watch.until('the question is being said', ({ questions }) =>
       questions.find(
         (question) =>
@@ -62,7 +62,7 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
       .getByRole('button', { name: 'Premium' })
       .click();
 
-    // The user breaks in while the result is being told.
+    // The user interrupts while the result is being told.
     const { deliveryId } = await watch.until('the result is being told', ({ deliveries }) =>
       deliveries.find(({ kind, state }) => kind === 'result' && state === 'playing'),
     );
@@ -78,8 +78,8 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
     expect(result.attempts).toBeGreaterThan(1);
     await watch.untilQuiet();
 
-    // The connection is lost; the next one knows what was said, and tells nothing twice.
-    // It is soon back: the page is watched before it is lost.
+    // After a lost connection the next one knows the conversation, and delivers nothing twice. The session reconnects
+    // quickly, so the test watches the page before the loss.
     const isShown = tab.page.getByText('The lead agent is reconnecting').waitFor();
     stage.model.faults.drop();
     await Promise.all([
@@ -101,10 +101,10 @@ describe.each(wires)('on $wire', ({ wire, model, width }) => {
     ).toHaveLength(1);
     expect(watch.state.subagents).toMatchObject([{ name: 'ride_booker', state: 'completed' }]);
 
-    // What a model counts is nothing that a user understands.
+    // A user sees no token counts.
     expect(await tab.page.getByText(/\btokens?\b/).count()).toBe(0);
     expect(await overflowing(tab)).toEqual([]);
     expect(troubles(stage, tab)).toEqual([]);
-    // What hangs is ended; a model that hears and speaks in real time takes its time.
+    // The timeout ends a hanging test; a model that hears and speaks in real time is slow.
   }, 300_000);
 });

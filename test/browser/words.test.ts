@@ -1,4 +1,4 @@
-// The words of the demo's page in a whole conversation: a user who knows nothing of Offstage reads them all.
+// The words on the demo's page in a whole conversation must make sense to a user who knows nothing of Offstage.
 
 import { expect, test } from 'vitest';
 import { troubles } from './support/stage.ts';
@@ -7,13 +7,13 @@ import { theatreOfFile } from './support/theatre.ts';
 
 const open = theatreOfFile();
 
-/** What only its authors understand. */
+/** Expressions that only the authors understand. */
 const ours: readonly RegExp[] = [
-  // Names of code, and ids.
+  // Identifiers and ids.
   /\b[a-z0-9]+_[a-z0-9_]+\b/i,
   /\b[a-z]+[a-z0-9]*[A-Z][a-z]+\b/,
   /\b[A-Z]{2,}_[A-Z_]+\b/,
-  // Counts of the runtime.
+  // Counters of the runtime.
   /\bsteps? \d+/i,
   /\btokens?\b/i,
   /\battempts? \d+/i,
@@ -23,7 +23,7 @@ const ours: readonly RegExp[] = [
   /\[object|[{}]|=>/,
 ];
 
-/** Keeps every line that is ever on the page, and the names of its controls. Statecharts show states: that is their use. */
+/** Collects all lines and names of controls that ever appear, except in statecharts, which show states on purpose. */
 async function readAll(tab: Tab): Promise<() => Promise<readonly string[]>> {
   await tab.page.evaluate(() => {
     const seen = new Set<string>();
@@ -56,14 +56,14 @@ test('no name, number or state that only its authors understand is ever on the p
   const tab = await stage.visit();
   await tab.button('Type instead').waitFor();
   const seen = await readAll(tab);
-  // It begins with news.
+  // The conversation begins with news.
   await tab.button('An order is out for delivery').click();
   await tab.caption('is out for delivery').waitFor();
   await tab.type('make me a sales report for last week');
   await watch.until('it is under way', ({ subagents }) =>
     subagents.some(({ progress }) => progress !== null),
   );
-  // One is answered, one waits in line, one is refused, one is stopped.
+  // One question is answered, one is queued, one is refused, and one subagent is cancelled.
   await tab.type('book me a ride to the airport and a table for two');
   await tab.question('Which table for 2').getByText('2nd in line').waitFor();
   await tab.question('Which ride').getByRole('button', { name: 'Premium' }).click();

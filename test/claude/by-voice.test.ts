@@ -1,5 +1,5 @@
-// Example 23 with the real Claude Code, against a local endpoint: it is asked for a fix, asks back, and is cancelled, in
-// spoken words (CLAUDE-SESSION-1).
+// Example 23 with the real Claude Code and a local endpoint: in spoken words Claude is asked for a fix, asks a
+// question, and is cancelled (CLAUDE-SESSION-1).
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

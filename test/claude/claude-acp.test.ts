@@ -1,5 +1,5 @@
-// The ACP relay on the real Claude Code behind the Agent Client Protocol (`claude-agent-acp`): the suite of relays, its mode, and
-// random kills of the program or of Claude.
+// The ACP relay with the real Claude Code behind the Agent Client Protocol (`claude-agent-acp`): the suite of relays,
+// its mode, and random kills of the program or of Claude.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -44,7 +44,7 @@ async function stage(options: Partial<AcpRelayOptions> = {}) {
 describe('the suite of relays', () => {
   const cases = relayConformance({
     name: 'Claude behind ACP',
-    // The program itself is not ours to make deaf, nor its wire to spoil.
+    // The test can neither make the real program ignore a cancel nor corrupt its messages.
     shows: ['die'],
     graceMs: 5_000,
     patience: 5_000_000,

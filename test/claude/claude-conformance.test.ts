@@ -1,5 +1,5 @@
-// The relay to Claude passes the suite of relays, with the real SDK and program, against a local endpoint that speaks the
-// API of the model.
+// The relay to Claude passes the suite of relays with the real SDK and program, against a local endpoint that speaks
+// the model's API.
 
 import { describe, test } from 'vitest';
 import { relayConformance } from '../suites/relays/index.ts';
@@ -9,7 +9,7 @@ import { query } from './support/sdk.js';
 describe('Claude Code', () => {
   const cases = relayConformance({
     name: 'Claude Code',
-    // The program itself is not ours to make deaf, nor its wire to spoil.
+    // The test can neither make the real program ignore a cancel nor corrupt its messages.
     shows: ['die'],
     graceMs: 5_000,
     patience: 5_000_000,

@@ -1,4 +1,4 @@
-// `offstage create`: the files of a project, and what it refuses. test/browser/create.test.ts runs the projects.
+// `offstage create`: the files of a project, and refused calls. test/browser/create.test.ts runs the projects.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ describe('offstage create', () => {
       expect(scripts['prestart']).toBe(
         ['voice', 'telephone'].includes(template) ? 'offstage voice install' : undefined,
       );
-      // No project may have the name of its dependency.
+      // A project must not have the name of its dependency.
       expect(Object.keys(dependencies)).not.toContain(name);
     },
   );

@@ -1,5 +1,5 @@
-// SOURCE-3: whichever command looks at it, a place that is no journal, or one that cannot be used, is told in the same words, with
-// the same exit status.
+// SOURCE-3: each command reports a place that is no journal, or that cannot be used, in the same words and with the
+// same exit status.
 
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -71,7 +71,7 @@ const writes = [
 
 type Call = readonly [command: typeof sessions, ...args: string[]];
 
-/** Returns the exit status and what it said. */
+/** Returns the exit status and the printed errors. */
 async function run([command, ...args]: Call, place: string) {
   let complained = '';
   const status = await command.run(
@@ -154,14 +154,14 @@ test('a variable that is not set names no journal', async () => {
   }
 });
 
-/** Anybody may read what leads to the modules, so that another user can run them. */
+/** Returns whether all users may read the path and its parents, so that another user can run the modules. */
 function isForAll(path: string): boolean {
   const parent = dirname(path);
   return (statSync(path).mode & 0o005) === 0o005 && (parent === path || isForAll(parent));
 }
 const isRoot = process.getuid?.() === 0;
 
-// No right is missing for root: another user runs the commands.
+// Root has every right: another user runs the commands.
 test.skipIf(process.platform === 'win32' || (isRoot && !isForAll(import.meta.dirname)))(
   'a journal without the right to write: it is read, and a command that acts says which right is missing',
   () => {
@@ -218,7 +218,7 @@ test.skipIf(process.platform === 'win32' || (isRoot && !isForAll(import.meta.dir
       ],
       false,
     ]);
-    // It is still read-only.
+    // The file is still read-only.
     expect(statSync(file).mode & 0o777).toBe(0o444);
   },
 );

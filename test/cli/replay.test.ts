@@ -30,7 +30,7 @@ import { wholeRide } from '../actors/replay/support.ts';
 const folder = mkdtempSync(join(tmpdir(), 'replay-'));
 const database = join(folder, 'calls.db');
 const recorded = join(folder, 'ride.jsonl');
-/** Where the question was open. */
+/** The number of the entry at which the question was open. */
 let asked = 0;
 let length = 0;
 
@@ -113,7 +113,7 @@ describe('a journal', () => {
       expect((await run(file, ...more)).status).toBe(0);
     expect(readdirSync(own)).toEqual(['calls.db']);
     expect(readFileSync(file).equals(readFileSync(database))).toBe(true);
-    // Nothing else writes to it.
+    // No other process writes to the journal.
     expect((await run(file, '--session', 'ses_1', '--fork', 'ses_3', '--after', '3')).status).toBe(
       0,
     );
@@ -247,7 +247,7 @@ describe('a recording', () => {
     expect([status, waited]).toEqual([0, 3]);
     expect(printed).toContain('transport.ready');
     expect(printed).not.toContain('client.attached');
-    // Where nobody is there, it does not wait.
+    // Without a reader, `--step` does not wait.
     expect((await run(recorded, '--step')).printed).toContain('subagents.ended');
   });
 });

@@ -1,4 +1,4 @@
-// `offstage sessions`: on a journal that no process has, and on a running process.
+// `offstage sessions`: on a journal that no process has open, and on a running process.
 
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,7 +43,7 @@ async function run(...args: string[]) {
   return { status, printed, complained };
 }
 
-/** A journal of its own, with the session in the middle of a question. */
+/** Copies the journal, with the session in the middle of a question. */
 function copied(): string {
   const path = join(mkdtempSync(join(folder, 'own-')), 'calls.db');
   copyFileSync(database, path);

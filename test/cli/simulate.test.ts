@@ -1,4 +1,4 @@
-// `offstage simulate`, as it is called.
+// `offstage simulate` as a command.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -29,7 +29,7 @@ async function fileOf(name: string, text: string): Promise<string> {
   return path;
 }
 
-/** Agents of a user, who promises that nobody ever asks for anything. */
+/** An app's agents, with a promise that the user never asks for anything. */
 const scenario = `
 export default {
   session: 'text',

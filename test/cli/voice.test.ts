@@ -1,4 +1,4 @@
-// `offstage voice install` beside an npm of the test's own, which installs what the test says.
+// `offstage voice install` with a fake npm, whose install the test defines.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -28,7 +28,7 @@ async function run(npm: string, ...args: readonly string[]) {
   return { status, said: said.join('') };
 }
 
-/** Each package with a licence, a used file and an unused one. */
+/** Each package has a licence, a file that is used, and one that is not. */
 const INSTALLS = `
 const fs = require('node:fs'), path = require('node:path');
 const { dependencies } = JSON.parse(fs.readFileSync('package.json', 'utf8'));

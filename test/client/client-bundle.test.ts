@@ -1,4 +1,4 @@
-// What a page loads for `offstage/client`: its size, and what is in it.
+// The bundle that a page loads for `offstage/client`: its size and its contents.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,7 @@ test('has at most 15 KB with all that it imports', async () => {
 
 test('imports no module of Node.js, no zod and no AI SDK', async () => {
   const reached = reachedFrom(['src/client/index.ts'], (file) => readFileSync(root + file, 'utf8'));
-  // `setImmediate` is asked for before it is used.
+  // The code checks whether `setImmediate` exists before it uses it.
   expect(reached.map(({ name }) => name).toSorted()).toEqual(['setImmediate']);
   for (const host of [[], ['browser'], ['browser', 'worker']] as const)
     expect((await bundle('src/client/index.ts', host)).builtIns).toEqual([]);

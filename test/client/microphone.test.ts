@@ -1,4 +1,4 @@
-// The microphone of a client over a lost connection, on a browser of the test's own.
+// The microphone of a client during a lost connection, with a fake browser.
 
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { openSocketLine, type SocketLike } from '../../src/client/line.ts';
@@ -12,7 +12,7 @@ const FRAME_SAMPLES = 480;
 
 let says: (event: { readonly data: object }) => void = () => undefined;
 
-/** The browser pauses the newest context, or lets it go on. */
+/** The browser pauses the newest context, or resumes it. */
 let become: (state: string) => void = () => undefined;
 
 class FakePort {
@@ -20,10 +20,10 @@ class FakePort {
     says = listener;
   }
   start(): void {
-    // Nothing waits.
+    // No message waits.
   }
   postMessage(): void {
-    // It captures all the time.
+    // The fake always captures.
   }
 }
 
@@ -60,7 +60,7 @@ beforeEach(() => {
   onTestFinished(() => void vi.unstubAllGlobals());
 });
 
-/** A microphone that is on, and the line under it. */
+/** A microphone that is on, and its connection. */
 async function listening() {
   const threw = (error: unknown): never => {
     throw error;
@@ -93,7 +93,7 @@ async function listening() {
   return {
     microphone,
     sent,
-    /** The user says frames of which each sample is this number. */
+    /** The user sends frames whose samples all have this number. */
     say: (...numbers: readonly number[]) => {
       for (const each of numbers)
         says({ data: { samples: new Int16Array(FRAME_SAMPLES).fill(each), level: 0.5 } });
@@ -102,7 +102,7 @@ async function listening() {
       ownsVoice = false;
       onLost.emit();
     },
-    /** The connection is back, and the server says whose the voice is. */
+    /** The connection is back, and the server reports who has the voice. */
     comeBack: (own: boolean) => {
       onOpen.emit();
       ownsVoice = own;
@@ -153,7 +153,7 @@ test('a browser that takes the microphone at no rate is said to, and leaves no r
       }
     },
   );
-  // A context that was closed before rejects when it is closed again: Vitest reports a rejection that is not handled.
+  // A closed context rejects a second `close`: Vitest reports unhandled rejections.
   expect(await microphone.start({ deviceId: 'other' })).toBe('missing');
   expect(made).toBe(2);
 });
@@ -176,7 +176,7 @@ test('forgets what another client must not hear', async () => {
   say(2);
   comeBack(true);
   expect(sent).toEqual([]);
-  // Nothing is kept of one who is not heard.
+  // The client keeps no sound of a muted microphone.
   microphone.mute();
   lose();
   say(3);
@@ -201,10 +201,10 @@ test('a line takes kept sound at once, and what is said behind it, but not witho
       unsent += data.length;
     }
     close(): void {
-      // Nothing is open.
+      // The fake opens no connection.
     }
     addEventListener(): void {
-      // Nothing happens to it.
+      // The fake emits no events.
     }
   }
   const hello = { type: 'hello', v: 1, client: 'c' } as const;
@@ -217,7 +217,7 @@ test('a line takes kept sound at once, and what is said behind it, but not witho
   expect(line.sendSound(packet)).toBe(true);
   const later = Array.from({ length: 20 }, () => line.sendSound(packet));
   expect(later.at(-1)).toBe(false);
-  // It has left: the usual measure again.
+  // The kept sound has left the buffer: the usual limit applies again.
   unsent = 0;
   const usual = Array.from({ length: 8 }, () => line.sendSound(packet));
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);

@@ -1,4 +1,4 @@
-// The checks of the protocol: no input throws, and only known fields get through.
+// The checks of the protocol: no input throws, and only known fields pass.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

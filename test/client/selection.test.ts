@@ -1,4 +1,4 @@
-// A part of the state of a client: `client.store.select`.
+// `client.store.select`: a part of the client's state.
 
 import { expect, test } from 'vitest';
 import { rideSession, served } from '../serve/support/served.ts';
@@ -22,7 +22,7 @@ test('calls its listeners when its value changes, and for nothing else', async (
   expect(tasks.get()).toBe(0);
   await it.send('hello');
   await until(({ transcript }) => transcript.at(-1)?.text === 'You said: hello');
-  // Once for each item, however often its text grew.
+  // Each item is reported once, however often its text grew.
   expect(heard).toEqual([1, 2]);
   expect(seen).toEqual([]);
   await it.send('use book_ride');

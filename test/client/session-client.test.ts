@@ -1,4 +1,4 @@
-// A client whose listeners call it back in the middle of what it does, on a socket of the test's own.
+// A client whose listeners call it back in the middle of its work, on a fake socket.
 
 import { expect, onTestFinished, test } from 'vitest';
 import { connect, type ClientStatus, type ConnectOptions } from '../../src/client/index.ts';
@@ -73,7 +73,7 @@ function clientOfFakes(options: Partial<ConnectOptions> = {}) {
     status: () => client.status.get().state,
     /** The sockets that are not closed. */
     live: () => sockets.filter(({ readyState }) => readyState < 2),
-    /** The present socket, when it has been asked for. */
+    /** Waits until the client has opened `count` sockets; returns the newest. */
     async socket(count = 1): Promise<FakeSocket> {
       for (let turns = 0; turns < 10 && sockets.length < count; turns += 1) await Promise.resolve();
       const socket = sockets.at(-1);
@@ -219,7 +219,7 @@ test('the answers of this client are remembered as long as their questions are s
   expect(ids.at(-1)).toBe('q60');
 });
 
-/** A server that is reached by streams; each of them is welcomed. */
+/** A server that the client reaches by streams; it welcomes each of them. */
 function streamsOf() {
   const opened: (AbortSignal | null | undefined)[] = [];
   const welcome = {
@@ -265,7 +265,7 @@ test('SESSION-CLIENT-6: a stream that stands in for a WebSocket gives way to the
   await environment.advance(2_000);
   await changed(({ state }) => state === 'open');
   expect(standing()).toEqual(['open', 'stream']);
-  // One that does not open changes nothing.
+  // A socket that fails to open changes nothing.
   await environment.advance(5_000);
   (await it.socket(3)).emit('close');
   await environment.advance(9_000);

@@ -1,4 +1,4 @@
-// The state of a session at a client: the public reducer, patches of views, and what an update costs.
+// The state of a session at a client: the public reducer, patches of views, and the cost of an update.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

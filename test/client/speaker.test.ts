@@ -1,4 +1,4 @@
-// The speaker of a client, in a browser of the test's own: sound or silence, and whose the voice is after a lost connection.
+// The speaker of a client in a fake browser: sound or silence, and the owner of the voice after a lost connection.
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { encodeSound, type NoticeFrame, type ServerFrame } from '../../src/client/protocol.ts';
@@ -11,7 +11,7 @@ function speaker(workletUrl = () => 'worklet.js') {
     throw error;
   };
   let contexts = 0;
-  /** The newest context: its browser pauses it, and lets it go on. */
+  /** The newest context: the browser pauses and resumes it. */
   const device = { mayResume: true, become: (_state: string): void => undefined };
   vi.stubGlobal(
     'AudioContext',
@@ -186,13 +186,13 @@ test('SPEAKER-5: gives the voice back while the browser pauses the sound, and ta
   device.become('running');
   expect(it.status.get().state).toBe('on');
   expect(noticed).toEqual(['voice.take', 'voice.release', 'voice.take']);
-  // A click.
+  // A click resumes the sound.
   device.become('suspended');
   device.mayResume = true;
   expect(await it.start()).toBe('on');
   expect(contexts()).toBe(1);
   expect(noticed.slice(3)).toEqual(['voice.release', 'voice.take']);
-  // The browser lets it go on at once.
+  // The browser resumes the context at once.
   device.become('suspended');
   expect(it.status.get().state).toBe('on');
   it.stop();

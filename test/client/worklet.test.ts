@@ -1,4 +1,4 @@
-// The audio thread of a page, without one: what is played, and what is reported of it.
+// The code of a page's audio thread, without that thread: what it plays and what it reports.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

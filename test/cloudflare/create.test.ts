@@ -1,5 +1,5 @@
-// The project of `offstage create cloudflare`: made by the packed package, type-checked, bundled by wrangler itself, and run
-// in workerd, without a key and without a network.
+// The project of `offstage create cloudflare`: the packed package creates it, the compiler checks it, wrangler bundles
+// it, and it runs in workerd, without a key and without a network.
 
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -46,7 +46,7 @@ afterEach(async () => {
 afterAll(() => rmSync(house, { recursive: true, force: true }));
 
 async function deployed(env: Readonly<Record<string, string>> = {}) {
-  // Each has objects of its own: what one leaves would call a model when the next one has a key.
+  // Each deployment has separate objects: the objects of an earlier one would call a model once a key is set.
   const objects = mkdtempSync(join(house, 'objects-'));
   running = await start(join(project, 'bundle', 'cloudflare.js'), objects, env);
   return running;

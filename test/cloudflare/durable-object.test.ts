@@ -54,7 +54,7 @@ async function ask<T>(path: string): Promise<T> {
 
 const look = (session: string): Promise<Look> => ask(`look?session=${session}`);
 
-/** Looks until it has left memory, as often as it can. */
+/** Polls until the session has left memory. */
 async function asleep(session: string): Promise<Look> {
   for (;;) {
     const found = await look(session);
@@ -72,7 +72,7 @@ const clientOf = (session: string, token = 'ann', more: Partial<ConnectOptions> 
     ...more,
   });
 
-/** One after another: workerd never evicts an object whose first two sockets came at the same time. */
+/** Connects one client at a time: workerd never evicts an object whose first two sockets came simultaneously. */
 async function connected(session: string, token: string): Promise<TestClient> {
   const client = clientOf(session, token);
   await client.status(({ state }) => state === 'open');
@@ -82,7 +82,7 @@ async function connected(session: string, token: string): Promise<TestClient> {
 const told = (client: TestClient, words: string) =>
   client.until(({ transcript }) => transcript.some(({ text }) => text.includes(words)));
 
-/** What the server answers to a request that is no client of ours. */
+/** Returns the server's status for a request that does not come from the project's client. */
 function upgrade(session: string, headers: Record<string, string>, path = 'offstage') {
   const url = new URL(`${path}?session=${session}`, running?.url.replace('http', 'ws'));
   const socket = new WebSocket(url, ['offstage.v1', `offstage.token.${btoa('ann')}`], { headers });
@@ -114,7 +114,7 @@ describe('the clients of an object', () => {
     const { requestId, options } = await ann.question();
     expect(options.map(({ id }) => id)).toEqual(['economy', 'premium']);
     const sleeping = await asleep('a');
-    // Ten minutes, and not the watchdog of a session in memory.
+    // The alarm is the question's deadline of ten minutes, not the watchdog of a session in memory.
     expect((sleeping.alarm ?? 0) - Date.now()).toBeGreaterThan(60_000);
     expect(sleeping).toMatchObject({ entries: 1, errors: [] });
     expect(await ann.it.answer(requestId, { optionId: 'premium' })).toEqual({
@@ -146,14 +146,14 @@ describe('the clients of an object', () => {
     expect(receipt).toEqual({ accepted: true, by: 'ann' });
     await Promise.all([told(ann, 'Booked: economy'), told(eve, 'Booked: economy')]);
     expect((await look('b')).bornAt).toBeGreaterThan(bornAt);
-    // The socket was the same all the time.
+    // The tab kept the same socket.
     expect(states.slice(states.indexOf('open'))).not.toContain('connecting');
-    // The rider's last step and the report, and nothing again.
+    // Only the rider's last step and the report run; nothing is repeated.
     expect(model.calls.slice(before)).toEqual([
       'rider: Booked: economy',
       'lead: Done. Booked: economy',
     ]);
-    // After it has slept, one more life: words, and their receipt under the memory of the new hub.
+    // After another eviction the new hub accepts words and remembers their receipt.
     await asleep('b');
     await evict('b');
     await ann.it.send('hello');
@@ -257,7 +257,7 @@ describe('the clients of an object', () => {
     expect(after).toMatchObject({ rows: [expect.any(Object)], alarm: null });
     const { reason } = await ann.status(({ state }) => state === 'closed');
     expect(reason?.code).toBe('SESSION_ENDED');
-    // Whoever comes begins another one.
+    // The next client begins a new session.
     const bob = clientOf('h', 'bob');
     await bob.it.send('hello');
     await told(bob, 'You said: hello');

@@ -1,4 +1,4 @@
-// The Cloudflare example of "Sub-Agent Execution" (Helix Agents), as a program that runs: results are in the order of the
+// The Cloudflare example of "Sub-Agent Execution" (Helix Agents) as a runnable program: results are in the order of the
 // calls, a failure is `{ error }`, and workerd is killed in between.
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -43,7 +43,7 @@ test(
     await running.kill();
     expect(await asked).toBeInstanceOf(Error);
     running = await start(worker, objects, env);
-    // Nobody asks: the alarm has made the object anew.
+    // No client connects: the alarm has recreated the object.
     await has('summarizer-one', 2);
     release();
     const outcome = (await (await fetch(running.url)).json()) as { status: string; text: string };
@@ -61,7 +61,7 @@ test(
       'summarizer-one',
       'summarizer-two',
     ]);
-    // The outcome is kept: the next one who asks begins nothing.
+    // The outcome is stored: the next request begins no work.
     const before = begun.length;
     await running.kill();
     running = await start(worker, objects, env);

@@ -1,5 +1,5 @@
-// Subagents on the real Codex, behind the Agent Client Protocol (ACP-SESSION-1, 3; RELAY-LOOP-1..3): permissions, denials,
-// cancels, and kills of Codex and of the program.
+// Subagents on the real Codex behind the Agent Client Protocol (ACP-SESSION-1, 3; RELAY-LOOP-1..3): permissions,
+// denials, cancels, and kills of Codex and of the program.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -69,7 +69,7 @@ async function stage(acts: readonly RelayAct[], asks = false) {
   const noted = (): string => (existsSync(log) ? readFileSync(log, 'utf8') : '');
   const ended = () => {
     expect(marks()).toEqual([]);
-    // Nothing but its model was asked for.
+    // Codex called only its model.
     expect([...endpoint.requests]).toEqual(['POST /v1/responses']);
   };
   return { endpoint, asked, doubts, begin, marks, noted, ended };
@@ -131,14 +131,14 @@ test('reconnects to a Codex that was killed while it asks, which asks again', as
   const outcome = await begin(() => {
     if (asked.length > 1) return { approved: true };
     process.kill(-Number.parseInt(marks()[0] ?? '', 10), 'SIGKILL');
-    // Nobody waits for this answer any more.
+    // This answer is no longer expected.
     return new Promise<never>(() => {});
   }).result;
   expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
   expect(asked).toHaveLength(2);
   expect(noted()).toBe('a\n');
   expect([...endpoint.prompts].at(-1)).toContain('Your connection ended');
-  // It had not run.
+  // The command had not run.
   expect(doubts).toEqual([]);
   ended();
 });
@@ -159,7 +159,7 @@ test.each(SEEDS)('seed %i', { timeout: KILL_TIMEOUT_MS }, async (seed) => {
   };
   await playKills(kills, ({ folder, told, outcome }) => {
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
-    // Nothing ran without a permission, and each permission let one command run.
+    // Each command needed a permission, and each permission allowed one command.
     const noted = linesOf(log).length;
     expect(noted).toBeGreaterThanOrEqual(2);
     expect(noted).toBeLessThanOrEqual(count(told, 'approved'));

@@ -63,14 +63,14 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
         { type: 'ui.payload', payload: { type: 'choice', requestId, data: { options } } },
       ]);
       const click = { type: 'ui.response', requestId, selectedOptionId: 'pre' };
-      // As the frame of a socket.
+      // The click as the text of a socket's frame.
       expect(await send(JSON.stringify(click))).toEqual({ accepted: true });
       await environment.settle();
       expect(question()?.answer).toBe('Premium');
       expect(of('subagent.question.closed')).toEqual([
         { type: 'subagent.question.closed', requestId, state: 'answered', answer: 'Premium' },
       ]);
-      // [BW18] The same click again answers nothing else.
+      // [BW18] The same click again answers no other question.
       expect(await send(click)).toEqual({ accepted: false, reason: 'over' });
     },
   );
@@ -223,7 +223,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
       expect(session.subagents.ofCall('other')).toBeUndefined();
       expect(session.subagents.ofQuestion('other')).toBeUndefined();
       expect(session.subagents.activeCount).toBe(1);
-      // [B23] The call is pending until its result is there; [B22] it can be taken back.
+      // [B23] The call is pending until its result arrives; [B22] it can be cancelled.
       expect(session.pendingToolCalls).toEqual([callId]);
       expect(session.cancelToolCall(callId)).toBe(true);
       expect(session.cancelToolCall('other')).toBe(false);

@@ -86,7 +86,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
       ['critic-1', 'First'],
       ['critic-1', 'Second'],
     ]);
-    // The same configuration, so the same instance with its history.
+    // The same configuration gives the same instance, with its history.
     expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
     expect(await call('listChildren')).toMatchObject({ children: [{ status: 'running' }] });
   });
@@ -163,7 +163,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     await turn();
     controller.abort();
     expect(await spawning).toMatchObject({ error: { code: 'CANCELLED' } });
-    // It stays: a companion is not of one call.
+    // The companion stays: it does not belong to the cancelled call.
     expect(service.list({ subagentId: null })).toHaveLength(1);
   });
 });

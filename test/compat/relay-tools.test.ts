@@ -1,4 +1,4 @@
-// The relay tools and the task manager of the superseded systems, under their names.
+// The relay tools and the task manager of the superseded systems, under their original names.
 
 import { describe, expect, it, test } from 'vitest';
 import {
@@ -97,7 +97,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
       sessionId: 'session-2',
     });
     relay.kill();
-    // The agent is started again, and takes the session up.
+    // The agent restarts and resumes the session.
     expect(
       await call('start', { task: 'd', threadId: 'claude_thread_1', continuity: 'force_resume' }),
     ).toMatchObject({ status: 'completed', sessionId: 'session-1', threadId: 'claude_thread_1' });

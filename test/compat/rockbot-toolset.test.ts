@@ -12,7 +12,7 @@ import { sessionLimits } from '../../src/actors/admission/limits.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { fakeService } from '../support/fake-service.ts';
 
-/** The tools as the runtime runs them: what a program gets, and what the model reads. */
+/** The tools as the runtime runs them: the output for a program, and the text for the model. */
 function rockbot(agent?: RockbotToolsetOptions['agent']) {
   const environment = simulatedEnvironment({ startAt: 23_400 });
   const service = fakeService();
@@ -34,7 +34,7 @@ function rockbot(agent?: RockbotToolsetOptions['agent']) {
     });
     return { read: outcome.modelOutput, outcome };
   };
-  /** What the model reads, in words. */
+  /** The text that the model reads. */
   const words = async (name: string, input: unknown = {}) => {
     const { read } = await run(name, input);
     return 'value' in read ? read.value : read;
@@ -53,7 +53,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
       task: { description: 'Research X', args: { context: 'On Mars' } },
       callId: 'call_1',
     });
-    // The words of the calling model are data of the task.
+    // The calling model's words are data of the task, not instructions.
     expect(service.spawned[0]?.config.instructions).not.toContain('On Mars');
   });
 

@@ -1,6 +1,6 @@
-// Freezes the stories of test/support/frozen-stories.ts as journals that this version wrote:
-// `node test/corpus/freeze.ts <number>` writes `stories-<number>.json`, and the same entries as
-// `sqliteJournal` (`.journal`) and `postgresJournal` (`.sql`) keep them. Nothing is overwritten.
+// Freezes the stories of test/support/frozen-stories.ts as journals of this version: `node test/corpus/freeze.ts
+// <number>` writes `stories-<number>.json`, and the same entries in the formats of `sqliteJournal` (`.journal`) and
+// `postgresJournal` (`.sql`). The program overwrites no file.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -22,7 +22,7 @@ if (!/^[0-9]+$/.test(number) || existsSync(path('json')))
 const environment = nodeEnvironment();
 const stories = await freezeStories();
 const entries = stories.flatMap((story) =>
-  // One journal for all of them: the scope tells them apart.
+  // One journal holds all stories; the scope separates them.
   story.entries.map((entry) => ({ ...entry, scope: frozenScope(story) })),
 );
 
@@ -49,7 +49,7 @@ const dump = execFileSync(
   { encoding: 'utf8' },
 );
 await stop();
-// Commands of psql are none of SQL, and comments hold nothing.
+// Commands of psql are not SQL, and comments carry no data.
 const statements = dump.split('\n').filter((line) => line !== '' && !/^(?:\\|--)/.test(line));
 writeFileSync(path('sql'), `${statements.join('\n')}\n`);
 writeFileSync(path('json'), `${JSON.stringify(stories)}\n`);

@@ -1,22 +1,22 @@
-// A spoken dialogue as data: what a person says to the demo and when, what else sounds in the room, and what
-// must be true at the end. The stages play it; the judge compares.
+// A spoken dialogue as data: what a person says to the demo and when, what else sounds in the room, and what must be
+// true at the end. The stages play it; the judge compares.
 
 /** The moment at which the person begins to speak. */
 export type When =
-  /** Nothing is said and nothing is under way, except work and open questions. */
+  /** No one speaks and nothing is under way, except work and open questions. */
   | 'calm'
   /** The question of this work was heard to its end. */
   | { readonly asked: Work }
-  /** This much into the question or the result of the work; 700 ms unless said otherwise. */
+  /** This long after the beginning of the work's question or result. @defaultValue 700 */
   | { readonly overQuestion: Work; readonly ms?: number }
   | { readonly overResult: Work; readonly ms?: number }
-  /** This much into whatever the lead agent is saying. */
+  /** This long after the beginning of any speech of the lead agent. */
   | { readonly overReply: true; readonly ms?: number }
-  /** The work has begun and has not ended, and nobody speaks. */
+  /** The work has begun and has not ended, and no one speaks. */
   | { readonly running: Work }
   /** The result of this work was heard to its end. */
   | { readonly told: Work }
-  /** So long after the line before was said. */
+  /** This long after the end of the previous line. */
   | { readonly afterMs: number };
 
 export type Work = 'ride' | 'table' | 'report';
@@ -25,21 +25,21 @@ export interface Line {
   readonly says: string;
   /** @defaultValue 'calm' */
   readonly when?: When;
-  /** Nobody owes it an answer: a cough, a listening word, talk that is for somebody else. */
+  /** The line needs no answer: a cough, a backchannel, words to another person. */
   readonly wantsNothing?: true;
-  /** Words without which a recogniser has not understood it. @defaultValue all of its words of four letters and more */
+  /** The words that a recogniser must get to understand the line. @defaultValue all words of four letters and more */
   readonly matters?: readonly string[];
 }
 
-/** How a piece of work must have ended. */
+/** The expected end of a piece of work. */
 export interface WorkEnd {
   readonly work: Work;
   readonly state: 'completed' | 'cancelled' | 'waiting_for_input';
-  /** Of its result, where it has one. */
+  /** The expected result, if the work has one. */
   readonly result?: RegExp;
 }
 
-/** What sounds in the room beside the person; only the browser stage hears it. */
+/** The sound of the room beside the person; only the stages with real speech (browser and room) have it. */
 export const backgrounds = ['noise', 'echo', 'television'] as const;
 
 export type Background = (typeof backgrounds)[number];
@@ -50,15 +50,15 @@ export interface Dialogue {
   readonly kind: Kind;
   readonly lines: readonly Line[];
   readonly background?: Background;
-  /** It is about words that are being heard: nothing like it is typed. */
+  /** The dialogue depends on speech that is being heard; the text stage does not play it. */
   readonly isSpokenOnly?: true;
-  /** All work that there must have been, in any order. */
+  /** All work that must have been done, in any order. */
   readonly work: readonly WorkEnd[];
-  /** What must have been said to the person, in this order. */
+  /** What the person must have heard, in this order. */
   readonly said?: readonly RegExp[];
-  /** What must not have been said. */
+  /** What the person must not have heard. */
   readonly unsaid?: readonly RegExp[];
-  /** The person asks for it: a result may be told twice. */
+  /** The person asks for the result again: it may be told twice. */
   readonly asksAgain?: true;
 }
 

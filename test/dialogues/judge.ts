@@ -1,28 +1,28 @@
-// Judges a dialogue that was played: what is wrong, and how long things took.
+// Judges a played dialogue: its faults, and how long things took.
 
 import type { Dialogue, WorkEnd } from './dialogue.ts';
 import { toolOf } from './play.ts';
 import type { DialogueRecord, Utterance } from './record.ts';
 
-/** What can be wrong; the table counts each. */
+/** The kinds of faults; the table counts each. */
 export type Fault = 'task' | 'dead air' | 'told twice' | 'lost' | 'stuck' | 'error';
 
 export interface Verdict {
-  /** Empty: it went as the person would want. */
+  /** Empty if the dialogue went as the person wants. */
   readonly faults: readonly { readonly fault: Fault; readonly why: string }[];
-  /** After each line that wants an answer, from the end of the voice until something was heard; none where nothing sounds. */
+  /** For each line that wants an answer: the time until the first sound of the reply; empty without sound. */
   readonly waitsMs: readonly number[];
-  /** From the voice of a person who interrupts until the lead agent lowered its own, or was silent. */
+  /** The time from the start of an interrupting voice until the lead agent was quieter or silent. */
   readonly yieldsMs: readonly number[];
-  /** From the voice of a person who interrupts until the lead agent was silent. */
+  /** The time from the start of an interrupting voice until the lead agent was silent. */
   readonly stopsMs: readonly number[];
-  /** The silence that each listening word tore into what was being said. */
+  /** The silence that each backchannel caused in the lead agent's speech. */
   readonly holesMs: readonly number[];
-  /** Whether each line was taken down with the words that matter; a slip of the recogniser is not ours. */
+  /** Whether the recogniser got the words that matter of each line; its errors are not faults of the session. */
   readonly isHeardRight: boolean;
 }
 
-/** Longer than this nobody waits without asking "hello?". */
+/** After this much silence a person asks "hello?". */
 export const DEAD_AIR_LIMIT_MS = 6000;
 
 export function judgeDialogue(dialogue: Dialogue, record: DialogueRecord): Verdict {
@@ -70,7 +70,7 @@ function wrongWork(wanted: readonly WorkEnd[], { state }: DialogueRecord): reado
   return [...missing, ...more];
 }
 
-/** Data, names of tools, and notes of the runtime: nobody says these. */
+/** Data, names of tools, and notes of the runtime: these must never be spoken. */
 const NO_SPEECH = /[{}_]|\[(?:note|data) |\bsub_\w/;
 
 function wrongWords(
@@ -91,7 +91,7 @@ function wrongWords(
   return wrong;
 }
 
-/** A result is told twice when its words were said to their end more than once. */
+/** A result is told twice if the lead agent spoke its text in full more than once. */
 function toldTwice({ state }: DialogueRecord): readonly string[] {
   return state.deliveries
     .filter(({ kind }) => kind === 'result')
@@ -105,7 +105,7 @@ function toldTwice({ state }: DialogueRecord): readonly string[] {
     });
 }
 
-/** A result is lost when it is neither told nor on a card, though nothing more happens. */
+/** A result is lost if the session neither told it nor has it on a card at the end. */
 function lost({ state }: DialogueRecord): readonly string[] {
   const results = state.deliveries.filter(({ kind }) => kind === 'result');
   const dropped = results
@@ -132,7 +132,7 @@ function waits(
     if (lines[utterance.line]?.wantsNothing) continue;
     const next = utterances[index + 1]?.beganAt ?? endedAt;
     const sound = sounds.find(({ to }) => to > utterance.endedAt);
-    // The person went on by themselves: nobody was waited for.
+    // The person spoke again without waiting for an answer.
     if (sound === undefined || sound.from >= next) {
       if (next - utterance.endedAt < DEAD_AIR_LIMIT_MS && index + 1 < utterances.length) continue;
       return { waitsMs: [...waitsMs, next - utterance.endedAt], silent: utterance };
@@ -142,7 +142,7 @@ function waits(
   return { waitsMs, silent: null };
 }
 
-/** For each line that was said into speech: how long that went on at its full level. */
+/** For each line that interrupted speech: how long the speech continued at full level. */
 function yielded(
   { lines }: Dialogue,
   { utterances, sounds, yielded: times }: DialogueRecord,
@@ -155,7 +155,7 @@ function yielded(
   });
 }
 
-/** For each line that was said into speech: how long that went on, or how long it was silent. */
+/** For each line that interrupted speech: how long the speech continued, or how long it paused. */
 function interrupted(
   { lines }: Dialogue,
   { utterances, sounds }: DialogueRecord,
@@ -179,7 +179,7 @@ function isHeard({ lines }: Dialogue, { line, text, heard }: Utterance): boolean
   return matters.every((each) => words.includes(` ${plain(each)} `));
 }
 
-/** Amounts are written with a sign and said in words; case and punctuation do not count. */
+/** Normalises a text: amounts are written with a sign and spoken in words; case and punctuation do not count. */
 function plain(text: string): string {
   return text
     .toLowerCase()

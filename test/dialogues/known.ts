@@ -1,10 +1,10 @@
-// The dialogues that go wrong today, and how, by stage. A run that finds another one fails, and so does a run in
-// which one of these goes right: its line goes then. `npm run dialogues -- --write` renews the file.
+// The dialogues that fail today, and their faults by stage. A run with another failing dialogue fails, and so does a
+// run in which a listed dialogue succeeds: its line must be removed. `npm run dialogues -- --write` renews the file.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Fault } from './judge.ts';
 
-/** The stages on which it goes wrong, and the kinds of faults there. */
+/** By dialogue: the stages on which it fails, with the kinds of faults. */
 export type Known = Readonly<Record<string, Readonly<Record<string, readonly Fault[]>>>>;
 
 const file = new URL('known.json', import.meta.url);
@@ -15,7 +15,7 @@ export function knownFaults(name: string, stage: string): readonly Fault[] {
   return known[name]?.[stage] ?? [];
 }
 
-/** Writes the faults of these runs over those that were known of the same stages. */
+/** Replaces the known faults of the stages of these runs. */
 export function writeKnown(
   runs: readonly {
     readonly name: string;
@@ -32,7 +32,7 @@ export function writeKnown(
     else delete row[stage];
     if (Object.keys(row).length === 0) delete table[name];
   }
-  // Lists on one line, as the formatter wants them.
+  // Keeps each list on one line, as the formatter does.
   const json = JSON.stringify(table, null, 2).replace(
     /\[\s+([^\]]*?)\s+\]/g,
     (_, list: string) => `[${list.replace(/\s+/g, ' ')}]`,

@@ -1,4 +1,4 @@
-// Plays a dialogue on a stage: waits for the moment of each line, says it, and waits until nothing more happens.
+// Plays a dialogue on a stage: waits for the moment of each line, says it, and waits for the end.
 
 import type { Dialogue, When, Work } from './dialogue.ts';
 import type { DialogueRecord, DialogueStage, Utterance } from './record.ts';
@@ -11,7 +11,7 @@ const tools: Readonly<Record<Work, string>> = {
 
 const STEP_MS = 100;
 const DEFAULT_OVER_MS = 700;
-/** A moment that has not come by then does not come. */
+/** The maximum wait for a moment. */
 const PATIENCE_MS = 45_000;
 /** The time without an event after which nothing more will happen. */
 const CALM_MS = 2500;
@@ -30,7 +30,7 @@ export async function playDialogue(
     const known = new Set(stage.state.transcript.map(({ id }) => id));
     const times = await stage.says(says);
     utterances.push({ line: index, text: says, heard: null, ...times });
-    // Its transcript may come late; a line of the person is taken down before the next one is said.
+    // The transcript of a line may come late: wait for it before the next line.
     await until(stage, 3000, () => heardSince(stage, known) !== null);
     utterances[index] = {
       ...(utterances[index] as Utterance),
@@ -70,7 +70,7 @@ async function comesOver(
     if ('overReply' in when) return stage.sounds ?? stage.state.transcript.length > 0;
     const isQuestion = 'overQuestion' in when;
     const work = isQuestion ? when.overQuestion : when.overResult;
-    // Where nothing sounds, what was said is the moment.
+    // On a stage without sound, the whole question or result counts as that moment.
     if (stage.sounds === null) return isQuestion ? hasAsked(stage, work) : isTold(stage, work);
     const ids = new Set(ofWork(stage, work).map(({ id }) => id));
     return stage.state.deliveries.some(
@@ -96,7 +96,7 @@ async function isCalm(stage: DialogueStage): Promise<boolean> {
       stage.sounds !== true &&
       subagents.every(({ state, endedAt }) => endedAt !== null || state === 'waiting_for_input') &&
       questions.every(({ state }) => state !== 'presenting') &&
-      // Behind an open question others wait their turn.
+      // Behind an open question other questions wait in the queue.
       (questions.every(({ state }) => state !== 'queued') ||
         questions.some(({ state }) => state === 'open')) &&
       deliveries.every(

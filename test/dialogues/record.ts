@@ -1,18 +1,18 @@
-// What was measured while a dialogue was played, on whichever stage.
+// The measurements of a played dialogue, on any stage.
 
 import type { SessionState } from '../../src/index.ts';
 
 export interface Utterance {
   readonly line: number;
   readonly text: string;
-  /** When the voice began, and when it ended: the silence around it is none of it. */
+  /** The beginning and the end of the voice, without the silence around it. */
   readonly beganAt: number;
   readonly endedAt: number;
-  /** As it was taken down; null: not at all. */
+  /** The transcript of the utterance; null if there is none. */
   readonly heard: string | null;
 }
 
-/** The lead agent sounded from here to there. */
+/** A stretch in which the lead agent sounded. */
 export interface Sound {
   readonly from: number;
   to: number;
@@ -20,31 +20,31 @@ export interface Sound {
 
 export interface DialogueRecord {
   readonly utterances: readonly Utterance[];
-  /** Empty where nothing sounds. */
+  /** Empty on a stage without sound. */
   readonly sounds: readonly Sound[];
-  /** When the lead agent's speech was lowered or stopped. */
+  /** The times at which the lead agent's speech was lowered or stopped. */
   readonly yielded: readonly number[];
-  /** Everything that was said to the person, in order. */
+  /** Everything that the person heard, in order. */
   readonly said: readonly string[];
   readonly state: SessionState;
-  /** Why the dialogue could not go on: the moment that a line waits for never came. */
+  /** Why the dialogue stopped: the moment that a line waits for never came. Null if it did not. */
   readonly stuck: string | null;
   readonly errors: readonly string[];
   readonly endedAt: number;
 }
 
-/** How a dialogue is played; each stage has its own session, clock and person. */
+/** The way to play a dialogue; each stage has a separate session, clock and person. */
 export interface DialogueStage {
   readonly name: string;
   readonly state: SessionState;
   readonly now: number;
-  /** Whether the lead agent is heard now; null where nothing sounds. */
+  /** Whether the lead agent sounds now; null on a stage without sound. */
   readonly sounds: boolean | null;
   says(text: string): Promise<{ readonly beganAt: number; readonly endedAt: number }>;
   pass(ms: number): Promise<void>;
-  /** What was taken down of the person's words since this time. */
+  /** Returns the measurements of the whole dialogue. */
   finish(): Promise<Pick<DialogueRecord, 'sounds' | 'yielded' | 'said' | 'errors'>>;
-  /** Keeps what can be kept of a dialogue that went wrong. */
+  /** Saves what the stage can of a failed dialogue. */
   keep?(): Promise<void>;
   close(): Promise<void>;
 }

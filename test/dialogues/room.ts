@@ -1,4 +1,4 @@
-// The person's voice and the room around it, for the stages that hear them: noise, a television, or the loudspeaker's echo.
+// The person's voice and the room around it, for the stages with sound: noise, a television, or the loudspeaker's echo.
 
 import { noise } from '../support/speech-like.ts';
 import { hum } from '../support/speech/hum.ts';
@@ -6,10 +6,10 @@ import { speak } from '../support/speech/speak.ts';
 import type { Background } from './dialogue.ts';
 
 export const ROOM_RATE_HZ = 24_000;
-/** A loudspeaker that is heard by the microphone, as a laptop without an echo canceller has it. */
+/** The level at which a laptop's microphone picks up its loudspeaker without an echo canceller. */
 export const ECHO_DB = -20;
 export const ECHO_DELAY_MS = 80;
-/** Below the user's voice. */
+/** Quieter than the user's voice. */
 const TELEVISION_DB = -32;
 const NOISE_DB = -50;
 const ROOM_DB = -55;
@@ -17,20 +17,20 @@ const TELEVISION =
   'Good evening, and here is the news. The harbour will be closed on Thursday because of the storm. ' +
   'The mayor said that the new bridge would cost twelve million. And now to the weather in the north.';
 
-/** A synthesiser spells these. */
+/** A synthesiser spells these words letter by letter. */
 const HUM = /^(?:mm-hm|uh-huh)\.$/i;
 
-/** Returns the sound of a line, said by a voice of Flite. */
+/** Returns the sound of a line in a voice of Flite. */
 export async function voiceOf(text: string, voice: string): Promise<Int16Array> {
   return HUM.test(text) ? hum() : speak(text, { voice });
 }
 
-/** Returns the sound of the room, which begins anew at its end; null: it is silent. */
+/** Returns the sound of the room, which repeats at its end; null for a silent room. */
 export async function roomSound(room: Background | undefined): Promise<Int16Array | null> {
   if (room === 'noise') return noiseOf(NOISE_DB, 4 * ROOM_RATE_HZ);
   if (room !== 'television') return null;
   const far = await speak(TELEVISION, { voice: 'awb' });
-  // No room is as silent as a synthesiser: the session tells far voices from near ones by the noise.
+  // No room is as silent as a synthesiser: the session uses the noise to tell far voices from near ones.
   const hiss = noiseOf(ROOM_DB, far.length);
   const level = 10 ** (TELEVISION_DB / 20);
   return far.map((sample, index) => sample * level + (hiss[index] ?? 0));

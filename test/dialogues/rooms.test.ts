@@ -1,5 +1,5 @@
-// Some of the dialogues with real speech, in rooms: `npm run dialogues:rooms` plays all. The recogniser may mishear; what
-// must hold in any case is that nothing is lost or told twice, and that what was taken down right is done.
+// Some of the dialogues with real speech, in rooms; `npm run dialogues:rooms` plays all. The recogniser may mishear. In
+// any case nothing may be lost or told twice, and correctly recognised words must take effect.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { greeting } from '../../examples/voice-demo/rules/phrases.ts';
@@ -9,7 +9,7 @@ import { judgeDialogue, type Fault } from './judge.ts';
 import { playDialogue } from './play.ts';
 import { roomStages, type RoomStages } from './stages/room-stage.ts';
 
-/** Faults of the session, whatever the recogniser made of the words. */
+/** Faults of the session, independent of the recognised words. */
 const always: ReadonlySet<Fault> = new Set(['told twice', 'lost', 'error']);
 const ofAnyRoom: ReadonlySet<string> = new Set([
   'a ride, asked and answered',
@@ -66,7 +66,7 @@ describe('a dialogue in a room', () => {
     const { faults, isHeardRight } = judgeDialogue(dialogue, record);
     const ours = faults.filter(({ fault }) => always.has(fault) || isHeardRight);
     expect({ ours, story: ours.length > 0 ? stage.story : [] }).toEqual({ ours: [], story: [] });
-    // Words that were not taken down at all were taken for an echo, or for somebody else.
+    // The session took words without a transcript for an echo, or for another person's.
     const unheard = record.utterances.filter(
       ({ line, heard }) => heard === null && !dialogue.lines[line]?.wantsNothing,
     );

@@ -15,7 +15,7 @@ import { playDialogue } from './play.ts';
 import { roomStages } from './stages/room-stage.ts';
 import { reportRow, tableOf, type Run } from './table.ts';
 
-/** No multiple of a window of the detector, or of a frame. */
+/** Not a multiple of a window of the detector, nor of a frame. */
 const SHIFT_MS = 37;
 
 const { values } = parseArgs({
@@ -41,7 +41,7 @@ for (let repeat = 0; repeat < Number(values.repeats); repeat += 1) {
     const verdict = judgeDialogue(dialogue, record);
     await stage.close();
     const isRight = verdict.faults.length === 0;
-    // The recogniser may mishear: a dialogue counts when every line was taken down right.
+    // The recogniser may mishear: a dialogue counts if every line was recognised correctly.
     const run = { dialogue, stage: 'room', verdict, isKnown: isRight || !verdict.isHeardRight };
     runs.push(run);
     console.log(reportRow(run));

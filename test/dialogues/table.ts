@@ -7,7 +7,7 @@ export interface Run {
   readonly dialogue: Dialogue;
   readonly stage: string;
   readonly verdict: Verdict;
-  /** As the table of known faults has it. */
+  /** Whether the faults match `known.json`; on a stage with real speech also true if the recogniser misheard. */
   readonly isKnown: boolean;
 }
 
@@ -38,7 +38,7 @@ export function tableOf(runs: readonly Run[]): string {
   return [head, ...stages.map((stage) => rowOf(stage, runs))].join('\n');
 }
 
-/** A run counts as ours when the transcript was right. */
+/** A run whose transcript was wrong does not count as a fault of the session. */
 function rowOf(stage: string, all: readonly Run[]): string {
   const runs = all.filter((run) => run.stage === stage);
   const ours = runs.filter(({ verdict }) => verdict.isHeardRight);

@@ -1,4 +1,4 @@
-// Writes the histories of `test/engines/histories`, on a live server: npm run test:engines plays them again.
+// Writes the histories of `test/engines/histories` on a live server; `npm run test:engines` replays them.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
@@ -78,7 +78,7 @@ const run = (id: string, steps: string) =>
       onQuestion: () => ({ text: 'The cheap one' }),
     },
   );
-// Side by side.
+// The first run has two calls side by side.
 const statuses: string[] = [(await run('beside', 'look_up & charge, look_up').result).status];
 statuses.push((await run('answered', 'look_up, ask, charge').result).status);
 const stopped = run('stopped', 'charge');

@@ -1,5 +1,5 @@
-// restateJobs and restateRuns on a real Restate server: the conformance suites, and programs, workers and servers that are
-// killed.
+// restateJobs and restateRuns on a real Restate server: the conformance suites, with programs, workers and servers that
+// are killed.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { gate } from '../suites/jobs/bench.ts';

@@ -1,5 +1,5 @@
-// temporalJobs on Temporal: its workflow in Temporal's own bundler and sandbox, always; and the conformance suite on a
-// live server, where Java and Maven are.
+// temporalJobs on Temporal: its workflow in Temporal's bundler and sandbox, always; and the conformance suite on a
+// live server, if Java and Maven are installed.
 
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

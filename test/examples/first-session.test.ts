@@ -1,4 +1,4 @@
-// The first program of the README: it prints what the README says.
+// The first program of the README prints what the README shows.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +13,7 @@ const program = new URL('../../examples/00-first-session.ts', import.meta.url);
 const source = readFileSync(program, 'utf8');
 const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-/** The researcher ends its work when the conversation has gone on. */
+/** The researcher ends its work only after the conversation has continued. */
 const { promise: isPeruTold, resolve: peruIsTold } = Promise.withResolvers<undefined>();
 const mind = scriptedModel({
   scripts: [
@@ -54,7 +54,7 @@ test('the README prints the program that the tests run', () => {
   expect(printed.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(25);
 });
 
-/** Runs the program, and types a line when the last one that it printed matches. */
+/** Runs the program, and types each line once the printed text matches the line's pattern. */
 async function talk(
   env: NodeJS.ProcessEnv,
   typed: readonly (readonly [after: RegExp, line: string])[],
@@ -100,7 +100,7 @@ it('prints what the README says, with a model of its provider', async () => {
 });
 
 it('says which key is missing', async () => {
-  // Without the variables of a test runner, where an app's errors are its own.
+  // Without the variables of a test runner, under which an app's errors go elsewhere.
   const { errors } = await talk({ PATH: process.env['PATH'] }, [[/^$/, 'Hello']], /offstage: .*\n/);
   expect(errors).toMatch(/^offstage: lead model: PROVIDER_UNAUTHORIZED: .*OPENAI_API_KEY/);
 });

@@ -1,4 +1,4 @@
-// Every numbered program that needs no key runs as the documentation says, and says what it shows.
+// Every numbered program without a need for a key runs as documented, and prints what it shows.
 
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ const folder = new URL('../../examples/', import.meta.url);
 const programs = readdirSync(folder).filter((name) => /^\d\d-.*\.ts$/.test(name));
 
 interface Expected {
-  /** Lines of the predecessors whose example this is. */
+  /** The lines of the predecessors' documents that this example covers. */
   readonly covers: string[];
-  /** What shows that it did its work. */
+  /** Printed text that shows that the program did its work. */
   readonly shows: RegExp;
 }
 
@@ -123,17 +123,17 @@ const expected: Readonly<Record<string, Expected>> = {
   },
 };
 
-// The first needs a key: `first-session.test.ts`.
+// The first program needs a key: see `first-session.test.ts`.
 const cases = programs.slice(1).map((name) => ({ name, ...expected[name.slice(0, 2)] }));
 
 for (const { name, shows, covers } of cases)
   test(`runs ${name}`, { timeout: 90_000, tags: covers ?? [] }, async () => {
     expect(shows, `what ${name} shows, in this test`).toBeDefined();
-    // They import the package by its name, as an app does; the condition leads to the sources.
+    // The programs import the package by name, as an app does; the condition resolves it to the sources.
     const { stdout, stderr } = await run(
       process.execPath,
       ['--conditions=offstage-source', new URL(name, folder).pathname],
-      // No example needs a key, and none shall find one here.
+      // No example needs a key, and none may find one here.
       { timeout: 60_000, env: { ...process.env, ANTHROPIC_API_KEY: '' } },
     );
     expect(stderr).toBe('');

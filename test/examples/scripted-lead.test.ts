@@ -1,4 +1,4 @@
-// The lead agent of the examples acts on the words of the user, never on what it is told about its own tasks.
+// The scripted lead agent of the examples acts on the user's words, never on notes about its tasks.
 
 import { expect, test } from 'vitest';
 import { scriptedLead } from '../../examples/scripted-lead.ts';

@@ -1,5 +1,5 @@
-// The faults of an earlier framework of this kind, by their numbers: each as the smallest
-// conversation in which it would show. Those that cannot occur here are in `README.md`.
+// The faults of an earlier framework, by their numbers: each in the smallest conversation that would show it.
+// `README.md` lists those that cannot occur here.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -95,7 +95,7 @@ describe('questions', () => {
         expect(open).toHaveLength(1);
         const { question, requestId } = open[0] ?? { question: '', requestId: '' };
         heard.push(question);
-        // Results were told since: the words alone would be for the lead agent.
+        // Results have been told since the question: without `answer`, the words would go to the lead agent.
         void session.answer(requestId, { text: answer });
         await environment.settle();
       }
@@ -130,7 +130,7 @@ describe('questions', () => {
       const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
       const receipts: unknown[] = [];
       session.questions.subscribe(({ requestId, state: now }) => {
-        // Synchronously, from within the event.
+        // Synchronously, inside the event.
         if (now === 'open')
           void session
             .answer(requestId, { text: 'at once' })
@@ -180,12 +180,12 @@ describe('questions', () => {
     });
     await start();
     await type('use ask');
-    // Its time stands still while it waits for the user …
+    // The subagent's time stops while it waits for the user …
     await environment.advance(100_000);
     expect(state().subagents[0]?.state).toBe('waiting_for_input');
     await type('yes');
     await environment.advance(1000);
-    // … and then it is over, whatever the tool does.
+    // … and then expires, whatever the tool does.
     expect(state().subagents[0]?.outcome?.status).toBe('timed_out');
     expect(state().questions[0]?.state).toBe('answered');
   });
@@ -238,7 +238,7 @@ describe('questions', () => {
     await type('use ask');
     void session.answer(question()?.requestId ?? '', { text: 'yes' });
     await environment.settle();
-    // The run goes on; the user talks to the lead agent again.
+    // The run continues; the user talks to the lead agent again.
     await type('hello');
     expect(said().at(-1)).toBe('You said: hello');
   });
@@ -324,7 +324,7 @@ describe('questions', () => {
       await pause();
       expect(question()?.state).toBe('answered');
       expect(model().of('response.request')).toHaveLength(before);
-      // And the model does not even remember it as something said to it.
+      // The model does not even remember the text as a user's message.
       expect(
         model()
           .of('item.delete')
@@ -474,7 +474,7 @@ describe('the runtime', () => {
       expect(state().subagents).toHaveLength(100);
       expect(state().deliveries).toHaveLength(100);
       expect(state().transcript.length).toBeLessThanOrEqual(500);
-      // The conversation that the model reads is bounded, too.
+      // The conversation that the model reads is bounded too.
       expect(Math.max(...prompts)).toBeLessThan(400_000);
       expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
     },
@@ -873,7 +873,7 @@ describe('the conversation', () => {
         log = log.append('a', delta);
       const first = log.finish('a');
       expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
-      // Finishing it again, from within whatever listens, changes nothing.
+      // A second `finish`, from inside a listener, changes nothing.
       expect(first.finish('a')).toBe(first);
       expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
     },

@@ -1,5 +1,5 @@
-// The faults of a toolset for parents and children, by their numbers, where no test of the
-// service has them. Those that cannot occur here are in `README.md`.
+// The faults of a toolset for parents and children, by their numbers, as far as no test of the service covers them.
+// `README.md` lists those that cannot occur here.
 
 import { expect, test } from 'vitest';
 import { scriptedModel } from '../../src/testing/index.ts';
@@ -11,7 +11,7 @@ test(
   async () => {
     const stage = puppets({ graceMs: 1000 });
     const { service, environment, chunks, look } = stage;
-    // A model that is gone, a call that was killed, a service that is closed.
+    // A failing model, a killed call, a closed service.
     const model = scriptedModel([{ error: new Error('the session of the adapter is closed') }]);
     const gone = stage.spawn('gone', { config: { model, retry: { maxAttempts: 1 } } });
     await environment.settle();

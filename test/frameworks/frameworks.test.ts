@@ -1,4 +1,4 @@
-// offstage/serve inside the apps of others: both ways of a client, and what is theirs stays theirs.
+// offstage/serve inside third-party apps: both ways to connect a client, while the app's routes keep working.
 
 import { describe, expect, test } from 'vitest';
 import { rideSession, served } from '../serve/support/served.ts';

@@ -1,5 +1,5 @@
-// The conformance suite of the Model Context Protocol against `mcpServer`: the scenarios that ask for nothing but tools.
-// The others ask for resources, prompts, logging, sampling, and tools with contents and forms of the suite's own.
+// The conformance suite of the Model Context Protocol against `mcpServer`, with the scenarios that need only tools. The
+// other scenarios need resources, prompts, logging, sampling, and tools with contents and forms specific to the suite.
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -65,7 +65,7 @@ test.each([
     http.close();
   });
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
-  // Rejects unless the suite ends with 0.
+  // Rejects unless the suite exits with 0.
   const { stdout } = await promisify(execFile)(process.execPath, [
     SUITE,
     'server',

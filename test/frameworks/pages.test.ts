@@ -1,4 +1,4 @@
-// The pages of docs/guide/vue-svelte.md, as they stand there, in Chromium: a question answered by its button, hostile words.
+// The pages of docs/guide/vue-svelte.md, unchanged, in Chromium: a question answered by its button, hostile words.
 
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const document = readFileSync(`${root}docs/guide/vue-svelte.md`, 'utf8');
 const fence = (language: string): string =>
   new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'ms').exec(document)?.[1] ?? '';
 
-/** The chat of the AI SDK, with the three lines of the document. */
+/** The AI SDK's chat, with the three lines of the document. */
 const chat = `import { connect } from 'offstage/client';
 import { chatTransport } from 'offstage/ai-sdk-ui';
 ${fence('js')}

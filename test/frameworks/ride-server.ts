@@ -1,4 +1,4 @@
-// A served session that books rides, on a SQLite journal: `<runtime> ride-server.ts <folder>`. Prints its link.
+// A served session that books rides, with a SQLite journal: `<runtime> ride-server.ts <folder>`. Prints its link.
 
 import process from 'node:process';
 import { join } from 'node:path';

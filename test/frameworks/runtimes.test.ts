@@ -1,4 +1,4 @@
-// Server and journal on other runtimes than Node: a question outlives its process, and takes its answer from a client.
+// Server and journal on runtimes other than Node.js: a client answers a question after a restart.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// The short form of the fuzz of the public API. The long one: `npm run fuzz -- --calls N --seed S`.
+// The short form of the fuzz of the public API. The long form: `npm run fuzz -- --calls N --seed S`.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ test('the arguments of the rows are right: each is accepted', async () => {
   expect(number).toBeGreaterThan(60);
 });
 
-/** Objects that are no options: they may have more properties than this library reads. */
+/** Objects that are not options: they may have properties that this library does not read. */
 const noOptions: Readonly<Record<string, readonly string[]>> = {
   'objects of others, of which some properties are read': [
     'offstage#callerOf 0', 'offstage/replay#exportRecording 0', 'offstage/replay#forkSession 0', 'offstage/replay#importRecording 0',

@@ -1,12 +1,12 @@
-// Calls the whole public API with hostile arguments, and whole sessions with hostile methods,
-// under one seed. What it asserts:
+// Calls the whole public API with hostile arguments, and whole sessions with hostile methods, under one seed. It
+// asserts:
 //
-//   FUZZ-1. Only an `OffstageError` is thrown or rejected with, or the caller's own error comes back.
-//   FUZZ-2. Nothing is thrown that nobody catches, and no promise is rejected that nobody handles.
-//   FUZZ-3. Everything settles: a promise of the API does, and a session can be closed.
-//   FUZZ-4. What a session wrote can be opened by the next process, also by another journal object.
+//   FUZZ-1. Every thrown error or rejection is an `OffstageError` or the caller's error.
+//   FUZZ-2. No error stays uncaught, and no rejection stays unhandled.
+//   FUZZ-3. Everything settles: every promise of the API does, and every session can be closed.
+//   FUZZ-4. The next process can open what a session wrote, also with another journal object.
 //
-// Each case has a chance of its own: `--case N` plays one again.
+// Each case has a separate source of chance: `--case N` repeats one case.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ import { newEnvironment, publicSurface, type Callable } from './public-surface.t
 export interface FuzzOptions {
   readonly calls: number;
   readonly seed: number;
-  /** Only this case. */
+  /** Runs only this case. */
   readonly only?: number;
   readonly onProgress?: (calls: number) => void;
 }
@@ -42,19 +42,19 @@ export interface FuzzReport {
   readonly cases: number;
   readonly sessions: number;
   readonly functions: number;
-  /** By how they ended. */
+  /** The number of calls by the way in which they ended. */
   readonly endings: Readonly<Record<string, number>>;
   readonly violations: readonly Violation[];
 }
 
-/** Memory, where there is such a folder: what is flushed to a disk is waited for. */
+/** A folder in memory if the machine has one: a flush to disk takes time. */
 function folder(): string {
   return existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 }
 
-/** Simulated time in which everything must have settled: longer than any default. */
+/** The simulated waits until everything must have settled: longer than any default. */
 const WAITS_MS = [0, 0, 1_000, 60_000, 600_000, 3_600_000] as const;
-/** So many of them for what may wait for the caller. */
+/** The number of waits for a call that may wait for its caller. */
 const FEW_WAITS = 3;
 
 class Fuzzer {
@@ -66,7 +66,7 @@ class Fuzzer {
   #case = 0;
   #calls = 0;
   #sessions = 0;
-  /** What is being done, for errors that nobody catches. */
+  /** The call under way, for errors that nothing catches. */
   #doing = 'nothing';
 
   constructor(options: FuzzOptions) {
@@ -76,13 +76,13 @@ class Fuzzer {
   async run(): Promise<FuzzReport> {
     const { callables, unknown } = await publicSurface();
     for (const why of unknown) this.#violated('the table', why);
-    // Paths of hostile options lead into a folder that is thrown away.
+    // Paths in hostile options lead into a temporary folder.
     const home = process.cwd();
     const inner = join(this.#directory, 'a', 'b', 'c');
     mkdirSync(inner, { recursive: true });
     process.chdir(inner);
     const { fetch } = globalThis;
-    // Whatever address a hostile option leads to, nothing leaves this machine.
+    // Nothing leaves this machine, whatever address a hostile option contains.
     globalThis.fetch = (_address, { signal = null } = {}) =>
       Promise.reject((signal?.aborted ? signal.reason : new TypeError('fetch failed')) as Error);
     const stray = (error: unknown): void =>
@@ -102,7 +102,7 @@ class Fuzzer {
         this.#options.onProgress?.(this.#calls);
         if (only !== undefined) break;
       }
-      // What is left over may still be rejected.
+      // Promises left over may still reject.
       for (let turn = 0; turn < 20; turn += 1)
         await new Promise((resolve) => setImmediate(resolve));
     } finally {
@@ -140,7 +140,7 @@ class Fuzzer {
     await this.#end(callable.name, made, environment, mayWait);
   }
 
-  /** Calls methods of what was made, in any order. */
+  /** Calls methods of a returned object in random order. */
   async #walk(
     name: string,
     made: object,
@@ -190,7 +190,7 @@ class Fuzzer {
     const name = isVoice ? 'VoiceSession' : 'TextSession';
     const talk = open();
     const { session } = talk;
-    // Somebody listens: what nobody is there for would only wait.
+    // A client listens: output without a client would only wait.
     if ('parts' in session) session.parts.subscribe();
     const leave = session.attach();
     const idsOf = (): readonly unknown[] => {
@@ -235,14 +235,14 @@ class Fuzzer {
     if (isFile) (journal as ReturnType<typeof sqliteJournal>).close();
   }
 
-  /** Makes one call, waits until it is settled, and judges how. */
+  /** Makes one call, waits until it settles, and checks how it settled. */
   async #call(
     name: string,
     call: () => unknown,
     given: {
       readonly args: readonly unknown[];
       readonly environment: SimulatedEnvironment;
-      /** The caller gave something that never ends. */
+      /** The caller passed something that never ends. */
       readonly mayWait?: boolean;
       readonly trusts?: boolean;
       readonly mustSucceed?: boolean;
@@ -283,7 +283,7 @@ class Fuzzer {
     return value;
   }
 
-  /** Time passes; what a timer throws is thrown to nobody. */
+  /** Advances the time; no caller gets what a timer throws. */
   async #pass(environment: SimulatedEnvironment, ms: number): Promise<void> {
     try {
       await environment.advance(ms);
@@ -325,11 +325,11 @@ function isAllowed(error: unknown): boolean {
   return false;
 }
 
-/** What the API gave, once it is settled; what can be read piece by piece is read for a while. */
+/** Returns a result once it has settled; reads a result that comes piece by piece for a while. */
 async function settledValue(given: unknown): Promise<unknown> {
   if (isA(given, Promise)) return given;
   if (typeof given !== 'object' || given === null) return given;
-  // What came back is the caller's own: nobody has to be able to look at it.
+  // A returned value of the caller may be unreadable.
   if (!isReadable(given)) return null;
   if (Symbol.asyncIterator in given && 'return' in given) {
     const reader = given as AsyncGenerator;
@@ -355,12 +355,12 @@ interface Method {
   readonly call: (args: readonly unknown[]) => unknown;
 }
 
-/** Parts of sessions and services that are this library's own; others are of RxJS and XState. */
+/** The parts of sessions and services that belong to this library; other parts belong to RxJS and XState. */
 const PARTS = new Set(['subagents', 'services', 'audioIn', 'playout', 'session']);
-/** Runs without an end, or is another name of something. */
+/** Methods that run without an end, or are an alias. */
 const NOT_CALLED = new Set([
   'constructor', 'toString', 'pipe', 'subscribe',
-  // Of the class behind `SubagentService`: recovery calls them, with what it has read.
+  // Methods of the class behind `SubagentService`: recovery calls them with what it has read.
   'restore', 'resume', 'settleRequest', 'repeatEnds', 'whenEnded',
 ]); // prettier-ignore
 
@@ -424,25 +424,25 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Names of options that others have: a wrong place for a right name. */
+/** Names of options of other functions: valid names in a wrong place. */
 const OPTION_NAMES = [
   'name', 'id', 'model', 'environment', 'journal', 'limits', 'hooks', 'tools', 'agents', 'subagentConfigs', 'timeout', 'signal',
   'budget', 'memory', 'runtime', 'services', 'inspect', 'now', 'maxBytes', 'instructions', 'onError', 'context', 'language',
   'deliveries', 'transport', 'voice', 'url', 'path', 'keep', 'token', 'apiKey', 'scheduler', 'clock', 'redact', 'unknownOption',
 ]; // prettier-ignore
 
-/** Arguments that cannot be taken for an order. */
+/** Arguments that request no work. */
 function garbage(chance: Chance): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
   return { args: [null, ...(chance.happens(0.5) ? [hostileValue(chance)] : [])], mayWait: true };
 }
 
-/** The arguments with something wrong. */
+/** The arguments with one wrong value. */
 function mutated(
   valid: readonly unknown[],
   chance: Chance,
 ): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
   const wrong = hostileValue(chance);
-  // What is called or awaited may be one that never ends, and time that does not pass is no hang of ours.
+  // A called or awaited value may never end: then the wait is not a fault of this library.
   const mayWait = typeof wrong === 'function' || typeof wrong === 'object';
   const dice = chance.next();
   if (dice < 0.1 || valid.length === 0) return { args: valid, mayWait: true };

@@ -1,9 +1,9 @@
-// Values that callers without types pass, by mistake or on purpose: as TypeScript could not
-// stop them, and as JSON can hold them.
+// Values that untyped callers pass by mistake or on purpose, including those that TypeScript would reject and those
+// that JSON can hold.
 
 import type { Chance } from '../../src/testing/doubles/chance.ts';
 
-/** What hostile values throw: the caller's own error, which may come back to the caller. */
+/** The error that hostile values throw: it is the caller's error and may come back to the caller. */
 export class HostileError extends Error {}
 
 const fail = (): never => {
@@ -38,7 +38,7 @@ export function nested(depth: number, leaf: unknown = 1): unknown {
   return value;
 }
 
-/** Also in JSON. */
+/** Values that JSON can hold too. */
 const plain: readonly (() => unknown)[] = [
   () => null,
   () => true,
@@ -74,7 +74,7 @@ const plain: readonly (() => unknown)[] = [
   () => nested(2_000),
 ];
 
-/** Only in a program. */
+/** Values that only a program can pass. */
 const live: readonly (() => unknown)[] = [
   () => undefined,
   () => Number.NaN,
@@ -107,7 +107,7 @@ const live: readonly (() => unknown)[] = [
   () => new Set([1]),
   () => new WeakMap(),
   () => /(a+)+$/,
-  // The caller's own: what it reports through `audioIn.error()` comes back to its `onError` as it is.
+  // The caller's error: `audioIn.error()` passes it to `onError` unchanged.
   () => new HostileError('an error'),
   () => AbortSignal.abort(new HostileError('aborted')),
   () => detached(),
@@ -130,17 +130,17 @@ const live: readonly (() => unknown)[] = [
 
 export const hostileCount = plain.length + live.length;
 
-/** One of them, made anew. */
+/** Returns a random hostile value, newly created. */
 export function hostileValue(chance: Chance): unknown {
   return chance.pick(chance.happens(0.45) ? plain : live)();
 }
 
-/** The value of this number below `hostileCount`, made anew: for those who want each. */
+/** Returns the value with this index below `hostileCount`, newly created, for callers that need each. */
 export function hostileValueAt(index: number): unknown {
   return [...plain, ...live][index]?.();
 }
 
-/** How a failure report shows it; never throws. */
+/** Formats the value for a failure report; never throws. */
 export function inWords(value: unknown): string {
   try {
     if (typeof value === 'function') return `function ${value.name}`;

@@ -1,5 +1,5 @@
-// `npm run fuzz -- --calls 100000 --seed 1`: the fuzz of the public API, as long as one likes.
-// `--case N` plays one case of that seed again. Ends with 1 if anything was found.
+// `npm run fuzz -- --calls 100000 --seed 1`: the fuzz of the public API, of any length. `--case N` repeats one case
+// of that seed. Exits with 1 if it found anything.
 
 import { parseArgs } from 'node:util';
 import { fuzz } from './fuzzer.ts';
@@ -30,7 +30,7 @@ console.log(
 const endings = Object.entries(report.endings).toSorted(([, a], [, b]) => b - a);
 for (const [ending, count] of endings) console.log(`  ${String(count).padStart(8)} ${ending}`);
 
-/** One of each kind: the same place, the same error. */
+/** One violation of each kind, that is, with the same place and the same error. */
 const kinds = new Map<
   string,
   { readonly first: (typeof report.violations)[number]; count: number }

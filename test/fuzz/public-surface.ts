@@ -1,5 +1,5 @@
-// Every export of every subpath of the package, found by reflection, and a row for each that
-// says how to call it. An export without a row fails the test: a new one is not forgotten.
+// Every export of every subpath of the package, found by reflection, and a row for each that says how to call it. An
+// export without a row fails the test, so that a new export gets one.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ import {
 import { Trace } from '../../src/testing/check/trace.ts';
 import { FakeTransport } from '../support/fake-transport.ts';
 
-/** `ctx` of a Durable Object that keeps nothing. */
+/** The `ctx` of a Durable Object that stores nothing. */
 const durableObject = () => ({
   id: { name: 'chat', toString: () => 'chat' },
   storage: {
@@ -38,30 +38,30 @@ const durableObject = () => ({
   setWebSocketAutoResponse() {},
 });
 
-/** What arguments are made of; anew for each call. */
+/** The parts of arguments; newly created for each call. */
 export interface World {
   readonly environment: SimulatedEnvironment;
   /** An empty folder of this run. */
   readonly directory: string;
-  /** A number that no call had before. */
+  /** A number that no earlier call had. */
   readonly number: number;
 }
 
 export interface Row {
-  /** Arguments that are right. Options that have a default may be given, too: each is replaced. */
+  /** Valid arguments. They may include options with a default: the fuzzer replaces each. */
   readonly args: (world: World) => readonly unknown[];
   /**
-   * It takes what this library made itself (states of machines, records): garbage may be answered with an
-   * error of any class, but must neither hang nor crash. The reason is said.
+   * The function takes objects that this library made (states of machines, records): it may answer garbage with an
+   * error of any class, but must neither hang nor crash. The text gives the reason.
    */
   readonly trusts?: string;
-  /** Its arguments are right, and it refuses all the same. */
+  /** The function refuses these valid arguments; the text gives the reason. */
   readonly refuses?: string;
-  /** It waits for a server, in real time. */
+  /** The function waits for a server, in real time. */
   readonly isOutside?: true;
-  /** What it is told to do it does, for minutes: it is called with arguments that order nothing. */
+  /** The function may work for minutes on valid arguments: the fuzzer calls it with arguments that request no work. */
   readonly isCostly?: true;
-  /** Its methods are called, too. `trusts`: they are those of a port, which only this library calls. */
+  /** The fuzzer also calls the result's methods. `trusts`: they belong to a port, which only this library calls. */
   readonly walks?: true | 'trusts';
 }
 
@@ -712,7 +712,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   },
   './client': {
     connect: {
-      // A port that is never open; its timers stand still.
+      // A port that is never open; the client's timers stand still.
       args: ({ environment }) => [
         {
           url: 'ws://127.0.0.1:1/offstage',
@@ -763,7 +763,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
       ],
     },
     chatTransport: {
-      // The part of a client that it uses.
+      // The part of a client that the function uses.
       args: () => [
         {
           store: { getSnapshot: () => ({ context: emptySessionState }), subscribe: nothing },
@@ -877,12 +877,12 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
 };
 
 export interface Callable extends Row {
-  /** Such as `offstage/voice#encodeWav`. */
+  /** For example `offstage/voice#encodeWav`. */
   readonly name: string;
   readonly call: (...args: readonly unknown[]) => unknown;
 }
 
-/** All exports that can be called, with their rows; and what has no row, or is a row too many. */
+/** Returns all callable exports with their rows, and the exports without a row and rows without an export. */
 export async function publicSurface(): Promise<{
   readonly callables: readonly Callable[];
   readonly unknown: readonly string[];

@@ -1,5 +1,5 @@
-// Documents name what is there: each path of a source file or a test that docs/ and README.md mention exists, and each name
-// that they say is "of `offstage/…`".
+// The documents name existing things: each path of a source file or a test in docs/ and README.md exists, and so does
+// each name that they attribute to an entry (`offstage/…`).
 
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -16,7 +16,7 @@ const documents = [
   ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/site/**'] }),
 ];
 
-/** Where a path in a document may begin. */
+/** The folders from which a path in a document may start. */
 const bases = ['', 'src', 'src/actors', 'src/actors/session', 'test', 'test/actors', 'src/testing'];
 const allFiles = globSync(
   ['src/**/*.ts', 'test/**/*.ts', 'scripts/**/*.ts', 'bench/**/*.ts', 'examples/**/*'],
@@ -27,7 +27,7 @@ const allFiles = globSync(
 
 const isThere = (path: string): boolean =>
   bases.some((base) => existsSync(join(root, base, path))) ||
-  // A file that was named with its folder just before.
+  // A file that the document has named with its folder just before.
   (!path.includes('/') && allFiles.some((file) => file.endsWith(`/${path}`)));
 
 test.each(documents)('%s names files that exist', (document) => {
@@ -45,7 +45,7 @@ test.each(documents)('%s links to files that exist', (document) => {
   expect(local.filter((link) => !existsSync(join(root, dirname(document), link)))).toEqual([]);
 });
 
-/** The public names of each entry point. */
+/** The public names of each entry. */
 const entries = new Map<string, Set<string>>();
 for (const section of readFileSync(join(root, 'docs/api.md'), 'utf8').split(/^## /m).slice(1))
   entries.set(

@@ -1,4 +1,4 @@
-// The table of docs/engines.md names the cases of today. `npm run test:engines` compares its cells with what was played.
+// The table of docs/engines.md lists the current cases. `npm run test:engines` compares its cells with the results.
 
 import { expect, test } from 'vitest';
 import { hasAbilityFor, suites, written } from '../../scripts/engines-table.ts';

@@ -1,5 +1,5 @@
-// `npm start` on a fresh clone: the script before it installs when it must, says so
-// in one line, and is quiet otherwise. npm is a stand-in that notes how it was called.
+// `npm start` on a fresh clone: the script before it installs if needed, reports that in one line, and otherwise
+// prints nothing. A stand-in for npm records its calls.
 
 import { spawnSync } from 'node:child_process';
 import {
@@ -40,7 +40,7 @@ function lock(packages: Record<string, object>): string {
   return JSON.stringify({ packages });
 }
 
-/** npm, as far as this needs it: it notes its arguments, and brings the program `node`. */
+/** A stand-in for npm: it records its arguments, and installs the program `node`. */
 function npmExitsWith(code: number): void {
   write(
     'npm.js',
@@ -61,14 +61,14 @@ function installed(version: string): void {
   nodeExitsWith(0);
 }
 
-/** Node of the project, which runs nothing but the install of the local voice. */
+/** The project's Node.js: it runs only the install of the local voice. */
 function nodeExitsWith(code: number): void {
   const says = `echo "ran $*"; echo "no network" >&2`;
   write('node_modules/node/bin/node', `#!/bin/sh\n${says}\nexit ${code}\n`);
   chmodSync(join(root, 'node_modules/node/bin/node'), 0o755);
 }
 
-/** Runs the script; `calls` is how npm was called, a line a call. */
+/** Runs the script; `calls` are the calls of npm, one in each line. */
 function ensureInstall() {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

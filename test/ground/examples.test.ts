@@ -1,4 +1,4 @@
-// What an example imports, a reader can import: public subpaths of the package, packages by name, and its own files.
+// Examples import only what a reader can import: public subpaths, packages by name, and the example's files.
 
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -30,6 +30,6 @@ test('the page, the server and the program of the voice demo have at most 500 li
   const files = globSync('examples/voice-demo/{*.ts,page/*.ts}', { cwd: root });
   const lines = files.flatMap((file) => readFileSync(root + file, 'utf8').split('\n'));
   expect(files.length).toBeGreaterThan(8);
-  // What grows here is missing in `offstage/react`, `offstage/serve` or another subpath.
+  // A larger example would point to a gap in `offstage/react`, `offstage/serve` or another subpath.
   expect(lines.filter((line) => !/^\s*(?:\/\/|\/\*|\*|$)/.test(line)).length).toBeLessThan(501);
 });

@@ -1,5 +1,5 @@
-// Licences of what an install brings: those of the package itself, of the local voice, and of the tools of the
-// repository.
+// The licences of everything that an install brings: of the package, of the local voice, and of the repository's
+// tools.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -27,7 +27,7 @@ const told = [...read('THIRD-PARTY.md').matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gm
 );
 
 const ANY = ['MIT', 'Apache-2.0', 'ISC', '0BSD', 'BSD-2-Clause', 'BSD-3-Clause'];
-/** Whose conditions do not reach beyond their own files; not shipped. */
+/** Licences whose conditions stay within their files, for packages that are not shipped. */
 const FOR_TOOLS = new Set([
   ...ANY,
   'MPL-2.0',

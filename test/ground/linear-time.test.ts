@@ -1,12 +1,12 @@
-// No text stops the process: everything that reads long texts reads a megabyte of hostile ones. A reader whose work grows
-// with the square of the length takes days for it. No duration is asserted.
+// No text blocks the process: every function that reads long texts reads a megabyte of hostile ones. A function that
+// takes quadratic time would need days. The test asserts no duration.
 
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 
 describe('readers of long texts', () => {
   it('end on a megabyte of hostile text', async () => {
-    // A thread of its own: one that does not end would stop the tests, too.
+    // The readers run in a separate thread: an endless one would block the tests.
     const worker = new Worker(new URL('../support/hostile-reader.ts', import.meta.url), {
       execArgv: ['--conditions=offstage-source'],
     });

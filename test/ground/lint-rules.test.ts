@@ -1,6 +1,5 @@
-// The rules of the house bite: who may import whom, and where time and chance come
-// from. Each planted line is linted by the project's own configuration, in a copy of
-// the project that holds nothing else.
+// The project's lint rules report what they must: forbidden imports between rooms, and other sources of time and
+// chance. The project's configuration lints each planted line in a copy of the project that contains nothing else.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -13,7 +12,7 @@ import { layers } from '../../scripts/lint/import-directions.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Where it is planted, what, and the rule that must report it; no rule means that it is allowed. */
+/** The file, the planted code, and the rule that must report it; without a rule the line is allowed. */
 type Planted = readonly [file: string, code: string, rule?: string];
 
 const direction = 'offstage(import-direction)';
@@ -23,7 +22,7 @@ const imports = 'eslint(no-restricted-imports)';
 const scheduler = 'offstage(rxjs-needs-scheduler)';
 const titles = 'offstage(test-titles)';
 
-/** What stands for a problem that no rule reports: the line could not be read. */
+/** Stands for a problem without a rule: the line could not be parsed. */
 const syntaxError = 'syntax error';
 
 const importing = (from: string) => `import * as it from '${from}'; export const used = it;`;
@@ -241,7 +240,7 @@ const planted: readonly Planted[] = [
   ['src/actors/runtime/cycle-2.ts', "export * from './cycle-1.ts';", 'import(no-cycle)'],
 ];
 
-/** The rules that this is about: an allowed line is reported by none of them. */
+/** The rules under test: none of them may report an allowed line. */
 const houseRules = new Set(planted.map(([, , rule]) => rule ?? syntaxError));
 
 interface Report {
@@ -252,7 +251,7 @@ interface Report {
   }[];
 }
 
-/** Lines that go to `a.ts` get a file each; those of a named file follow one another in it. */
+/** Each line for `a.ts` gets a separate file; the lines for another file all go into that file. */
 async function plant(root: string): Promise<{ readonly file: string; readonly line: number }[]> {
   const files = new Map<string, string[]>();
   const places = planted.map(([path, code], index) => {
@@ -276,7 +275,7 @@ function lint(root: string): Promise<Report> {
       [oxlint, '--format=json'],
       { cwd: root, timeout: 60_000 },
       (error, out, err) => {
-        // It ends with 1 when it found something.
+        // oxlint exits with 1 if it found a problem.
         if (error && error.code !== 1) reject(new Error(`${error.message}\n${err}`));
         else resolve(JSON.parse(out) as Report);
       },
@@ -324,7 +323,7 @@ test('the rows of the table have no circle, and each of them is a file or a fold
     files.endsWith('/*') ? [] : ([[files, sources]] as const),
   );
   expect(rows.filter(([files]) => !existsSync(join(project, 'src', files)))).toEqual([]);
-  // A row that names a folder may import all rooms within.
+  // A row that names a folder may import every room in that folder.
   const rooms = (source: string): string[] =>
     rows.map(([files]) => files).filter((it) => it === source || it.startsWith(`${source}/`));
   const below = new Map(

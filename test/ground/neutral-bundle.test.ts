@@ -1,11 +1,10 @@
-// The entries as an app bundles them for a platform that is not Node.js, and what becomes of them where Node's
-// globals are not there.
+// The entries as an app bundles them for a platform other than Node.js, and their behaviour without Node's globals.
 
 import { createContext, Script } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { bundle } from '../support/bundle.ts';
 
-/** Of the web, in every browser, worker and edge runtime. */
+/** Web globals that every browser, worker and edge runtime has. */
 const webGlobals = {
   AbortController,
   AbortSignal,
@@ -63,7 +62,7 @@ describe('on a platform about which nothing is known, with nothing left out', ()
 
   test('offstage: no file of ours asks for a module of Node.js', async () => {
     const { builtIns } = await bundle('src/index.ts');
-    // The gateway of the AI SDK has files for browsers, and others for all else.
+    // The AI SDK's gateway has separate files for browsers and for other platforms.
     expect(builtIns.filter((it) => !it.includes('(node_modules/@vercel/oidc/'))).toEqual([]);
   });
 });

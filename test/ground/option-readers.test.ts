@@ -1,4 +1,4 @@
-// Each option of the public API is read by the code that it is given to, and not only checked.
+// The code reads each option of the public API, and does not only check it.
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'WebhookSourceOptions.listen': ['ListenerOptions'],
 };
 
-/** Options that are handed on as they are, and that somebody else reads. */
+/** Options that the code passes on unchanged, by their reader. */
 const readElsewhere: Readonly<Record<string, readonly string[]>> = {
   'the AI SDK, in `transcribe`': [
     'AiSdkTranscriberOptions.headers',

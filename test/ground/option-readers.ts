@@ -1,12 +1,12 @@
-// Finds the options of the public API that no code reads, with TypeScript's own checker.
+// Finds the options of the public API that no code reads, with TypeScript's checker.
 //
-// An option is a property of an options type: of a parameter of an exported function, constructor or method, or
-// of an exported type named so, and of what is nested in it. A read is an access, or a destructuring,
-// that the checker resolves to the declaration of the property. An entry in a schema is no read.
+// An option is a property of an options type: of a parameter of an exported function, constructor or method, of an
+// exported type with such a name, or of a type nested in one of these. A read is an access or a destructuring that
+// the checker resolves to the declaration of the property. An entry in a schema is not a read.
 //
-//   OPT-1. Options that a schema has parsed count where the parsed property is read, in the same folder.
-//   OPT-2. Options that are spread into another type count where that type's property is read; the
-//          table of the caller names the type.
+//   OPT-1. A schema's parsed option counts as read if code in the same folder reads the parsed property.
+//   OPT-2. An option that is spread into another type counts as read if that type's property is read; the caller's
+//          table names the type.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ import {
 } from 'typescript/unstable/ast/is';
 
 export interface OptionsScan {
-  /** Options that were looked for, by the name of their type. */
+  /** The options that the scan checked, by the name of their type. */
   readonly looked: ReadonlyMap<string, readonly string[]>;
   /** `Type.option`, sorted. */
   readonly unread: readonly string[];
@@ -43,14 +43,12 @@ export interface OptionsScan {
   readonly needless: readonly string[];
 }
 
-/** Names of types that hold options; others, such as views and events, are records. */
+/** Names of options types; other types, such as views and events, are records. */
 const OPTIONS =
   /(Options|Config|Definition|Limits|Hooks|Handlers|Agent|Policy|Target|App|Choice|Request|Recovery|Directive|Setup|Operation|VouchedFor)$/;
 const MAX_DEPTH = 6;
 
-/**
- * @param spreadInto for an options type, the types (or functions) into which its values are spread.
- */
+/** @param spreadInto For an options type, the types or functions into which its values are spread. */
 export function scanOptions(
   directory: string,
   spreadInto: Readonly<Record<string, readonly string[]>> = {},
@@ -81,7 +79,7 @@ class Scan {
   readonly #seen = new Set<number>();
   /** Keys of the declarations that are read. */
   readonly #read = new Set<string>();
-  /** `folder/name` of properties of schemas, and `part Type.name` of all others, that are read. */
+  /** `folder/name` of the read properties of schemas, and `part Type.name` of all other read properties. */
   readonly #readAs = new Set<string>();
 
   constructor(directory: string, program: Program, checker: Checker) {
@@ -146,7 +144,7 @@ class Scan {
     }
   }
 
-  /** Takes the parameters of methods whose types are named as options. */
+  /** Collects the parameters of methods whose types have the name of an options type. */
   #methodsOf(type: Type | undefined): void {
     if (!type) return;
     for (const method of this.#checker.getPropertiesOfType(type)) {
@@ -188,7 +186,7 @@ class Scan {
     if (!isProperty && declaration.kind !== SyntaxKind.MethodSignature) return;
     const owner = ownerOf(declaration);
     const [type = ''] = owner.split('.');
-    // A function has its options in place.
+    // A function can declare its options inline.
     if (OPTIONS.test(type) || /^[a-z]/.test(type))
       this.#options.set(keyOf(declaration), { owner, name: property.name, declaration });
     if (isProperty) this.#take(this.#checker.getTypeOfSymbol(property), depth + 1);
@@ -214,7 +212,7 @@ class Scan {
     }
   }
 
-  /** The property that a destructuring reads; its symbol is that of the variable. */
+  /** Returns the property that a destructuring reads; the checker's symbol is the one of the variable. */
   #destructured(name: Node): CheckedSymbol | undefined {
     const { parent } = name;
     if (!isBindingElement(parent)) return undefined;
@@ -238,10 +236,10 @@ function inFolderOf({ path }: NodeHandle, name: string): string {
   return `${path.slice(0, path.lastIndexOf('/'))}/${name}`;
 }
 
-/** What several adapters share, and all that is no adapter. */
+/** The part for code that several adapters share, and for all code outside adapters. */
 const SHARED = 'shared';
 
-/** The adapter that a declaration belongs to: two adapters may have types of one name. */
+/** Returns the adapter of a declaration: two adapters may have types of the same name. */
 function partOf(source: string, { path }: NodeHandle): string {
   const [folder, adapter = ''] = path.slice(source.length).split('/');
   return folder === 'adapters' && !['socket', 'listen'].includes(adapter) ? adapter : SHARED;
@@ -251,7 +249,7 @@ function textOf(name: Node): string {
   return isIdentifier(name) || isStringLiteral(name) ? name.text : '';
 }
 
-/** The name of the property that this node reads. */
+/** Returns the name of the property that this node reads. */
 function readName(node: Node): Node | undefined {
   if (isPropertyAccessExpression(node)) {
     const { parent } = node;
@@ -267,7 +265,7 @@ function readName(node: Node): Node | undefined {
   return undefined;
 }
 
-/** The type, or the function, in which a property is declared; `Type.option` for a nested one. */
+/** Returns the type or function that declares a property; `Type.option` for a nested one. */
 function ownerOf(declaration: NodeHandle): string {
   const nested: string[] = [];
   for (let node = declaration.resolve()?.parent; node; node = node.parent) {
@@ -279,7 +277,7 @@ function ownerOf(declaration: NodeHandle): string {
   return nested.join('.');
 }
 
-/** Is it an entry of an object that is given to `z.object(…)` or the like? */
+/** Returns whether the declaration is an entry of an object in `z.object(…)` or the like. */
 function isOfSchema(declaration: NodeHandle): boolean {
   if (
     declaration.kind !== SyntaxKind.PropertyAssignment &&

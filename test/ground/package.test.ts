@@ -1,4 +1,4 @@
-// The package as a fresh clone and its users rely on it.
+// The properties of the package that a fresh clone and its users depend on.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -53,7 +53,7 @@ test.each(Object.entries(manifest.exports))('the entry %s has a source', (_entry
   const source = target.default.replace('./dist/', 'src/').replace(/\.js$/, '.ts');
   expect(existsSync(root + source)).toBe(true);
   expect(target.types).toBe(target.default.replace(/\.js$/, '.d.ts'));
-  // Checks, snippets and examples reach the sources by this condition, without a build.
+  // With this condition, checks, snippets and examples use the sources without a build.
   expect(target['offstage-source']).toBe(`./${source}`);
 });
 

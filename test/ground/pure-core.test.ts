@@ -1,4 +1,4 @@
-// The core that runs in any JavaScript host: what it reaches through its imports, from the sources.
+// The core runs in any JavaScript host: the test follows its imports in the sources.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,7 @@ describe('nothing but these packages is reached as a value', () => {
     ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
     ['the unit of a subagent', 'src/actors/subagent/subagent-unit.ts', ['xstate']],
     ['the outcome of a subagent', 'src/actors/subagent/outcome-of.ts', []],
-    // `setImmediate` is asked for before it is used.
+    // The code checks whether `setImmediate` exists before it uses it.
     [
       'offstage',
       'src/index.ts',
@@ -28,7 +28,7 @@ describe('nothing but these packages is reached as a value', () => {
     const reached = outside(entry);
     const known = new Set<string>(packages);
     expect(Object.entries(reached).filter(([name]) => !known.has(name))).toEqual([]);
-    // Else nothing was looked at.
+    // The list is exact: an empty scan would fail.
     expect(Object.keys(reached).toSorted()).toEqual(packages);
   });
 });
@@ -37,7 +37,7 @@ describe('an entry loads only what it is about', () => {
   it.each([
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
-    // A transport brings the voice.
+    // A transport brings the voice code.
     ['offstage', 'src/index.ts', 'src/voice/'],
   ])('%s', (_what, entry, others) => {
     const loaded: string[] = [];

@@ -1,4 +1,4 @@
-// Every test has a command that runs it, CI runs every command, and each installs what it needs first.
+// A command runs every test, CI runs every command, and each CI job first installs what it needs.
 
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

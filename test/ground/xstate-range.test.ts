@@ -1,4 +1,4 @@
-// The range of XState that the package allows begins at the version that the tests run with.
+// The package's range of XState starts at the version that the tests use.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// A session whose journal has dropped its beginning: shown, gone back in, forked and saved from what is kept.
+// A session whose journal has dropped its first entries: the inspector shows, replays, forks and saves the rest.
 
 import { expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../src/entries/journal.ts';
@@ -8,7 +8,7 @@ import { createRuntime, memoryJournal, type Journal } from '../../src/index.ts';
 import { rideSession } from '../serve/support/served.ts';
 import { mounted, type Mounted } from './support.ts';
 
-/** A conversation of more than `words` entries with a ride in its beginning. */
+/** A conversation of more than `words` entries that starts with a ride. */
 async function long(journal: Journal, afterEntries: number, words = 60) {
   const runtime = createRuntime({ journal, snapshots: { afterEntries } });
   const session = rideSession({ sessionId: 'ses_1', runtime });
@@ -27,7 +27,7 @@ async function long(journal: Journal, afterEntries: number, words = 60) {
   return { session, close };
 }
 
-/** Time stands still: each look reads. */
+/** Time stands still: each look reads the journal. */
 const environment = { ...nodeEnvironment(), clock: { now: () => 1_000 } };
 
 interface Told {
@@ -95,7 +95,7 @@ test('INSPECTED-5: reports what a journal in memory has dropped, and shows all o
   expect(shown.count).toBeLessThan(whole.read().length / 2);
   expect(shown.entries[0]?.type).toBe('session.snapshot');
   expect(Object.values(shown.entries[0]?.changes ?? {})).toContain('use book_ride');
-  // The subagent, its name, and what was said before are those of the snapshot.
+  // The subagent, its name and the earlier words come from the snapshot.
   const [subagent] = session.subagents.list();
   expect(shown.entries[0]?.spawned).toEqual({
     [subagent?.id ?? '']: { name: 'book_ride', parentId: null },
@@ -110,7 +110,7 @@ test('INSPECTED-5: reports what a journal in memory has dropped, and shows all o
   expect(atEnd.wait?.sentence).toBeTruthy();
   expect(await at(page, 3, question)).toMatchObject({ wait: atEnd.wait });
 
-  // The journal drops more while the page is open: its entries are still there, under their numbers.
+  // The journal drops more entries while the page is open: the page keeps them with their numbers.
   const last = shown.entries[shown.count - 1];
   for (let said = 1; said <= 60; said += 1) {
     await session.sendText(`later ${said}`);
@@ -122,7 +122,7 @@ test('INSPECTED-5: reports what a journal in memory has dropped, and shows all o
   expect(grown.epoch).toBe(shown.epoch);
   expect(grown.entries[shown.count - 1]).toEqual(last);
 
-  // A fork and a test from an entry that the journal does not have any more.
+  // A fork and a test from an entry that the journal has dropped.
   expect(await fork(page, shown.count, 'ses_2')).toMatchObject({ ok: true });
   const copied = kept.read({ scope: 'ses_2' });
   expect(copied).toHaveLength(shown.count);
@@ -136,7 +136,7 @@ test('INSPECTED-5: reports what a journal in memory has dropped, and shows all o
   expect(checkRecording(recording)).toBeNull();
   await close();
 
-  // The fork goes on from the snapshot: the question is still open there.
+  // The fork resumes from the snapshot: the question is still open there.
   const again = rideSession({ sessionId: 'ses_2', runtime: createRuntime({ journal: kept }) });
   await again.start();
   expect(again.store.getSnapshot().context.questions).toMatchObject([

@@ -1,4 +1,4 @@
-// Who may look at sessions and act in them, and what leaves.
+// Who may view sessions and act in them, and which data leaves the process.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -30,7 +30,7 @@ async function lived() {
   return { journal, session };
 }
 
-/** Asks with headers that `fetch` does not let one set. */
+/** Sends headers that `fetch` does not allow. */
 async function statusOf(
   port: number,
   path: string,
@@ -156,7 +156,7 @@ test('a subagent in line says which run slots are held, and by whom, until it ge
   const isOver = (): boolean =>
     session.subagents.list().every(({ state }) => state === 'completed');
   const { ask: get } = await mounted({ journal });
-  /** INSPECTED-1: it reads again after a while, and is asked until it has read all. */
+  /** INSPECTED-1: the inspector reads the journal at intervals; repeats the request until it has read all entries. */
   const read = async (): Promise<number> => {
     const { length } = journal.read({ scope: 'ses_1' });
     for (;;) {
@@ -170,7 +170,7 @@ test('a subagent in line says which run slots are held, and by whom, until it ge
     ).json()) as T;
   const waitOf = async (wanted: string): Promise<Wait | null> =>
     (await at<{ wait: Wait | null }>(`subagent ${idOf(wanted)}`)).wait;
-  // Where the processor is busy, both take their time.
+  // On a busy machine both take time.
   const patience = { timeout: 60_000 };
   await expect.poll(() => session.subagents.list().length, patience).toBe(2);
   await expect
@@ -237,7 +237,7 @@ test('a session up to an entry is a test that runs, and fails once its machines 
   expect((await run(other)).status).toBe(1);
   for (const entry of ['0', String(length + 1), 'x'])
     expect((await open.ask(`test?session=${scope}&entry=${entry}`)).status).toBe(404);
-  // Words stay where they are hidden.
+  // Words do not leave the process if they are redacted.
   const hidden = await mounted({ journal });
   const refused = await hidden.ask(`test?session=${scope}&entry=${length}`);
   expect(refused.status).toBe(403);
@@ -345,14 +345,14 @@ test.each([true, false])(
         kept().length - length,
       ]);
 
-    // Trimmed up to its latest entry, of which it knows all: nothing is lost from the page.
+    // A trim up to the latest entry, all of which the inspector has read: the page loses nothing.
     const before = kept();
     const last = journal.read().at(-1);
     if (last) journal.trim(last);
     if (hasIt) expect(await shown()).toEqual(before);
     leave();
     await session.close();
-    // Begun anew: what was there before is not shown with it.
+    // The session begins again: the page does not show its earlier entries.
     journal.forget('ses_1');
     const again = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
     await again.start();

@@ -1,4 +1,4 @@
-// The inspector's page where elkjs is not installed.
+// The inspector's page without an installed elkjs.
 
 import { expect, test, vi } from 'vitest';
 import { mounted } from './support.ts';

@@ -1,4 +1,4 @@
-// The actors of an app's own machines: what is kept of them, what leaves, and their charts.
+// The actors of an app's machines: what the inspector keeps of them, which data leaves the process, and their charts.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -24,9 +24,9 @@ export interface Mounted {
   readonly url: string;
   readonly page: InspectorPage;
   readonly errors: unknown[];
-  /** The process is gone, as the page sees it. */
+  /** Closes the server: for the page, the process is gone. */
   close(): Promise<void>;
-  /** Asks as the page does. */
+  /** Sends a request as the page does. */
   ask(path: string, init?: Asked): Promise<Response>;
 }
 

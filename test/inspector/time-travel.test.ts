@@ -1,4 +1,4 @@
-// Jumps in a long session.
+// Jumps between entries of a long session.
 
 import { expect, test } from 'vitest';
 import { replaySession } from '../../src/entries/replay.ts';

@@ -41,7 +41,7 @@ describe('a background call', () => {
       expect(outputs).toEqual([
         {
           status: 'pending',
-          // What it means stands once in the instructions, instead of in each result.
+          // The instructions explain the status once, so that the results need not.
           output: { status: 'still_in_progress', message: 'On it.' },
         },
       ]);

@@ -98,7 +98,7 @@ const corpus: Readonly<Record<string, readonly string[]>> = {
     'Okay, wait.',
   ],
   digression: [
-    // Its lead agent sees to the change.
+    // The lead agent handles the change.
     'Yes, but only to Anna.',
     'Yes, to Bob and Carol.',
     'Yes, and delete the draft as well.',
@@ -168,7 +168,7 @@ test('another tool is not named by the words of this one', () => {
   expect(ask('sendEmail', 'yes, send the email')).toBe('approved');
   expect(ask('delete_file', 'yes, send the email')).toBe('unclear');
   expect(ask('delete_file', 'yes, delete the file')).toBe('approved');
-  // The action's own verb is no refusal of it, and without a yes no consent either.
+  // The action's verb does not refuse the action, and without a yes it does not approve it either.
   expect(ask('cancel_order', 'yes, cancel it')).toBe('approved');
   expect(ask('cancel_order', 'cancel it')).toBe('unclear');
   expect(ask('cancel_order', "no, don't cancel it")).toBe('denied');

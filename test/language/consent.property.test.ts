@@ -1,5 +1,5 @@
-// Spoken consent on generated sentences: consents, negations, hesitations, fillers,
-// politeness, word orders, contractions, and what a recogniser makes of them.
+// Spoken consent in generated sentences: consents, negations, hesitations, fillers, politeness, word orders,
+// contractions, and their transcription by a recogniser.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ const runs = { numRuns: 1_000 };
 const { consent, ...english } = languageFor('en');
 const from = (...words: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...words);
 
-/** As a recogniser may write it: case, punctuation, apostrophes, pauses. */
+/** Varies the sentence as a recogniser may: case, punctuation, apostrophes, pauses. */
 const written = (sentence: fc.Arbitrary<string>): fc.Arbitrary<string> =>
   fc
     .tuple(
@@ -34,7 +34,7 @@ const written = (sentence: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 const row = (...parts: fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
   fc.tuple(...parts).map((all) => all.filter((part) => part !== '').join(' '));
 
-/** Contracted or not: both are said. */
+/** Contracted and full forms: people say both. */
 const contractions: readonly (readonly [short: string, long: string])[] = [
   ["don't", 'do not'],
   ["can't", 'cannot'],
@@ -105,7 +105,7 @@ describe('P3: consent is what is nothing but consent', () => {
     const more = fc.oneof(row(pureConsent, unrelated), row(unrelated, pureConsent));
     fc.assert(
       fc.property(written(more), (said) => {
-        // "do it" and "run that" are consents themselves.
+        // "do it" and "run that" are consents in themselves.
         fc.pre(!['do', 'run'].some((word) => wordsOf(said, languageFor('en')).includes(word)));
         expect([said, verdict(said)]).not.toEqual([said, 'approved']);
       }),
@@ -273,7 +273,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
   });
 });
 
-/** Actions, as they are asked about, and how a user may echo them in a yes. */
+/** Actions as the question words them, and as a user may repeat them in a yes. */
 const actions = {
   en: {
     asked: ['May I cancel your subscription?', 'cancel_subscription'],

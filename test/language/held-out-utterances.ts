@@ -1,5 +1,5 @@
-// Utterances of the same kinds as in `utterances.ts`, over other questions. They were written after the tables, and no
-// table may be fitted to them: a table that is changed for one of them makes it worthless.
+// Utterances of the same kinds as in `utterances.ts`, with other questions. They were written after the tables, and no
+// table may be fitted to them: a fitted table would make them worthless.
 
 import { row, type AskedQuestion, type Case } from './utterances.ts';
 

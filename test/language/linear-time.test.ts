@@ -1,5 +1,5 @@
-// MATCH-ANSWER-4: no words stop the process. The steps of each matcher are counted, and grow with the length of what it reads.
-// No duration is asserted.
+// MATCH-ANSWER-4: no utterance blocks the process. The test counts the steps of each matcher, which must grow linearly
+// with the length of the text. It asserts no duration.
 
 import { describe, expect, it } from 'vitest';
 import { matchAnswer } from '../../src/language/match-answer.ts';
@@ -31,7 +31,7 @@ const QUESTIONS: readonly AnswerableQuestion[] = [
   { kind: 'free_text', options: [], question: 'What shall it say?' },
 ];
 
-/** Words to be said for ever: of each table that a matcher looks for. */
+/** Words to repeat without end, from each table that a matcher uses. */
 const SAID = LANGUAGES.flatMap((tables) => [
   ...['holds', 'corrections', 'bareCorrections', 'repeatsAlone', 'negations'].flatMap((name) => {
     const [said = ''] = tables[name as 'holds'];
@@ -82,7 +82,7 @@ describe('matchers', () => {
       };
       await withCountedSteps(async (steps) => {
         for (const { code, said } of [...SAID, ...SIGNS]) {
-          // Whole words, so that the longer text is the same to the reader.
+          // The words stay whole, so that the longer text is of the same kind for the reader.
           const long = (times: number) => said.repeat(times).trimEnd();
           const some = await steps(() => read(long(1_000), code));
           const twice = await steps(() => read(long(2_000), code));

@@ -27,7 +27,7 @@ const question = (labels: readonly string[]): AnswerableQuestion => ({
 });
 const approval: AnswerableQuestion = { kind: 'approval', options: [] };
 
-/** What the session acts on. */
+/** The part of a match that the session acts on. */
 const gist = (match: Match): string =>
   match.kind === 'option' ? `${match.kind} ${match.optionId}` : match.kind;
 
@@ -217,7 +217,7 @@ test('chooses nothing from a sentence that negates it', () => {
 
 const letters = fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split(''));
 
-/** One slip: a letter lost, added, replaced, swapped with its neighbour, or a space too much. */
+/** One slip: a letter is lost, added, replaced, or swapped with its neighbour, or a space is added. */
 const slip = fc
   .tuple(fc.constantFrom('lose', 'add', 'replace', 'swap', 'split'), fc.nat(20), letters)
   .map(([kind, position, letter]) => (word: string): string => {

@@ -22,7 +22,7 @@ describe('MATCH-APPROVAL-1: only the closed list approves', () => {
   );
 
   test.each([
-    // What people say while they listen.
+    // Words of a listener.
     'okay',
     'right',
     'mm-hm',
@@ -37,7 +37,7 @@ describe('MATCH-APPROVAL-1: only the closed list approves', () => {
     'do',
     'please',
     'I said yes yesterday',
-    // As speech recognition really heard "approve", "yes", "yes, book it" and "yeah".
+    // A recogniser's real transcripts of "approve", "yes", "yes, book it" and "yeah".
     'A prince,',
     'Worse.',
     'Just.',
@@ -70,7 +70,7 @@ describe('MATCH-APPROVAL-2: any negation wins', () => {
   );
 
   test.each([
-    // The command ran when this was taken for a yes.
+    // A version that took this for a yes ran the command.
     "Okay, wait, don't run that",
     "yes but don't send it",
     'not now',
@@ -82,7 +82,7 @@ describe('MATCH-APPROVAL-2: any negation wins', () => {
     expect(verdict(utterance)).toBe('denied');
   });
 
-  // "Go ahead" was heard as "no head": a negation in other words is no denial either.
+  // A recogniser transcribed "Go ahead" as "no head": a negation in other words is not a denial either.
   test.each(['No head,', 'no problem, go ahead', 'not yes', 'not yet', 'why not'])(
     'does not approve: %s',
     (utterance) => {
@@ -117,7 +117,7 @@ describe('MATCH-APPROVAL-3: neither yes nor no', () => {
     ['What time is it', 'digression'],
     ['yes if it is free', 'unclear'],
     ['let me think', 'hold'],
-    // Nobody should say nothing when the user thinks that all is said.
+    // The session must not stay silent if the user thinks that everything is said.
     ['let me think, yes', 'unclear'],
   ])('%s: %s', (utterance, kind) => {
     expect(verdict(utterance)).toBe(kind);

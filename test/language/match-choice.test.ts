@@ -13,7 +13,7 @@ function choose(options: readonly AnswerOption[], utterance: string): Match {
   return matchAnswer({ kind: 'choice', options }, utterance);
 }
 
-/** What came out, in short: the label, or the kind. */
+/** Returns the match in short: the label, or the kind. */
 function outcome(options: readonly AnswerOption[], utterance: string): string {
   const match = choose(options, utterance);
   return match.kind === 'option' ? match.label : match.kind;
@@ -97,7 +97,7 @@ describe('the label', () => {
 
   test('matches the id of an option, and its label first', () => {
     expect(choose(rides, 'opt_1')).toMatchObject({ optionId: 'opt_1', how: 'id' });
-    // What the user sees comes first.
+    // The label, which the user sees, takes precedence.
     const crossed = [
       { id: 'red', label: 'Blue' },
       { id: 'blue', label: 'Red' },
@@ -156,7 +156,7 @@ describe('words that only one option has', () => {
     ['the $24 one please', 'Premium'],
     ['the one that arrives in five minutes', 'Economy'],
     ['the dollar one', 'ambiguous'],
-    // Nothing in the words says which one is cheap: whoever asked can tell.
+    // The words alone do not say which one is cheap; the subagent that asked can tell.
     ['the cheap one', 'described'],
     ['the twelve minute one', 'described'],
   ])('reads %s as %s', (utterance, expected) => {

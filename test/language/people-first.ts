@@ -1,7 +1,7 @@
 // The first held-out set of utterances over open questions, written from the guide alone (`docs/conversation.md`).
-// Its figures in the guide are those of the tables as they were; since then the tables have been mended for the
-// kinds of fault that it showed, so it is a regression corpus. The labels of nine utterances
-// were widened afterwards, where another reading turned out to be as fair. How a key reads: `people.ts`.
+// The guide's figures are those of the original tables. Since then the tables have been fixed for the kinds of fault
+// that the set showed, so that it is a regression corpus now. The labels of nine utterances were widened afterwards,
+// because another reading proved equally fair. `people.ts` explains the keys.
 
 import type { AskedPeople } from './people.ts';
 

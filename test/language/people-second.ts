@@ -1,6 +1,6 @@
-// The second held-out set, written after the tables had been mended for the first, over other questions and with other
-// phrasings. The figures in the guide are those of its first reading. The labels of seven utterances
-// were widened afterwards, where another reading turned out to be as fair. How a key reads: `people.ts`.
+// The second held-out set, written after the tables had been fixed for the first one, with other questions and
+// phrasings. The guide's figures are those of its first reading. The labels of seven utterances were widened
+// afterwards, because another reading proved equally fair. `people.ts` explains the keys.
 
 import type { AskedPeople } from './people.ts';
 

@@ -1,5 +1,5 @@
-// What people say over open questions, as a session reads it. The figures are a ratchet: a change of the tables may only
-// improve them, and then raises them here. No table may be fitted to one utterance.
+// Utterances over open questions, as a session reads them. The figures are a ratchet: a change of the tables may only
+// improve them, and must then raise them here. No table may be fitted to one utterance.
 
 import { describe, expect, test } from 'vitest';
 import { first } from './people-first.ts';

@@ -1,9 +1,10 @@
-// What people say over an open question, by question and meaning: the form of the corpora `people-first.ts` and
-// `people-second.ts`, and how a reading of the session is judged.
+// Utterances over an open question, by question and meaning: the form of the corpora `people-first.ts` and
+// `people-second.ts`, and the judgement of a session's readings.
 //
-// Each key of `said` names all readings that a careful human would accept, apart from `|`: the id of an option, `yes`
-// or `no` to an approval, `none` of the options, `words` that answer a question for words, `hold` (time is wanted), `repeat` (the question
-// is to be heard again), and `open`: no answer yet. The lead model reads the words, or the question is asked again.
+// Each key of `said` lists all readings that a careful human would accept, separated by `|`: the id of an option, `yes`
+// or `no` to an approval, `none` of the options, `words` that answer an open question, `hold` (the user wants time),
+// `repeat` (the user wants to hear the question again), and `open`: the lead model reads the words, or the session asks
+// again.
 
 import type { QuestionRecord, Reading } from '../../src/actors/contracts/records.ts';
 import { readUtterance } from '../../src/actors/session/questions/user-words.ts';
@@ -17,16 +18,16 @@ export interface AskedPeople {
   readonly question: string;
   readonly options?: readonly AnswerOption[];
   readonly action?: string;
-  /** A yes that nobody gave does harm that cannot be undone. */
+  /** A false yes does irreversible harm. */
   readonly risky?: true;
   readonly said: Readonly<Record<string, readonly string[]>>;
 }
 
 /**
- * - `right`: as a careful human would read it.
+ * - `right`: the reading of a careful human.
  * - `lead`: an answer that costs a turn of the lead model, or another question.
- * - `missed`: a wish for time or to hear the question, read as something else, or words that are no such wish.
- * - `wrong`: an answer that nobody gave.
+ * - `missed`: a wish for time or for a repetition was not recognised, or recognised wrongly.
+ * - `wrong`: an answer that the user did not give.
  */
 export type Verdict = 'right' | 'lead' | 'missed' | 'wrong';
 
@@ -36,13 +37,13 @@ export interface Judged {
   readonly meant: string;
   readonly read: string;
   readonly verdict: Verdict;
-  /** A yes to an approval that nobody gave. */
+  /** A yes to an approval that the user did not give. */
   readonly isFalseConsent: boolean;
 }
 
 const NOT_ANSWERS: ReadonlySet<string> = new Set(['open', 'hold', 'repeat']);
 
-/** Reads every utterance as a session with this question open does. */
+/** Reads every utterance as a session with this open question does. */
 export function judged(corpus: readonly AskedPeople[]): readonly Judged[] {
   return corpus.flatMap((asked) =>
     Object.entries(asked.said).flatMap(([meant, all]) =>
@@ -112,7 +113,7 @@ export function tableOf(all: readonly Judged[]): Record<string, Record<Verdict, 
   return table;
 }
 
-/** The questions as those of `utterances.ts`, for tests that play whole sessions. */
+/** Returns the questions in the form of `utterances.ts`, for tests that play whole sessions. */
 export function questionsOf(
   corpus: readonly AskedPeople[],
 ): Readonly<Record<string, AskedQuestion>> {
@@ -125,8 +126,8 @@ export function questionsOf(
 }
 
 /**
- * Every n-th utterance that the tables do not misread as a case of `utterances.ts`: sessions make of it what the reader
- * says. By voice every second one is said into the question.
+ * Returns every n-th utterance that the tables do not misread as a case of `utterances.ts`: a session must react to it
+ * as the reader does. Every second one is spoken while the question is still being asked.
  */
 export function casesOf(corpus: readonly AskedPeople[], every: number): readonly Case[] {
   return judged(corpus)
@@ -142,7 +143,7 @@ export function casesOf(corpus: readonly AskedPeople[], every: number): readonly
         began: index % 2 === 0 ? 'after_heard' : 'over_question',
         fair: [
           ...answers.map((one) => answerOf(one, asked, said)),
-          // An answer that the tables leave open is asked for again, or read by the lead model.
+          // If the tables leave an answer open, the session asks again or the lead model reads it.
           ...(['to_lead', 'ask_again', 'repeat', 'hold'] as const),
         ],
         never: harmsOf(asked, answers),

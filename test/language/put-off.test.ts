@@ -1,5 +1,5 @@
-// Words that stop what is being told, in four languages, typed and as recognisers write them. They put off
-// nothing if more is said: then the lead agent has to understand them.
+// Words that stop the delivery under way, in four languages, typed and transcribed. If the user says more, they stop
+// nothing: the lead agent then has to understand them.
 
 import { expect, test } from 'vitest';
 import { putsOff } from '../../src/language/side-talk.ts';

@@ -1,6 +1,5 @@
-// Utterances over an open question that are no answer to it, in four languages, as they are typed and
-// as recognisers write it down: asking for time, asking to hear it again, wishes of one's own, and
-// choices that are corrected while they are made.
+// Utterances over an open question that do not answer it, in four languages, typed and transcribed: requests for
+// time, requests to hear the question again, other wishes, and choices that the user corrects in the same breath.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -60,7 +59,7 @@ const codes = ['en', 'de', 'fr', 'es'] as const;
 const read = (question: AnswerableQuestion, said: string, language: Code): Match =>
   matchAnswer(question, said, { language });
 
-/** What is typed in a hurry, and what recognisers make of it. */
+/** Returns the text as people type it in a hurry, and as recognisers transcribe it. */
 const written = (said: string): readonly string[] => {
   const bare = said.replace(/[.,!?¿¡…]/g, '');
   return [

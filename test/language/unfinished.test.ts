@@ -47,7 +47,7 @@ describe('a sentence that is whole, or may be', () => {
     ['es', 'Para'],
     ['es', 'Sí'],
     ['es', 'Para mí'],
-    // No tables: nothing is known of its words.
+    // A language without tables: its words are unknown.
     ['ja', 'to'],
   ])('%s: %s', (language, text) => {
     expect(isUnfinished(text, language)).toBe(false);

@@ -1,10 +1,9 @@
-// Utterances while a question of a subagent is open, and the permitted reactions of a session.
-// Each row is one utterance to one question; several results can be fair, and all of those are listed.
-// `never` names what would do harm: worse than merely asking once more.
+// Utterances over a subagent's open question, and the permitted reactions of a session. Each row is one utterance to
+// one question and lists every fair result. `never` lists the harmful results, which are worse than asking once more.
 
 import type { AnswerableQuestion } from '../../src/language/match.ts';
 
-/** What may become of an utterance. An answer names the option, a part of the text, or the consent. */
+/** The possible reactions to an utterance. An answer names the option, a part of the text, or the consent. */
 export type Expected =
   | 'to_lead'
   | 'repeat'
@@ -197,7 +196,7 @@ export const questions: Readonly<Record<string, AskedQuestion>> = {
   },
 };
 
-/** Returns a case; `how`: the channel, and when it began. */
+/** Returns a case; `how`: the channel, and when the utterance began. */
 export const row = (
   question: string,
   said: string,
@@ -921,7 +920,7 @@ export const cases: readonly Case[] = [
   ),
 ];
 
-/** Tells whether this is one of the fair results. */
+/** Returns whether the reaction is one of the fair results. */
 export function isFair(action: Expected, fair: readonly Expected[]): boolean {
   return fair.some((one) => {
     if (typeof one === 'string' || typeof action === 'string') return one === action;
@@ -938,7 +937,7 @@ export function isFair(action: Expected, fair: readonly Expected[]): boolean {
   });
 }
 
-/** Tells whether this does harm. */
+/** Returns whether the reaction does harm. */
 export function isHarmful(action: Expected, { fair, never }: Case): boolean {
   if (typeof action === 'string') return false;
   const answer = action.answer as Record<string, unknown>;

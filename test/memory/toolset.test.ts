@@ -9,7 +9,7 @@ import { memoryReaderIn } from '../../src/memory/large-output.ts';
 import { workingMemory } from '../../src/memory/working-memory.ts';
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 
-/** As the runtime calls a tool: the family is lead, a, b (a's), c. */
+/** The options with which the runtime calls a tool. The family is lead, a, b (spawned by a), c. */
 function context(subagentId: string | null, sessionId = 's1'): object {
   const parents: Record<string, string | null> = { a: null, b: 'a', c: null };
   const parentOf = (id: string): string | null => parents[id] ?? null;

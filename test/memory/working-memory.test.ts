@@ -268,7 +268,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
       bytes: 10,
     });
     expect(await save(ab, 'k', 'ä'.repeat(6))).toBe('ENTRY_TOO_LARGE');
-    // 10 + the 13 of its key are there; 60 allow one more of these, not two.
+    // 10 and the 13 of the key are in use; the limit of 60 allows one more such entry, not two.
     expect(await save(ab, 'l', 'x'.repeat(10))).toBe('subagent/ab/l');
     expect(await save(ab, 'm', 'x'.repeat(10))).toBe('MEMORY_FULL');
     expect(await save(otherLead, 'k', 'x'.repeat(10))).toBe('session/s2/k');
@@ -352,7 +352,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
           for (const key of all) expect((await text(owner, key)).length).toBeLessThanOrEqual(30);
         }
         expect(total).toBeLessThanOrEqual(160);
-        // With everything gone there is room for as much as ever.
+        // After everything is forgotten the whole limit is free again.
         await memory.forget('s1');
         await memory.forget('s2');
         const whole = await memory.save(lead, { key: 'k', value: 'x'.repeat(120 - 12) });

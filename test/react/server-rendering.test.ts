@@ -1,4 +1,4 @@
-// `offstage/react` on a server: an empty session, and no connection.
+// `offstage/react` on a server renders an empty session and opens no connection.
 
 import { createElement as h, type ReactElement } from 'react';
 import { renderToString } from 'react-dom/server';

@@ -1,5 +1,5 @@
-// A call of a model as text: exactly what the model gets, in blocks that a reader can tell apart. Two calls share
-// their first blocks as far as a provider could share its cache.
+// A model call as text: exactly what the model gets, in distinguishable blocks. Two calls share their first blocks as
+// far as a provider could share its cache.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4Message } from '@ai-sdk/provider';
 import type { FakeItem, VoiceTurn } from '../../src/testing/voice-server/index.ts';
@@ -10,7 +10,7 @@ export type ModelInput = Pick<
   'prompt' | 'tools' | 'toolChoice' | 'responseFormat'
 >;
 
-/** Returns the call in blocks: its tools, what its answer must be, and each message. */
+/** Returns the call in blocks: its tools, the required form of the answer, and each message. */
 export function blocksOf({
   prompt,
   tools = [],
@@ -51,7 +51,7 @@ function messageText(message: LanguageModelV4Message): string {
   return `<<${message.role}>>\n${parts.join('\n')}`;
 }
 
-/** Returns what the voice model of a fake server has read when it begins a turn. */
+/** Returns what the voice model of a fake server has read at the beginning of a turn. */
 export function inputOfTurn({ cause, instructions, model }: VoiceTurn): ModelInput {
   const { items, tools } = model;
   const heard = items.findLast((item) => item.kind === 'message' && item.role === 'user');
@@ -61,7 +61,7 @@ export function inputOfTurn({ cause, instructions, model }: VoiceTurn): ModelInp
     !(heard?.kind === 'message' && heard.text === cause.text);
   return {
     prompt: [
-      // A response with instructions of its own does not read those of the session.
+      // A response with instructions does not read the instructions of the session.
       { role: 'system', content: instructions ?? model.instructions },
       ...items.flatMap((item) => messageOf(item, items)),
       ...(isMissing

@@ -1,11 +1,11 @@
-// `npm run readings`: conversations whose models are read by whoever answers them (README.md here).
+// `npm run readings`: conversations in which readers answer for the models (see README.md here).
 //
 //   (nothing)          lists the conversations, and how far each one is read
-//   play NAME          takes the answer that was written, plays on, and prints the next call that has none
+//   play NAME          reads the written answer, continues, and prints the next call without an answer
 //   play NAME --model  lets a real model answer: READINGS_MODEL names it (`anthropic/claude-…` through the AI Gateway,
 //                      with AI_GATEWAY_API_KEY)
-//   show NAME          prints what was said and done
-//   carry NAME         keeps the answers although texts have changed, and marks them: they are to be read again
+//   show NAME          prints the conversation and what the tools did
+//   carry NAME         keeps the answers although texts have changed, and marks them: they must be read again
 //   forget NAME        deletes the recording
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -59,7 +59,7 @@ async function list(): Promise<void> {
   }
 }
 
-/** Takes answers and plays on, until a call has none. */
+/** Uses the recorded answers and continues until a call has none. */
 async function playOn(conversation: Conversation): Promise<void> {
   const callFile = fileOf(conversation.name, 'call.txt');
   for (;;) {

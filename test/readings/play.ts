@@ -1,11 +1,11 @@
-// A conversation whose models are readers: each call is answered from the recording, and the play stops at the
+// A conversation in which readers answer for the models: the recording answers each call, and the play stops at the
 // first call without an answer.
 //
-// Owns:     the order of the calls, and what each reader gets of them.
+// Owns:     the order of the calls, and the part of each that its reader gets.
 // Does not: write files, or ask for answers (`main.ts`).
 //
-// A recorded answer counts for the call of the same model with the same number, as long as the text is the same.
-// `isCarried` takes it whatever the text.
+// A recorded answer applies to the call of the same model with the same number, as long as the text is the same. With
+// `isCarried` it applies to any text.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';
 import type { LanguageModel } from 'ai';
@@ -18,41 +18,41 @@ import { wireStage } from '../dialogues/stages/wire-stage.ts';
 import { blocksOf, inputOfTurn, type ModelInput } from './call-text.ts';
 import type { ReadingAnswer, Recording, RecordedCall, Reads } from './recording.ts';
 
-/** The parts of the session, as a conversation writes them. */
+/** The parts of the session that a conversation defines. */
 export type Cast = Omit<ReturnType<StageParts>, 'model'>;
 
-/** What a conversation gets to build its session with. */
+/** The tools with which a conversation builds its session. */
 export interface Crew {
   readonly environment: SimulatedEnvironment;
   /** Returns the model of this name; its reader answers. */
   model(who: string): LanguageModel;
   /** Resolves with the value after this time. */
   takes<Value>(ms: number, value: Value): Promise<Value>;
-  /** Notes something that a tool did. */
+  /** Records something that a tool did. */
   did(what: string): void;
 }
 
-/** The person of a conversation. */
+/** The person in a conversation. */
 export interface Person {
   readonly state: SessionState;
   /** What tools did, in order. */
   readonly done: readonly string[];
-  /** All that was said to the person. */
+  /** Returns everything that the person heard or read. */
   said(): string;
   says(text: string): Promise<void>;
   /** Lets time pass. */
   waits(ms: number): Promise<void>;
-  /** Lets time pass until it is so, at most for this time. */
+  /** Lets time pass until the condition holds, at most for this time. */
   waitsUntil(isSo: () => boolean, maxMs?: number): Promise<void>;
   /** Waits until a question is open that contains these words. */
   isAsked(words: RegExp): Promise<void>;
-  /** States what must be so now. */
+  /** States a condition that must hold now. */
   expect(what: string, isSo: boolean): void;
 }
 
 export interface Conversation {
   readonly name: string;
-  /** What happens in it. */
+  /** A summary of the conversation. */
   readonly about: string;
   /** @defaultValue text */
   readonly wire?: VoiceWire;
@@ -63,21 +63,21 @@ export interface Conversation {
 /** A call that has no answer. */
 export interface Waiting extends Reads {
   readonly input: ModelInput;
-  /** The text had another answer before it changed. */
+  /** The call had an answer before its text changed. */
   readonly isStale: boolean;
 }
 
 export interface Played {
-  /** Those that were answered, in order. */
+  /** The answered calls, in order. */
   readonly calls: readonly RecordedCall[];
-  /** Empty if the conversation came to its end. */
+  /** Empty if the conversation reached its end. */
   readonly waiting: readonly Waiting[];
-  /** What should have been so and was not. */
+  /** The stated conditions that did not hold. */
   readonly failed: readonly string[];
   readonly transcript: readonly string[];
 }
 
-/** The time that a model takes for its first word. */
+/** The time until the first word of a model. */
 const THINKING_MS = 1200;
 const TICK_MS = 100;
 const LONGEST_WAIT_MS = 120_000;
@@ -96,7 +96,7 @@ class Readers {
     this.#isCarried = isCarried;
   }
 
-  /** Returns the answer, or null: it waits for one. */
+  /** Returns the answer, or null if the call waits for one. */
   answer(who: string, input: ModelInput): ReadingAnswer | null {
     const blocks = blocksOf(input);
     const reads = this.#readsOf(who, blocks);
@@ -141,7 +141,7 @@ function isSameText(left: Reads, right: Reads): boolean {
   );
 }
 
-/** Plays the conversation as far as there are answers. */
+/** Plays the conversation as far as it has answers. */
 export async function play(
   { wire, cast, play: script }: Conversation,
   recording: Recording,
@@ -192,7 +192,7 @@ export async function play(
   return { calls: readers.answered, waiting: readers.waiting, failed, transcript };
 }
 
-/** Returns what writes down what was said since it was last called. On a wire the voice says the questions. */
+/** Returns a function that records what was said since its last call. On a wire the voice speaks the questions. */
 function noting(stage: DialogueStage, transcript: string[], showsQuestions: boolean): () => void {
   const noted = new Set<string>();
   return () => {
@@ -272,7 +272,7 @@ function personOf(
   };
 }
 
-/** Reads with a delay, as a model does. */
+/** A model that answers with a delay, as a real one does. */
 function modelOf(
   who: string,
   readers: Readers,
@@ -307,7 +307,7 @@ function modelOf(
   };
 }
 
-/** OpenAI Live tells replies apart by pauses. */
+/** OpenAI Live separates replies by pauses. */
 const LIVE_PAUSE_MS = 1000;
 
 function voiceOf(readers: Readers): VoiceResponder {

@@ -1,5 +1,5 @@
-// Conversations as readers answered them. A call whose text has changed since then makes its recording stale: it is
-// answered anew (README.md here).
+// Recorded conversations with the readers' answers. A changed call text makes the recording stale: a reader must
+// answer that call again (see README.md here).
 
 import { describe, expect, it } from 'vitest';
 import { conversations } from './conversations/index.ts';
@@ -13,7 +13,7 @@ const recorded = conversations
 describe('a conversation that was read', () => {
   it.each(recorded)('plays "$name" as it was read: $about', async (conversation) => {
     const { waiting, calls, failed } = await play(conversation, conversation.recording);
-    // What a reader would get now, beside what it got: `npm run readings -- play NAME` asks for a new answer.
+    // A failure shows what a reader would get now: `npm run readings -- play NAME` asks for a new answer.
     expect(waiting.map(({ who, after, keeps, reads }) => ({ who, after, keeps, reads }))).toEqual(
       [],
     );
@@ -35,7 +35,7 @@ describe('a conversation that was read', () => {
         const roles = rolesIn(reads).join('');
         if (!roles.endsWith('<<tool>>')) return false;
         const before = calls[after ?? -1];
-        // What it adds is that answer, and the results of its calls.
+        // The call adds only that answer and the results of its tool calls.
         const isNext = before && /^<<assistant>>(<<tool>>)+$/.test(roles);
         return !isNext || keeps !== before.keeps + rolesIn(before.reads).length;
       });
@@ -44,7 +44,7 @@ describe('a conversation that was read', () => {
   );
 });
 
-/** A provider has cached what the calls of one turn have in common: the next one only adds to it. */
+/** A provider caches the common beginning of the calls of one turn: each call only adds to it. */
 function rolesIn(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => /^<<.+>>$/.test(line));
 }

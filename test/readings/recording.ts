@@ -1,4 +1,4 @@
-// The recording of a conversation: each call of a model as its reader got it, and the answer.
+// The recording of a conversation: each model call as its reader got it, with the answer.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 const answer = z.strictObject({
-  /** What it says; left out, nothing. */
+  /** The reply's text; none if left out. */
   text: z.string().optional(),
-  /** The tools that it calls, in order. */
+  /** The tools that the reply calls, in order. */
   calls: z.array(z.strictObject({ name: z.string(), input: z.unknown() })).optional(),
-  /** OpenAI Live: it states that an action is needed, as its wire has no calls. */
+  /** OpenAI Live: the reply states that an action is needed, because this wire has no calls. */
   delegate: z.literal(true).optional(),
 });
 
@@ -18,17 +18,17 @@ const answer = z.strictObject({
 export type ReadingAnswer = z.infer<typeof answer>;
 
 const reads = z.strictObject({
-  /** The model that is asked. */
+  /** The model of the call. */
   who: z.string(),
-  /** The number of the earlier call whose beginning this one shares; null: it has nothing in common with any. */
+  /** The number of the earlier call with which this one shares its beginning; null if it shares nothing. */
   after: z.number().nullable(),
-  /** How many of its blocks are the same. */
+  /** The number of shared blocks. */
   keeps: z.number(),
-  /** The blocks that follow, as lines. */
+  /** The blocks after the shared ones, as lines. */
   reads: z.array(z.string()),
 });
 
-/** What a reader gets: the beginning that it knows, and the rest. */
+/** What a reader gets: the known beginning, and the rest. */
 export type Reads = z.infer<typeof reads>;
 
 const recordedCall = reads.extend({
@@ -53,7 +53,7 @@ export function readRecording(name: string): Recording {
   return recording.parse(JSON.parse(readFileSync(path, 'utf8')));
 }
 
-/** Without calls, the file is deleted. */
+/** Writes the recording; deletes the file if it has no calls. */
 export function writeRecording(name: string, written: Recording): void {
   const path = pathOf(name);
   if (written.calls.length === 0) return rmSync(path, { force: true });
@@ -61,7 +61,7 @@ export function writeRecording(name: string, written: Recording): void {
   writeFileSync(path, `${JSON.stringify(written, null, 2)}\n`);
 }
 
-/** @throws {Error} for a text that is no answer */
+/** @throws {Error} for an invalid answer */
 export function parseAnswer(json: string): ReadingAnswer {
   const parsed = answer.safeParse(JSON.parse(json));
   if (parsed.success) return parsed.data;

@@ -1,4 +1,4 @@
-// Working memory, claims, failure records and lineage where they are used: in subagents.
+// Working memory, claims, failure records and lineage, as subagents use them.
 
 import { describe, expect, test } from 'vitest';
 import { createSubagentService } from '../../src/actors/subagents/subagent-service.ts';

@@ -116,7 +116,7 @@ describe('where the prior work comes from', { tags: ['R26'] }, () => {
           text: 'found',
           endedAt: index,
           reference: `${namespaceOf({ sessionId: 's', path })}/${key}`,
-          // One that is there, and one that is gone.
+          // One existing and one deleted entry.
           saved: [`${namespaceOf({ sessionId: 's', path })}/${key}`, `subagent/gone/${key}`],
         }));
         const from = { sessionId: 's', path: giver };
@@ -132,7 +132,7 @@ describe('where the prior work comes from', { tags: ['R26'] }, () => {
           expect((await memory.get(receiver, key)).ok).toBe(true);
           expect(hasTool).toBe(true);
         }
-        // What the giver can read is named; what it cannot, its subagent does not learn of either.
+        // The prompt names what the giver can read; it names nothing that the giver cannot read.
         expect(new Set(named)).toEqual(hasTool ? before : new Set());
       }),
       { numRuns: 100 },

@@ -1,4 +1,4 @@
-// Servers keep nothing of sessions and chats that are over.
+// Servers keep no reference to sessions and chats that are over.
 
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
@@ -12,7 +12,7 @@ import { rideSession, served } from './support/served.ts';
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 
-/** A pool that says which of its sessions are still in memory, and what listens to its signal. */
+/** A pool that reports which of its sessions are still in memory, and the listeners of its signal. */
 function watchedPool() {
   const runtime = createRuntime({ journal: memoryJournal() });
   const sessions: WeakRef<TextSession>[] = [];
@@ -44,7 +44,7 @@ function watchedPool() {
     listeners: () => (signal ? getEventListeners(signal, 'abort').length : null),
     async left(): Promise<number> {
       while (pool.awakeCount > 0) await new Promise((resolve) => setImmediate(resolve));
-      // The sockets of the last clients close meanwhile. A weak reference that was read keeps what it names until the turn is over.
+      // The last sockets close meanwhile. Reading a weak reference keeps its target alive until the turn ends.
       let there = sessions.length;
       for (let turn = 0; turn < 20 && there > 0; turn += 1) {
         await new Promise((resolve) => setImmediate(resolve));

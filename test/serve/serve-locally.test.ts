@@ -1,4 +1,4 @@
-// An app on this machine: who is let in, which files a page may have, its routes, its port, its link.
+// An app on this machine: admission, the files that a page may load, routes, port, and link.
 
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,7 @@ import { rideSession } from './support/served.ts';
 let folder: string;
 let session: TextSession;
 
-/** Writes files below a temporary folder. */
+/** Writes files into a temporary folder. */
 function write(files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) {
     mkdirSync(join(folder, name, '..'), { recursive: true });
@@ -65,7 +65,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** `fetch` would not let us say which host we mean, and would mend a path. */
+/** `fetch` would neither send another `host` header nor leave the path unnormalised. */
 function ask(
   { port }: LocalServer,
   path: string,
@@ -167,7 +167,7 @@ describe('the page', () => {
     expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8');
     expect(script.body.replaceAll(/ +/g, ' ')).toContain('export const n = 1;');
     expect((await ask(server, '/parts/card.js')).status).toBe(200);
-    // As TypeScript writes its imports.
+    // The path of an import in TypeScript.
     expect((await ask(server, '/main.js')).body).toBe(script.body);
     expect((await ask(server, '/icon.png')).headers['content-type']).toBe('image/png');
     const client = `/modules/offstage/src/client/session-client.ts`;
@@ -292,7 +292,7 @@ describe('the link', () => {
     const first = await start({ tokenFile });
     expect((await start({ tokenFile })).token).toBe(first.token);
     expect(statSync(tokenFile).mode & 0o077).toBe(0);
-    // One that others could read or write, or that is none, does not stay so.
+    // A token file that others can read or write, or with an invalid token, is replaced.
     for (const mode of [0o640, 0o604, 0o622, 0o666]) {
       const before = readFileSync(tokenFile, 'utf8').trim();
       chmodSync(tokenFile, mode);

@@ -28,7 +28,7 @@ function fail(): never {
   throw new Error('Expected it to be there');
 }
 
-/** Breaks all connections, as a network does. */
+/** Cuts all connections, as a network does. */
 function breakable({ http }: Served): () => void {
   const sockets = new Set<Socket>();
   http.on('connection', (socket: Socket) => {
@@ -57,7 +57,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
       deliveries.some((each) => each.deliveryId === deliveryId && each.state === 'delivered'),
     );
     await session.idle();
-    // Changes come in batches.
+    // Changes arrive in batches.
     await ann.until((state) => isDeepStrictEqual(state, session.store.getSnapshot().context));
     await session.close();
     await ann.status(({ state }) => state === 'closed');
@@ -84,7 +84,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     const { requestId } = root.state().questions[0] ?? fail();
     await root.it.questionShown(requestId);
     expect(session.store.getSnapshot().context.questions[0]?.state).toBe('presenting');
-    // Whoever presses a button sees it.
+    // A user who presses the button has seen the question.
     expect(await root.it.answer(requestId, { optionId: 'premium' })).toEqual({
       accepted: true,
       by: 'root',
@@ -148,7 +148,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     const { requestId } = await ann.question();
     cut();
     await ann.status(({ state }) => state === 'waiting');
-    // Given while nobody can hear it.
+    // The answer is given while the connection is lost.
     const receipt = ann.it.answer(requestId, { optionId: 'economy' });
     await ann.reconnected();
     expect(await receipt).toEqual({ accepted: true, by: 'ann' });
@@ -233,7 +233,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect([ann, bob, eve, root].map(may)).toEqual([false, true, false, false]);
     expect([ann, bob, eve].map(by)).toEqual([undefined, undefined, undefined]);
     expect(by(root)).toEqual(['bob', 'the secret manager']);
-    // Frames that are kept for those who come back are theirs, too.
+    // The server also filters the frames that it keeps for returning clients.
     cut();
     for (const each of [ann, bob, eve, root]) await each.status(({ state }) => state === 'waiting');
     await session.answer(requestId, { optionId: 'yes' }, { by: 'bob' });
@@ -242,7 +242,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
       questions.some(({ question }) => question === 'Sure?');
     for (const each of [ann, bob, eve, root]) await each.until(sure);
     expect([ann, bob, eve, root].map(may)).toEqual([false, true, false, false]);
-    // And the whole state of one that comes late.
+    // A client that connects late gets the whole state, filtered too.
     const late = it.client({ transport, token: 'bob' });
     await late.until(sure);
     expect([may(late), by(late)]).toEqual([true, undefined]);
@@ -295,7 +295,7 @@ test('a frame that is lost brings the whole state', async () => {
         const text = String(args[0]);
         if (text.includes('"type":"welcome"')) welcomes += 1;
         if (text.startsWith('{"type":"events"') && lost++ === 2) {
-          // The server may have nothing to say until this client has spoken.
+          // The server may have nothing to send until this client has sent something.
           setImmediate(beat);
           return false;
         }
@@ -672,7 +672,7 @@ test('releases the clients of an idle session before a deploy, without waiting f
   await waits.question();
   await busy.it.send('use dig');
   await busy.until(({ subagents }) => subagents.some(({ state }) => state === 'running'));
-  // Far longer than the test may take: an open tab is not waited for.
+  // The drain time is far longer than the test: the pool does not wait for an open tab.
   const drained = pool.drain({ withinMs: 600_000 });
   const { reason } = await waits.status(({ state }) => state === 'waiting');
   expect(reason?.code).toBe('SERVER_CLOSING');
@@ -725,7 +725,7 @@ test('pages of other origins, other hosts and other paths are refused', async ()
   const enemy = new WebSocket(it.url.replace('http', 'ws'), ['offstage.v1', tokenOf('ann')], {
     origin: 'https://evil.example',
   });
-  // A page learns nothing of the status of an upgrade: the open socket has the reason, and nothing else.
+  // A page cannot read the status of an upgrade: the server opens the socket and sends only the reason.
   const [[frame], [code, reason]] = (await Promise.all([
     once(enemy, 'message'),
     once(enemy, 'close'),
@@ -737,7 +737,7 @@ test('pages of other origins, other hosts and other paths are refused', async ()
     retry: false,
   });
   expect([code, String(reason)]).toEqual([1008, 'ORIGIN_REFUSED']);
-  // Each refusal is reported once, whatever the way in.
+  // Each refusal is reported once, on both transports.
   expect(it.errors.map(({ error }) => (error as { code?: unknown }).code)).toEqual([
     'ORIGIN_REFUSED',
     'HOST_REFUSED',
@@ -780,7 +780,7 @@ test('a handler that is mounted in an app leaves other paths to it', async () =>
     {
       mount: (web) =>
         createServer((request, response) =>
-          // As Express does: the path is cut, and `next` goes on.
+          // Express cuts the path and continues with `next`.
           web.handle(Object.assign(request, { originalUrl: request.url, url: '/' }), response, () =>
             response.end('the app'),
           ),
@@ -836,7 +836,7 @@ test('a client that is asked for at a server that is not there tries again, late
     await ann.status(({ state, retryAt: next }) => state === 'waiting' && next !== retryAt);
   }
   expect(delays.at(-1)).toBeGreaterThan(4 * (delays[0] ?? 0));
-  // Else a client waits far beyond the lease of a process that was killed.
+  // With longer delays a client would wait far beyond the lease of a killed process.
   expect(Math.max(...delays)).toBeLessThanOrEqual(6250);
   onTestFinished(() => session.close());
 });
@@ -854,7 +854,7 @@ test('connects a waiting client at once on request', async () => {
   await first.stop();
   await ann.status(({ state }) => state === 'waiting');
   await served({ session: () => session }, { port: Number(new URL(first.url).port) });
-  // Its timers stand still.
+  // The client's timers stand still.
   ann.it.reconnect();
   await ann.status(({ state }) => state === 'open');
   ann.it.reconnect();

@@ -1,4 +1,4 @@
-// SERVE-4: the share that one user has of a server, over all sessions and connections, and what a full server says.
+// SERVE-4: one user's share of a server, over all sessions and connections, and the answer of a full server.
 
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-// A served voice session: sound both ways, its owner, and what was played.
+// A served voice session: sound in both directions, the owner of the voice, and the reports of played sound.
 
 import { expect, onTestFinished, test } from 'vitest';
 import type { AudioFrame } from '../../src/index.ts';
@@ -6,7 +6,7 @@ import { encodeSound, type NoticeFrame } from '../../src/client/protocol.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { served, type TestClient } from './support/served.ts';
 
-/** A voice session of which the test is the model, with clients in silence. */
+/** A voice session in which the test plays the model, with clients that play no sound. */
 async function spoken() {
   const talk = voiceTalk();
   const heard: AudioFrame[] = [];
@@ -32,7 +32,7 @@ async function spoken() {
   return { ...it, talk, heard, played };
 }
 
-/** The loudspeaker of a host without sound plays in silence. */
+/** On a host without sound the speaker plays silently. */
 async function speaking(client: TestClient): Promise<void> {
   await client.status(({ state }) => state === 'open');
   expect(await client.it.speaker.start()).toBe('silent');

@@ -1,5 +1,5 @@
-// The site of the documents, as `npm run site` builds it, in Chromium: every link leads somewhere, the search answers
-// without a network, and the pages can be read on a small screen, in the dark, by keyboard and with a screen reader.
+// The documentation site, built by `npm run site`, in Chromium: every link has a target, the search works without a
+// network, and the pages are readable on a small screen, in the dark, with the keyboard and with a screen reader.
 
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -86,7 +86,7 @@ test('finds a guide and a public name by keyboard, and sends nothing to other se
   const { page, outside } = await opened('/');
   const dialog = page.getByRole('dialog');
   const button = page.locator('button[data-open-modal]:enabled');
-  // Chromium drops keys that come before the first frame of a page. Control+k would close what it has opened; Enter does not.
+  // Chromium drops keys before a page's first frame. A second Control+k would close the dialog; Enter does not.
   while (!(await dialog.isVisible())) {
     await button.press('Enter');
     await dialog.waitFor({ timeout: 5_000 }).catch(() => {});
@@ -151,7 +151,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
       viewport: { width: 375, height: 740 },
     });
     await page.getByRole('heading', { level: 1 }).waitFor();
-    // The page makes what scrolls reachable by keyboard once the browser is idle.
+    // The page makes scrollable blocks reachable by keyboard once the browser is idle.
     await page.waitForFunction(
       `[...document.querySelectorAll('pre')].every((pre) => pre.scrollWidth <= pre.clientWidth || pre.tabIndex === 0)`,
     );

@@ -1,4 +1,4 @@
-// Tasks of an external agent under the rules of a manager (TASK-MANAGER-1..3, MANAGED-1, 2).
+// Tasks of an external agent under a manager's rules (TASK-MANAGER-1..3, MANAGED-1, 2).
 
 import { describe, expect, it, test } from 'vitest';
 import { createRuntime, type GivenAnswer, type SubagentConfig } from '../../src/index.ts';
@@ -37,7 +37,7 @@ describe('a managed relay is a relay', () => {
   });
 });
 
-/** A relay whose agent does what the test says, event by event. */
+/** A relay whose agent follows the test, event by event. */
 function manual(options: Partial<TaskManagerOptions> = {}) {
   const environment = simulatedEnvironment();
   const sent: string[] = [];
@@ -112,7 +112,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
     });
     return { session, events, agent: agents.at(-1)! };
   };
-  /** A task that completes. */
+  /** Runs a task that completes. */
   const done = async (args: Record<string, unknown> = {}, options = {}) => {
     const { session, agent, events } = await start(args, options);
     session.prompt({ key: 'k', text: 'go' });

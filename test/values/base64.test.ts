@@ -1,4 +1,4 @@
-// The conversion that Node.js has and the one for all other hosts, against each other.
+// Compares the conversion of Node.js with the one for all other hosts.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

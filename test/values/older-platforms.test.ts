@@ -1,4 +1,4 @@
-// An app with an older zod, or on an older runtime, is told what is needed, and not that a function is missing.
+// With an older zod or an older runtime, the error names the required version instead of a missing function.
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import * as realZod from 'zod';

@@ -1,4 +1,4 @@
-// Credentials of the usual forms are taken out wherever they stand, however they are written; speech is left.
+// Credentials in the usual forms are removed in every place and every notation; speech stays.
 
 import { describe, expect, test } from 'vitest';
 import { secretRemover, isSecretName } from '../../src/values/secrets.ts';
@@ -11,7 +11,7 @@ import { INNOCENT_SPEECH } from '../support/innocent-speech.ts';
 const takeOut = secretRemover([]);
 const letters = (length: number): string => 'aB3dE5gH7jK9mN2pQ4sT6vW8yZ'.repeat(3).slice(0, length);
 
-/** Put together here, so that nobody takes them for real ones. */
+/** Assembled at run time, so that scanners do not take them for real credentials. */
 const CREDENTIALS: Readonly<Record<string, string>> = {
   'OpenAI, ephemeral': `ek_${letters(24)}`,
   'OpenAI, project': `sk-proj-${letters(24)}`,
@@ -27,7 +27,7 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
   JWT: `eyJ${letters(20)}.${letters(30)}.${letters(30)}`,
 };
 
-/** What the journal keeps of an event. */
+/** Returns what the journal stores of an event. */
 function kept(event: JournalEntry['event'] & Readonly<Record<string, unknown>>): unknown {
   const inner = memoryJournal();
   const entry = { scope: 's', unit: 'u', seq: 1, at: 1, actor: 'a', definitionVersion: 1, event };
@@ -106,7 +106,7 @@ describe.each(Object.entries(INNOCENT_SPEECH))('SHAPES-1: speech (%s)', (_, sent
 
   test.each(sentences)('keeps: %s', (sentence) => {
     expect(takeOut(sentence)).toBe(sentence);
-    // As an argument of a tool, and as the text that a model wrote it in.
+    // The sentence as an argument of a tool, inside the text in which a model wrote it.
     const event = { type: 'user.said', said: [JSON.stringify({ text: JSON.stringify(sentence) })] };
     expect(kept(event)).toEqual(event);
   });
@@ -137,7 +137,7 @@ describe('SHAPES-1: near misses of credentials', () => {
   });
 });
 
-/** Ways to write a text that its reader undoes. */
+/** Notations of a text that its reader decodes. */
 const WRITTEN: Readonly<Record<string, (text: string) => string>> = {
   'its first character as \\u': (text) => jsonEscape(text, (at) => at === 0),
   'a character within as \\u': (text) => jsonEscape(text, (at) => at === 2),
@@ -171,7 +171,7 @@ describe.each(Object.entries(WRITTEN))('SHAPES-2: a credential, %s', (_, write) 
       expect(clean).toContain('[redacted]');
       expect(clean).toContain(around);
       expect(clean).not.toContain(written.slice(-12));
-      // It is still JSON.
+      // The cleaned text is still valid JSON.
       expect(() => JSON.parse(clean) as unknown).not.toThrow();
     }
   });

@@ -1,4 +1,4 @@
-// STORE-1 to STORE-3, and that what models, providers, tools and users say is kept as it is known.
+// STORE-1 to STORE-3: texts of models, providers, tools and users are stored exactly as the session uses them.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -75,7 +75,7 @@ describe('the same story on each journal', () => {
   });
 });
 
-/** Written at once: the time of the story is simulated. */
+/** Writes at once: the story's time is simulated. */
 function flushed(journal: ReturnType<typeof sqliteJournal>) {
   return {
     ...journal,

@@ -1,4 +1,4 @@
-// `traceparent` as strangers send it.
+// `traceparent` headers from third parties.
 
 import { expect, test } from 'vitest';
 import { readTraceparent } from '../../src/values/traceparent.ts';
@@ -10,9 +10,9 @@ const SPAN = 'b7ad6b7169203331';
 test.each([
   [`00-${TRACE}-${SPAN}-01`, '01'],
   [`00-${TRACE}-${SPAN}-00`, '00'],
-  // Flags that are not defined yet are not passed on.
+  // Undefined flags are not passed on.
   [`00-${TRACE}-${SPAN}-ff`, '01'],
-  // A later version may say more.
+  // A later version may have more fields.
   [`01-${TRACE}-${SPAN}-01`, '01'],
   [`cc-${TRACE}-${SPAN}-01-what-the-future-will-be-like`, '01'],
 ])('%s is read', (given, flags) => {

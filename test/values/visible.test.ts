@@ -1,4 +1,4 @@
-// Text that is shown for consent: nothing in it is hidden, moved or disguised.
+// Text shown for consent: nothing in it is hidden, moved or disguised.
 
 import { describe, expect, it } from 'vitest';
 import { argumentsText, visible, withoutHidden } from '../../src/values/visible.ts';

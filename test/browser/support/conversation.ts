@@ -1,5 +1,5 @@
-// A conversation that the page or a worker holds by itself: session, subagent and journal are all in there,
-// and a script stands in for the models.
+// A conversation without a server: session, subagent and journal all live in the page or the worker, and a scripted
+// model replaces the models.
 
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from '../../../src/index.ts';
@@ -9,15 +9,15 @@ export interface Conversation {
   /** The words of the lead agent, in order. */
   readonly said: readonly string[];
   readonly asked: readonly string[];
-  /** How the work of the subagent ended. */
+  /** The final states of the subagent's work. */
   readonly ended: readonly string[];
-  /** Of Node.js, in the place where it was held. */
+  /** The globals of Node.js that exist where the conversation was held. */
   readonly nodeGlobals: readonly string[];
 }
 
 const options = ['Economy', 'Premium'].map((label) => ({ id: label.toLowerCase(), label }));
 
-/** The user books a ride, and answers the question of the subagent by its button. */
+/** The user books a ride, and answers the subagent's question with its button. */
 export async function converse(): Promise<Conversation> {
   const session = new TextSession({
     model: scriptedModel({
@@ -71,7 +71,7 @@ export async function converse(): Promise<Conversation> {
   });
   await session.start();
   await session.sendText('Book me a ride, please.');
-  // Nothing goes on but the wait for the user.
+  // Only the wait for the user is left.
   await session.idle();
   for (const requestId of open) await session.answer(requestId, { optionId: 'premium' });
   await session.idle();

@@ -1,5 +1,5 @@
 // The demo in a real browser, in real time: a synthetic voice speaks into the page's microphone, the built-in
-// recogniser takes it down, and what the page plays is listened to. A room may add noise, an echo or a television.
+// recogniser transcribes it, and the stage records the page's sound. A room may add noise, an echo or a television.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const LISTENED_EVERY_MS = 50;
 /** A shorter silence is part of the speech. */
 const PAUSE_MS = 250;
 export interface BrowserStages {
-  /** Opens the demo's page anew for this dialogue. */
+  /** Opens the demo's page in a new stage for this dialogue. */
   open(dialogue: Dialogue): Promise<DialogueStage>;
   close(): Promise<void>;
 }
@@ -24,14 +24,14 @@ export interface BrowserStages {
 export interface BrowserStageOptions {
   /** A voice of Flite; the lead agent speaks with another one. @defaultValue 'rms' */
   readonly voice?: string;
-  /** The folder for what was heard in dialogues that go wrong. @defaultValue nothing is recorded */
+  /** The folder for the recordings of failed dialogues. @defaultValue nothing is recorded */
   readonly recordings?: string;
 }
 
 /** Needs the built-in voice, and `CHROMIUM_PATH`. */
 export async function browserStages(options: BrowserStageOptions = {}): Promise<BrowserStages> {
   const { voice = 'rms', recordings } = options;
-  // Work is still under way when its acknowledgement has been said.
+  // At this pace the work is still under way when its acknowledgement ends.
   const theatre = await buildTheatre(1);
   const open = async ({ name, background: room }: Dialogue): Promise<DialogueStage> => {
     const stage = await theatre.open();
@@ -80,7 +80,7 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
       async says(text) {
         const speech = await voiceOf(text, voice);
         await playInto(page, toWav(speech));
-        // The page decodes the sound before it plays it: its end is the moment that is known.
+        // The page decodes the sound before it plays it, and only the end is known: the start is computed from it.
         const startedAt = Date.now() - frameDurationMs({ samples: speech, sampleRateHz: 24_000 });
         const { fromMs, toMs } = voiceIn(speech);
         return { beganAt: startedAt + fromMs, endedAt: startedAt + toMs };

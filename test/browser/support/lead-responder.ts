@@ -1,6 +1,5 @@
-// The mind of a voice model on a fake server: it passes on what it is told, calls the tool
-// for a ride, tells a joke, and knows what it has called for already. The same on every wire,
-// though each tells it things in its own way.
+// The scripted voice model of a fake server: it repeats the news that it gets, calls the tool for a ride, tells a
+// joke, and remembers its calls. It works on every wire, though each wire sends news in another form.
 
 import { readNotes } from '../../../src/testing/index.ts';
 import type {
@@ -11,12 +10,12 @@ import type {
 
 export const JOKE = 'Why did the actor get lost? Nobody had given it an address.';
 
-/** What a tool says while it works. */
+/** The message of a tool at work. */
 const working = /"message\\?":\s*\\?"([^"\\]*)/;
-/** A wire that has no role for what is typed. */
+/** A typed message on a wire without a role for it. */
 const typed = /^The user writes: "(.*)"$/s;
 
-/** So long a model needs on OpenAI Live, where its replies are told apart by pauses of 800 ms. */
+/** OpenAI Live separates replies by pauses of 800 ms: the model must wait at least that long. */
 const LIVE_PAUSE_MS = 1000;
 
 export function createLeadResponder(): VoiceResponder {
@@ -59,13 +58,13 @@ function replyTo(words: string): string {
   return /\bthank/i.test(words) ? 'You are welcome.' : 'I see.';
 }
 
-/** What it shall tell: wires say it with the request, or shortly before. */
+/** The news to repeat: a wire sends it with the request or shortly before. */
 function toldOf(
   cause: VoiceCause,
   instructions: string | null,
   items: readonly FakeItem[],
 ): string {
-  // Whoever speaks is answered first.
+  // Spoken words are answered first.
   if (cause.type === 'utterance') return instructions ?? '';
   const spoke = items.findLastIndex((item) => item.kind === 'message' && item.role === 'assistant');
   return [instructions ?? '', textOf(cause), ...items.slice(spoke + 1).map(textIn)].join('\n');
@@ -85,7 +84,7 @@ function written(output: unknown): string {
   return typeof output === 'string' ? output : JSON.stringify(output);
 }
 
-/** What the user said or typed last. */
+/** The last words that the user said or typed. */
 function lastWords(items: readonly FakeItem[]): string {
   for (const item of items.toReversed()) {
     if (item.kind !== 'message') continue;

@@ -1,17 +1,16 @@
-// A microphone that says what it is told, and an ear at the loudspeaker. Both are put
-// into the page before its own scripts run; nothing of the page is replaced, only what the
-// browser gives it.
+// A simulated microphone, and a recorder at the loudspeaker. The test installs both before the page's scripts run; it
+// replaces only what the browser gives the page.
 
 import type { Page } from 'playwright-core';
 import { speak, toWav } from '../../support/speech/speak.ts';
 
 declare global {
   interface Window {
-    /** Says a WAV file into the microphone; resolves when its last sample was said. */
+    /** Plays a WAV file into the microphone; resolves after its last sample. */
     __speak(wavBase64: string, isLoop?: boolean): Promise<void>;
-    /** What was said and heard so far, as base64 of a WebM file. */
+    /** Everything said and heard so far, as base64 of a WebM file. */
     __recording(): Promise<string>;
-    /** When the loudspeaker sounded; a stage of the dialogues keeps it. */
+    /** The times at which the loudspeaker sounded; a stage of the dialogues records them. */
     __sounds(): { from: number; to: number }[];
     /** The loudest sample that left the speaker in about the last 80 ms. */
     __loudness(): number;
@@ -19,8 +18,8 @@ declare global {
 }
 
 /**
- * The page's `getUserMedia` gives a microphone of ours. It sounds in the very context in which the
- * page listens: between two contexts, each with a clock of its own, sound may stutter on a busy machine.
+ * Replaces the page's `getUserMedia` with a simulated microphone. The microphone sounds in the audio context in which
+ * the page listens: two contexts have separate clocks, and sound between them may stutter on a busy machine.
  */
 export async function plugInMicrophone(page: Page): Promise<void> {
   await page.addInitScript(() => {
@@ -32,7 +31,7 @@ export async function plugInMicrophone(page: Page): Promise<void> {
     AudioContext.prototype.createMediaStreamSource = function (of) {
       if (of !== stream) return createSource.call(this, of);
       microphone = new GainNode(this);
-      // What is connected to nothing gives no sound at all; a microphone gives silence.
+      // A node without a source produces no sound at all; a microphone produces silence.
       const silence = new ConstantSourceNode(this, { offset: 0 });
       silence.connect(microphone);
       silence.start();
@@ -59,7 +58,7 @@ export async function plugInMicrophone(page: Page): Promise<void> {
   });
 }
 
-/** The microphone also hears the loudspeaker, a little later; nothing cancels that. */
+/** Mixes the loudspeaker into the microphone with a short delay, without echo cancellation. */
 export async function echoInto(page: Page, levelDb: number): Promise<void> {
   await page.addInitScript(
     (gain) => {
@@ -100,7 +99,7 @@ export async function echoInto(page: Page, levelDb: number): Promise<void> {
   );
 }
 
-/** Listens to what the page plays, beside the loudspeaker. */
+/** Measures what the page plays, next to the loudspeaker. */
 export async function listenToSpeaker(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const ears: AnalyserNode[] = [];
@@ -125,7 +124,7 @@ export async function listenToSpeaker(page: Page): Promise<void> {
   });
 }
 
-/** Plays a WAV file into the microphone; resolves when it was played, and at once if it goes on for ever. */
+/** Plays a WAV file into the microphone; resolves at its end, or at once for a loop. */
 export async function playInto(
   page: Page,
   wav: Buffer,
@@ -137,7 +136,7 @@ export async function playInto(
   ] as const);
 }
 
-/** Records what the microphone and the loudspeaker say, both into one file. */
+/** Records the microphone and the loudspeaker into one file. */
 export async function recordRoom(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const parts: Blob[] = [];
@@ -182,10 +181,10 @@ export async function recordRoom(page: Page): Promise<void> {
   });
 }
 
-/** Another voice than the lead agent's, and the one that is understood best. */
+/** Another voice than the lead agent's, and the one that the recogniser understands best. */
 const USER_VOICE = 'rms';
 
-/** Says it, in real time; resolves when it was said. */
+/** Says the text in real time; resolves at its end. */
 export async function sayInto(page: Page, text: string): Promise<void> {
   await playInto(page, toWav(await speak(text, { voice: USER_VOICE })));
 }

@@ -1,4 +1,4 @@
-// The browser and the bundled script of all pages of a file of tests.
+// The browser, and the bundled script of all pages of a test file.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll } from 'vitest';
@@ -7,7 +7,7 @@ import { bundle } from '../../support/bundle.ts';
 import { servedPage, type ServedPage } from './served-page.ts';
 import { launch } from './stage.ts';
 
-/** @param path of the script. Returns the function that serves pages with it. */
+/** @param path The path of the script. Returns the function that serves pages with it. */
 export function pageOfFile(
   path: string,
 ): (session: TextSession, users?: Readonly<Record<string, string>>) => Promise<ServedPage> {

@@ -1,4 +1,4 @@
-// The page of the tests of the parts of `offstage/react` that make a whole page, under StrictMode.
+// The page for the tests of those parts of `offstage/react` that make up a whole page, under StrictMode.
 
 import { createElement as h, StrictMode, useState, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -71,7 +71,7 @@ export function mount(): void {
   createRoot(document.getElementById('root')).render(h(StrictMode, null, h(Page, { client })));
 }
 
-/** The transcript alone, of these items. */
+/** Mounts the transcript alone, with these items. */
 export function mountTranscript(items: readonly (readonly [string, boolean])[]): void {
   const lines = items.map(([text, interrupted], index) => ({
     id: String(index),

@@ -1,4 +1,4 @@
-// The page of the tests of `offstage/react`: every hook and part, under StrictMode.
+// The page for the tests of `offstage/react`: every hook and part, under StrictMode.
 
 import { createElement as h, StrictMode, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -18,7 +18,7 @@ import {
 
 declare const document: { getElementById(id: string): never };
 
-/** How often each was rendered, and the client of the page. */
+/** The number of renders of each hook, and the client of the page. */
 export const seen: {
   client: SessionClient | null;
   questions: number;

@@ -1,9 +1,9 @@
-// Speaks as a person does: who was misheard waits for the answer, and says it again. The ears
-// are a real recogniser, which now and then slips.
+// Speaks as a person does: after mishearing, the speaker waits for the answer and says it again. A real recogniser
+// hears the words and sometimes errs.
 //
-// Owns:     what is said to the session, and how often.
-// Does not: forgive the session anything: what was said must be taken down, and what was taken
-//           down right must be acted upon. Both fail at the first try.
+// Owns:     the words said to the session, and the number of tries.
+// Does not: forgive faults of the session: every utterance must be transcribed, and correctly transcribed words must
+//           take effect. Both fail at the first try.
 
 import type { SessionState, TranscriptItem } from '../../../src/index.ts';
 import type { SessionWatch } from './session-watch.ts';
@@ -11,15 +11,15 @@ import type { Tab } from './tab.ts';
 
 interface Saying {
   readonly text: string;
-  /** The words of it that matter: whoever took these down has understood. Case and punctuation do not count. */
+  /** The words that the recogniser must get to understand the utterance. Case and punctuation do not matter. */
   readonly matters: readonly string[];
 }
 
 const MAX_TRIES = 4;
 
 /**
- * Says it, and again if it was misheard; resolves with the first thing that `find` finds in the
- * session. What is said may depend on what was understood so far.
+ * Says the text, again if it was misheard; resolves with the first thing that `find` finds in the session. The text
+ * may depend on what the session has understood so far.
  */
 export async function sayUntil<T>(
   { watch }: { readonly watch: SessionWatch },
@@ -40,7 +40,7 @@ export async function sayUntil<T>(
       const words = plain(wordsOf(lines));
       if (lines.length === 0) return null;
       if (matters.every((each) => words.includes(plain(each)))) return 'understood';
-      // It may have been understood in spite of a slip.
+      // The session may have understood the words in spite of the error.
       if (find(state)) return 'understood';
       return isAnswered(state, lines) && 'misheard';
     });
@@ -51,7 +51,7 @@ export async function sayUntil<T>(
   throw new Error(`Misheard too often until ${what}: ${misheard.join('; ')}. ${watch.describe()}`);
 }
 
-/** The lead agent has replied to the last of these lines, and is silent. */
+/** Returns whether the lead agent has replied to the last of these lines and is silent. */
 function isAnswered(
   { transcript, floor }: SessionState,
   lines: readonly TranscriptItem[],
@@ -71,7 +71,7 @@ function wordsOf(lines: readonly TranscriptItem[]): string {
   return lines.map(({ text }) => text).join(' ');
 }
 
-/** Between blanks, so that it includes whole words only. */
+/** Words between spaces, so that `includes` matches whole words only. */
 function plain(text: string): string {
   const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   return ` ${words.join(' ')} `;

@@ -1,4 +1,4 @@
-// A session with pages that are connected to it: the server, the script, and the tabs of a browser.
+// A session with connected pages: the server, the script, and the tabs of a browser.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -13,11 +13,11 @@ export interface ServedPage {
   readonly problems: string[];
   readonly tabs: readonly Page[];
   readonly upgrades: number;
-  /** Opens a tab, whose script has not mounted anything. */
+  /** Opens a tab whose script has not mounted anything yet. */
   open(): Promise<Page>;
-  /** Breaks all connections. */
+  /** Cuts all connections. */
   cut(): void;
-  /** Ends the server, and starts another one at the same port. */
+  /** Stops the server, and starts another one on the same port. */
   restart(): Promise<void>;
 }
 
@@ -84,7 +84,7 @@ export async function servedPage(
       tabs.push(tab);
       tab.on('pageerror', (error) => problems.push(error.message));
       tab.on('console', (message) => {
-        // A browser says so itself when a connection is refused.
+        // The browser itself logs a refused connection.
         if (message.type() === 'error' && !/WebSocket|ERR_CONNECTION/.test(message.text()))
           problems.push(message.text());
       });

@@ -1,15 +1,15 @@
-// Waits for what happens in a session: no test sleeps, each waits for a fact.
+// Waits for events in a session: tests never sleep, each waits for a fact.
 
 import type { SessionEvent, SessionState } from '../../../src/index.ts';
 import type { VoiceSession } from '../../../src/voice-session.ts';
 
-/** Long past the slowest machine: only a test that fails waits for it. */
+/** Far longer than the slowest machine needs: only a failing test waits this long. */
 const PATIENCE_MS = 45_000;
 
 type Of<T extends SessionEvent['type']> = Extract<SessionEvent, { type: T }>;
 
 export class SessionWatch {
-  /** Everything so far, in order. */
+  /** All events so far, in order. */
   readonly events: SessionEvent[] = [];
   readonly #session: VoiceSession;
   readonly #waiting = new Set<() => void>();
@@ -52,7 +52,7 @@ export class SessionWatch {
     });
   }
 
-  /** Nobody speaks, nothing is under way, nothing waits to be said. */
+  /** Waits until no one speaks, no work is under way, and no delivery waits. */
   async untilQuiet(): Promise<void> {
     await this.until(
       'all is said',

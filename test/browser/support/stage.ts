@@ -1,4 +1,4 @@
-// The demo as it is started by `npm start`, in this process, and Chromium to look at it.
+// The demo as `npm start` starts it, in this process, with Chromium as its client.
 
 import { chromium, type Browser } from 'playwright-core';
 import { ruleModel } from '../../../examples/voice-demo/rules/rule-model.ts';
@@ -18,7 +18,7 @@ import { createLeadResponder } from './lead-responder.ts';
 import { SessionWatch } from './session-watch.ts';
 import { Tab, type TabOptions } from './tab.ts';
 
-/** Chromium as people have it, but silent towards the network. */
+/** Chromium as users have it, but without network requests of the browser itself. */
 const flags = [
   '--no-sandbox',
   '--disable-gpu',
@@ -27,9 +27,9 @@ const flags = [
   '--disable-component-update',
   '--disable-sync',
   '--no-first-run',
-  // There is a microphone; whether the page may use it is another matter.
+  // A microphone exists; permission to use it is separate.
   '--use-fake-device-for-media-stream',
-  // Tabs in the background go on as if they were looked at.
+  // Background tabs run as if they were visible.
   '--disable-background-timer-throttling',
   '--disable-renderer-backgrounding',
   '--disable-backgrounding-occluded-windows',
@@ -37,12 +37,12 @@ const flags = [
 
 /** What the tests of one file share: a browser, and models that are loaded once. */
 export interface Theatre<S extends Stage = Stage> {
-  /** Starts the demo anew. */
+  /** Starts a new demo. */
   open(): Promise<S>;
   close(): Promise<void>;
 }
 
-/** The demo with real speech, on this machine. @param pace multiplies the time that the subagents' work takes */
+/** The demo with real speech on this machine. @param pace Multiplies the duration of the subagents' work. */
 export async function buildTheatre(pace = 0.25): Promise<Theatre> {
   const engine: SpeechEngine = createBuiltInEngine();
   const [browser] = await Promise.all([launch(), engine.start()]);
@@ -57,7 +57,7 @@ export async function buildTheatre(pace = 0.25): Promise<Theatre> {
   };
 }
 
-/** The demo as it talks to a voice server, over a real socket; the server is a fake that never hears a sound. */
+/** The demo with a voice server behind a real socket; the server is a fake that receives no sound. */
 export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<RemoteStage>> {
   const browser = await launch();
   return {
@@ -80,7 +80,7 @@ export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<Remot
   };
 }
 
-/** On any free port, and with work that is done four times as fast, unless the options say otherwise. */
+/** Starts the demo, by default on any free port and with work that is four times as fast. */
 function start(options: DemoOptions): Promise<Demo> {
   return startDemo({ port: 0, pace: 0.25, ...options });
 }
@@ -104,7 +104,7 @@ export class Stage {
     this.watch = new SessionWatch(demo.session);
   }
 
-  /** Opens the page in a browser of its own, or in another tab beside one. */
+  /** Opens the page in a new browser context, or in another tab of an existing one. */
   async visit(options: TabOptions & { readonly beside?: Tab } = {}): Promise<Tab> {
     const context = options.beside?.page.context() ?? (await this.#newContext(options));
     const page = await context.newPage();
@@ -122,7 +122,7 @@ export class Stage {
     return this.#browser.newContext({
       viewport: { width, height },
       colorScheme,
-      // Sixty pictures a second that nobody sees would cost the time that speech needs.
+      // Rendering sixty frames per second would take CPU time from the speech.
       reducedMotion: 'reduce',
     });
   }
@@ -136,7 +136,7 @@ export class RemoteStage extends Stage {
     this.server = server;
   }
 
-  /** The newest connection: the user and the voice model at its other end. */
+  /** The newest connection, with the user and the voice model behind it. */
   get model(): FakeVoiceModel {
     const model = this.server.connections.at(-1);
     if (!model) throw new Error('Expected the demo to have connected');
@@ -149,7 +149,7 @@ export class RemoteStage extends Stage {
   }
 }
 
-/** What went wrong in the page or the session, though the test went well. */
+/** Returns what went wrong in the page or the session although the test passed. */
 export function troubles({ watch }: Stage, ...tabs: readonly Tab[]): readonly string[] {
   return [
     ...tabs.flatMap(({ problems }) => problems),

@@ -1,4 +1,4 @@
-// The demo's page in one tab: what a person does there, and what goes over its WebSocket.
+// The demo's page in one tab: the actions of a person on it, and the messages over its WebSocket.
 
 import type { Locator, Page } from 'playwright-core';
 import type { ClientFrame, ServerFrame } from '../../../src/client/protocol.ts';
@@ -7,11 +7,11 @@ import { echoInto, listenToSpeaker, plugInMicrophone, recordRoom, sayInto } from
 export interface TabOptions {
   /** @defaultValue the link that the demo prints */
   readonly url?: string;
-  /** `ours` says what the test wants; `refused` is what a user gets who does not allow it. @defaultValue 'ours' */
+  /** `ours`: the test speaks into the microphone. `refused`: the user denies access to it. @defaultValue 'ours' */
   readonly microphone?: 'ours' | 'refused';
-  /** The microphone hears the loudspeaker at this level, in decibels; nothing cancels that. */
+  /** The level at which the microphone picks up the loudspeaker, in decibels, without echo cancellation. */
   readonly echoDb?: number;
-  /** `window.__recording` gives what was said and heard. */
+  /** `window.__recording` returns everything said and heard. */
   readonly isRecorded?: boolean;
   readonly width?: number;
   readonly height?: number;
@@ -23,7 +23,7 @@ type Received<T extends ServerFrame['type']> = Extract<ServerFrame, { type: T }>
 
 export class Tab {
   readonly page: Page;
-  /** Errors that the page did not expect; the browser's own complaints too. */
+  /** Errors that the page did not expect, and warnings of the browser. */
   readonly problems: string[] = [];
   readonly #sent: ClientFrame[] = [];
   readonly #received: ServerFrame[] = [];
@@ -34,7 +34,7 @@ export class Tab {
     page.on('pageerror', (error) => this.problems.push(`page: ${error.message}`));
     page.on('console', (message) => {
       const text = message.text();
-      // The browser's answer to a page that asks whether it may sound before it was clicked.
+      // The browser logs this when a page tries to play sound before the first click.
       if (text.startsWith('The AudioContext was not allowed to start')) return;
       if (['error', 'warning'].includes(message.type())) this.problems.push(`console: ${text}`);
     });
@@ -72,19 +72,19 @@ export class Tab {
     return this.#received.filter((message): message is Received<T> => message.type === type);
   }
 
-  /** Packets of the lead agent's voice that have come. */
+  /** The number of received packets of the lead agent's voice. */
   get audioPackets(): number {
     return this.#audioPackets;
   }
 
-  /** How much of an item the page says to have played, report by report. */
+  /** The played milliseconds of an item, report by report. */
   playedMs(itemId: string): number[] {
     return this.sent('playout')
       .filter((report) => report.itemId === itemId)
       .map(({ playedMs }) => playedMs);
   }
 
-  /** The names under which an item was played: its own, and one for each time that it went on. */
+  /** The names under which an item was played: its id, and one name for each time that it resumed. */
   namesOf(itemId: string): readonly string[] {
     const names = this.sent('playout').map((report) => report.itemId);
     return [...new Set([itemId, ...names.filter((name) => name.startsWith(`${itemId}~`))])];
@@ -94,7 +94,7 @@ export class Tab {
     return this.page.getByRole('button', { name });
   }
 
-  /** The line below the name: how page and lead agent are connected. */
+  /** The line below the name: the connection of the page to the lead agent. */
   get status(): Locator {
     return this.page.getByRole('status').first();
   }
@@ -104,7 +104,7 @@ export class Tab {
     await this.page.getByText('Connected', { exact: true }).waitFor();
   }
 
-  /** After a reload. A fresh page may have to wait for a click before it sounds. */
+  /** Resumes the voice after a reload: a fresh page may need a click before it can play sound. */
   async goOnTalking(): Promise<void> {
     const button = this.button('Go on talking');
     const field = this.page.getByLabel('Type to the lead agent');
@@ -127,7 +127,7 @@ export class Tab {
     return this.page.getByRole('article').filter({ hasText: text });
   }
 
-  /** A line of the conversation, once it is whole. */
+  /** A line of the conversation, once it is complete. */
   caption(text: string | RegExp): Locator {
     return this.page.locator('[data-part=line][aria-busy=false]').filter({ hasText: text });
   }
@@ -137,13 +137,13 @@ export class Tab {
     await this.page.waitForFunction(
       (sounds) => (sounds ? window.__loudness() > 0.01 : window.__loudness() === 0),
       state === 'sounds',
-      // A tab in the background paints no frames to wait for.
+      // A background tab paints no frames on which to wait.
       { polling: 50 },
     );
   }
 }
 
-/** What reaches beyond the right edge of the page. */
+/** Returns the elements that reach beyond the right edge of the page. */
 export function overflowing(tab: Tab): Promise<string[]> {
   return tab.page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement;

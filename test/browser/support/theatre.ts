@@ -1,9 +1,9 @@
-// The opening lines of a test file of the demo: what its tests share is there before them, and ends after them.
+// The set-up of a test file of the demo: creates what its tests share before them, and ends it after them.
 
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { buildTheatre, type Stage, type Theatre } from './stage.ts';
 
-/** A theatre for this file. Returns what opens a stage for one test, which closes it. */
+/** A theatre for this file. Returns a function that opens a stage for one test and closes it after that test. */
 export function theatreOfFile<S extends Stage = Stage>(
   build: () => Promise<Theatre<S>>,
 ): () => Promise<S>;

@@ -1,4 +1,4 @@
-// The page of the tests of `offstage/ai-sdk-ui`: the official `useChat`, as docs/guide/use-chat.md shows it, under StrictMode.
+// The page for the tests of `offstage/ai-sdk-ui`: the official `useChat` of docs/guide/use-chat.md, under StrictMode.
 
 import { createElement as h, StrictMode, useEffect, useState, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';

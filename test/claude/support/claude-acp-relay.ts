@@ -1,5 +1,5 @@
-// A relay to the real Claude Code behind the Agent Client Protocol, in a folder of its own, that speaks to a local endpoint
-// only.
+// A relay to the real Claude Code behind the Agent Client Protocol, in a separate folder, that speaks to a local
+// endpoint only.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ const CLAUDE_ACP = fileURLToPath(
 );
 const SERVER = fileURLToPath(new URL('stage-server.mjs', import.meta.url));
 
-/** The tools of the stage that no user is asked about. */
+/** The tools of the stage that run without a permission. */
 const UNASKED = ['run', 'fail', 'hang', 'die'].map((name) => `mcp__stage__${name}`);
 
-/** `folder`: of its home, its work and its marks. `log`: the file in which its tools write what they do. */
+/** `folder`: for its home, its work and its marks. `log`: the file in which its tools record their actions. */
 export function claudeAcpRelay(
   folder: string,
   url: string,

@@ -1,4 +1,4 @@
-// A stage with the real Claude Code, in a folder of its own, that speaks to a local endpoint only.
+// A stage with the real Claude Code, in a separate folder, that speaks to a local endpoint only.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { messagesEndpoint } from './messages-endpoint.ts';
 
 const SERVER = fileURLToPath(new URL('stage-server.mjs', import.meta.url));
 
-/** `log`: the file in which its tools write what they do. */
+/** `log`: the file in which its tools record their actions. */
 export function stageRelay(
   query: ClaudeQuery,
   url: string,
@@ -37,7 +37,7 @@ export function stageRelay(
   });
 }
 
-/** The acts of the suite name their tools in words that no tool of Claude can have. */
+/** Gives the tools the names that the acts of the suite use; Claude's tools cannot have such names. */
 export function titledAsActs(relay: Relay): Relay {
   return {
     ...relay,

@@ -1,4 +1,4 @@
-// The checks after random kills of Claude Code, or of the program that it works for.
+// The checks after random kills of Claude Code, or of the program that uses it.
 
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -6,7 +6,7 @@ import { sweep } from '../../../src/adapters/agent-process/agent-process.ts';
 import { count, linesOf, processesIn, type Played } from '../../support/relay-kills.ts';
 import type { MessagesEndpoint } from './messages-endpoint.ts';
 
-/** The end of a program that asked for two permissions and a question, however often it and Claude were killed. */
+/** Checks the end of a program that asked for two permissions and a question, after any number of kills. */
 export function expectHeld(
   { folder, told, outcome }: Played,
   { results }: MessagesEndpoint,
@@ -14,18 +14,18 @@ export function expectHeld(
 ): void {
   expect(outcome).toMatchObject({
     status: 'completed',
-    // In the end Claude was asked for everything, and the user was.
+    // At the end Claude has performed every act, and the user has answered every question.
     text: expect.stringMatching(/^denied\. Done\.$/) as string,
   });
-  // Nobody but the user gives a permission, and each is used once.
+  // Only the user gives permissions, and each permission is used once.
   const done = linesOf(join(folder, 'agent.log'));
   expect(done.filter(({ detail }) => detail !== '{"path":"a"}')).toEqual([]);
   expect(done.length).toBeLessThanOrEqual(count(told, 'approved'));
-  // Each answer went to its question.
+  // Each answer reached its question.
   const answers = results.filter((result) => result.startsWith('answer: '));
   expect(new Set(answers)).toEqual(new Set(['answer: about Which one?. ']));
   expect(results.filter((result) => result.startsWith('unexpected'))).toEqual([]);
-  // Nothing is left running.
+  // No process is left running.
   sweep(marks);
   expect(processesIn(marks)).toEqual([]);
 }

@@ -1,5 +1,5 @@
-// `POST /v1/messages` of Anthropic's API on 127.0.0.1, without a model: it performs the acts of the last prompt, one answer
-// for each stretch between two tools.
+// `POST /v1/messages` of Anthropic's API on 127.0.0.1, without a model: it performs the acts of the last prompt, with
+// one answer for each stretch between two tools.
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -8,11 +8,11 @@ import { actsIn, type RelayAct } from '../../../src/testing/doubles/relay-acts.t
 
 export interface MessagesEndpoint {
   readonly url: string;
-  /** The prompts that it was sent, once each. */
+  /** The received prompts, each once. */
   readonly prompts: ReadonlySet<string>;
-  /** How its tools and questions ended, in order. */
+  /** The results of its tools and questions, in order. */
   readonly results: readonly string[];
-  /** Called for each request of the model's API, before it is answered. @defaultValue does nothing */
+  /** Called for each request of the model's API, before the answer. @defaultValue does nothing */
   onRequest: () => void;
   close(): void;
 }
@@ -42,7 +42,7 @@ interface Reply {
 }
 
 export interface MessagesEndpointOptions {
-  /** The acts of a prompt that names none. @defaultValue it says what it was told */
+  /** The acts for a prompt that names none. @defaultValue it repeats the prompt */
   readonly acts?: readonly RelayAct[];
 }
 
@@ -118,7 +118,7 @@ function reply(response: ServerResponse, body: Body, number: number, answer: Rep
   };
   if (text !== '' || (!tool && !hangs))
     block({ type: 'text', text: '' }, { type: 'text_delta', text: text || ' ' });
-  // Until the client goes.
+  // The response stays open until the client disconnects.
   if (hangs) return;
   if (tool)
     block(
@@ -159,7 +159,7 @@ function next(
     .slice(at + 1)
     .filter(({ role, content }) => role === 'assistant' && hasTool(content)).length;
   const before = stretches[done - 1]?.at(-1);
-  // Reminders of the program may follow the result, in messages of their own.
+  // Reminders of the program may follow the result, in separate messages.
   const results = messages
     .slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
     .flatMap(({ content }) => blocksOf(content).filter(({ type }) => type === 'tool_result'));
@@ -211,10 +211,10 @@ function questionOf({ question, options = [] }: Extract<RelayAct, { readonly que
 }
 
 function outcomeOf(act: RelayAct, result: Block | undefined): string {
-  // Without a result the program asks what its user might say next.
+  // Without a result the program asks for suggestions of the user's next message.
   if (!result) return '';
   const said = typeof result.content === 'string' ? result.content : JSON.stringify(result.content);
-  // Claude closed the call because its input was closed: the program that it worked for was killed.
+  // Claude closed the call because its input was closed: the program that used it was killed.
   if (said.includes("doesn't want to take this action right now")) return 'cut off. ';
   if ('permission' in act) {
     if (said.includes('done')) return 'permitted. ';
@@ -225,7 +225,7 @@ function outcomeOf(act: RelayAct, result: Block | undefined): string {
   }
   if (!('question' in act)) return '';
   const [, answer] = /\\?"=\\?"(.*?)\\?"/.exec(said) ?? [];
-  // CLAUDE-SESSION-2: a question that was put off in a turn that is over.
+  // CLAUDE-SESSION-2: the question was withdrawn in a turn that has ended.
   if (answer === undefined)
     return /Nobody|taken back|aborted/.test(said) ? 'no answer. ' : `unexpected: ${said}`;
   return `answer: ${act.options?.find(({ label }) => label === answer)?.id ?? answer}. `;

@@ -1,4 +1,4 @@
-// The types of sdk.js where the SDK is not installed.
+// The types of sdk.js for installs without the SDK.
 
 import type { ClaudeQuery } from '../../../src/adapters/claude/index.ts';
 

@@ -1,6 +1,6 @@
-// An MCP server on standard input and output, with the tools of an agent that acts: `run` and `ask` say that they are
-// done, `fail` fails, `hang` never ends, and `die` kills its process group. What it does it writes into the
-// file of its argument, if it has one.
+// An MCP server on standard input and output, with the tools of an agent that acts: `run` and `ask` report success,
+// `fail` fails, `hang` never ends, and `die` kills its process group. The server records its actions in the file
+// given as its argument, if any.
 
 import { appendFileSync } from 'node:fs';
 import process from 'node:process';

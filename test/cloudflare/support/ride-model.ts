@@ -1,5 +1,5 @@
-// A server of an OpenAI-compatible model that books rides: the lead agent calls `book_ride`, the subagent asks and then
-// says what was answered. It counts its calls, and may keep one waiting.
+// A server with an OpenAI-compatible model that books rides: the lead agent calls `book_ride`, and the subagent asks a
+// question and then repeats the answer. The server counts its calls, and can make the rider's calls wait.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -79,7 +79,7 @@ export async function rideModel() {
   return {
     url: `http://127.0.0.1:${port}/v1`,
     calls,
-    /** Calls of the rider are not answered until this is false. */
+    /** While true, the rider's calls get no answer. */
     hold(isSo: boolean): void {
       isHeld = isSo;
     },

@@ -1,4 +1,4 @@
-// A relay to the real Codex, in a folder of its own, that speaks to a local endpoint only.
+// A relay to the real Codex, in a separate folder, that speaks to a local endpoint only.
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const CODEX_ACP = fileURLToPath(
   new URL('../node_modules/@agentclientprotocol/codex-acp/dist/index.js', import.meta.url),
 );
 
-/** `folder`: of its home, its work and its marks. */
+/** `folder`: for its home, its work and its marks. */
 export function codexRelay(folder: string, url: string): Relay {
   const home = join(folder, 'home');
   const codexHome = join(home, '.codex');

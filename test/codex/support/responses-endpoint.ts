@@ -1,5 +1,5 @@
-// `POST /v1/responses` of OpenAI's API on 127.0.0.1, without a model: it performs the acts of the last prompt, one answer for
-// each stretch between two tools. A permission is a command that writes a line into a file, outside the sandbox.
+// `POST /v1/responses` of OpenAI's API on 127.0.0.1, without a model: it performs the acts of the last prompt, one
+// answer for each stretch between two tools. A permission is a command that writes into a file outside the sandbox.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -8,11 +8,11 @@ import { actsIn, type RelayAct } from '../../../src/testing/doubles/relay-acts.t
 
 export interface ResponsesEndpoint {
   readonly url: string;
-  /** The prompts that it was sent, once each, in order. */
+  /** The received prompts, each once, in order. */
   readonly prompts: ReadonlySet<string>;
-  /** What was requested, such as `POST /v1/responses`. */
+  /** The received requests, such as `POST /v1/responses`. */
   readonly requests: ReadonlySet<string>;
-  /** Called for each request of the model's API, before it is answered. @defaultValue does nothing */
+  /** Called for each request of the model's API, before the answer. @defaultValue does nothing */
   onRequest: () => void;
   close(): void;
 }
@@ -25,7 +25,7 @@ interface Item {
 
 const textOf = ({ content = [] }: Item): string => content.map(({ text = '' }) => text).join('');
 
-/** `log`: the file into which permitted commands write. */
+/** `log`: the file that the permitted commands write to. */
 export async function responsesEndpoint(log: string): Promise<ResponsesEndpoint> {
   const prompts = new Set<string>();
   const requests = new Set<string>();
@@ -58,7 +58,7 @@ export async function responsesEndpoint(log: string): Promise<ResponsesEndpoint>
       };
       send('response.created', { response: { id: `r${count}` } });
       const item = next(input, count, prompts, log);
-      // Until the client goes.
+      // The response stays open until the client disconnects.
       if (item === null) return;
       send('response.output_item.done', { item });
       const usage = {
@@ -78,7 +78,7 @@ export async function responsesEndpoint(log: string): Promise<ResponsesEndpoint>
   return endpoint;
 }
 
-/** Returns what the model says next; null: nothing, it works on. */
+/** Returns the next output of the model, or null if the model keeps working. */
 function next(
   input: readonly Item[],
   count: number,

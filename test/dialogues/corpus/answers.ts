@@ -1,4 +1,4 @@
-// How people answer a question, and how they change their mind.
+// How people answer a question, and how they change an answer.
 
 import type { Dialogue, Line } from '../dialogue.ts';
 import {
@@ -125,7 +125,7 @@ export const answers: readonly Dialogue[] = [
       ofRide('Economy.'),
       { says: 'Sorry, I meant premium.', when: { afterMs: 600 }, matters: ['premium'] },
     ],
-    // In time or too late: the person hears which.
+    // The change may be in time or too late: the person hears which.
     work: [{ work: 'ride', state: 'completed', result: /ride to the airport is booked/ }],
     said: [/Premium ride to the airport is booked|already|too late/],
   },

@@ -1,5 +1,5 @@
-// Dialogues of the same kinds with other words, written without a look at what the rules know: how far what was
-// mended for the others reaches.
+// Dialogues of the same kinds with other words, written without a look at the rules: they show whether the fixes for
+// the other dialogues generalise.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

@@ -1,4 +1,4 @@
-// What people say into the lead agent's words.
+// What people say while the lead agent speaks.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

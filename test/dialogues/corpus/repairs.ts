@@ -1,4 +1,4 @@
-// What people say when they did not hear, did not understand, or want to know more.
+// What people say if they did not hear, did not understand, or want to know more.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

@@ -1,4 +1,4 @@
-// What people ask for, in one breath or in several.
+// Requests, in one utterance or in several.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

@@ -1,5 +1,5 @@
-// Rooms that are not silent: the same conversations with noise, with the lead agent's own voice coming back,
-// and with a television. Only the browser stage hears the room.
+// Rooms with sound: the same conversations with noise, with the echo of the lead agent's voice, and with a
+// television. Only the stages with real speech (browser and room) have the sound of the room.
 
 import type { Dialogue } from '../dialogue.ts';
 import {
@@ -47,7 +47,7 @@ export const rooms: readonly Dialogue[] = [
     name: 'a ride beside a television',
     kind: 'room',
     background: 'television',
-    // Nothing is calm before the session knows the voice of the user.
+    // `calm` never comes before the session knows the user's voice.
     lines: [{ ...airport, when: { afterMs: 8000 } }, economy],
     work: [economyRide],
   },

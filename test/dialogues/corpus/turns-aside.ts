@@ -1,5 +1,5 @@
-// What people say over an open question or running work that is about something else: they put an end to it,
-// put it off, or turn to another matter.
+// Other matters that people raise during an open question or running work: they end it, postpone it, or turn to
+// another matter.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

@@ -1,4 +1,4 @@
-// What the stages in simulated time share: the demo's agents.
+// The demo's agents, for the stages in simulated time.
 
 import { leadAgent, type LeadSession } from '../../../examples/voice-demo/agents/lead-agent.ts';
 import { subagentsIn } from '../../../examples/voice-demo/agents/subagents.ts';

@@ -1,4 +1,4 @@
-// The stages in simulated time, on which what the person says is always taken down as it was said.
+// The stages in simulated time, on which every utterance is transcribed exactly.
 
 import type { Dialogue } from '../dialogue.ts';
 import type { DialogueStage } from '../record.ts';
@@ -10,7 +10,7 @@ export const exactStages: Readonly<Record<string, () => Promise<DialogueStage>>>
   ...Object.fromEntries(voiceWires.map((wire) => [wire, () => wireStage(wire)])),
 };
 
-/** The room is heard in the browser alone, and what is typed is typed into nothing. */
+/** Returns whether a stage plays a dialogue: these stages have no sound of a room, and the text stage has no speech. */
 export function isPlayedOn(stage: string, { background, isSpokenOnly }: Dialogue): boolean {
   return background === undefined && !(stage === 'text' && isSpokenOnly === true);
 }

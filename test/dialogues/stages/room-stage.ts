@@ -30,10 +30,10 @@ import { demoParts } from './demo-parts.ts';
 const TICK_MS = 20;
 const TICK_SAMPLES = (ROOM_RATE_HZ * TICK_MS) / 1000;
 const REPORTED_EVERY_MS = 100;
-/** Quieter than this is silence, and a shorter silence is part of the speech. */
+/** Quieter sound counts as silence, and a shorter silence counts as part of the speech. */
 const HEARD_LEVEL = 0.01 * 32_767;
 const PAUSE_MS = 250;
-/** A quiet machine with two cores. */
+/** The transcription times of a quiet machine with two cores. */
 const TRANSCRIBED_AFTER_MS = 60;
 const TRANSCRIBED_SHARE = 0.06;
 const SPOKEN_AFTER_MS = 30;
@@ -46,11 +46,11 @@ export interface RoomStages {
 export interface RoomStagesOptions {
   /** A voice of Flite; the lead agent speaks with another one. @defaultValue 'rms' */
   readonly voice?: string;
-  /** Silence before each utterance, in milliseconds: the models hear the same words a little differently. @defaultValue 0 */
+  /** The silence before each utterance in milliseconds, which changes slightly what the models hear. @defaultValue 0 */
   readonly delayMs?: number;
 }
 
-/** A stage that also tells how it went. */
+/** A stage that also reports its events. */
 export interface RoomStage extends DialogueStage {
   /** The events and the utterances, with their times in seconds. */
   readonly story: readonly string[];
@@ -195,7 +195,7 @@ async function roomStage(
   };
 }
 
-/** The engine, whose work takes no real time, and some of the simulated one. */
+/** Wraps the engine: its work takes no real time, but some simulated time. */
 function timedEngine(engine: SpeechEngine, environment: SimulatedEnvironment) {
   let busy = 0;
   let finished = (): void => undefined;
@@ -239,7 +239,7 @@ function timedEngine(engine: SpeechEngine, environment: SimulatedEnvironment) {
   };
 }
 
-/** A local voice without a socket, a port or a thread of its own. */
+/** A local voice without a socket, a port or a thread. */
 function localServer(engine: SpeechEngine, environment: SimulatedEnvironment): WebSocketFactory {
   const textModel = createTextModel(ruleModel({ environment, thinkingMs: 150 }), environment);
   return () => {

@@ -1,5 +1,5 @@
-// The demo's rules as the voice model of a fake voice server: what its model remembers is written as the
-// prompt that a text model would get, and the reply is said and called. The same on every wire.
+// The demo's rules as the voice model of a fake voice server: the model's memory becomes the prompt that a text model
+// would get, and the reply of the rules is spoken and called. The same code serves every wire.
 
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider';
 import { readConversation } from '../../../examples/voice-demo/rules/conversation.ts';
@@ -12,9 +12,9 @@ import type {
   VoiceTurn,
 } from '../../../src/testing/voice-server/index.ts';
 
-/** A wire that has no role for what is typed. */
+/** A typed message on a wire without a role for it. */
 const typed = /^The user writes: ("(?:.*)")$/s;
-/** The tools that the lead model delegates for, on a wire that declares none. */
+/** The tools that the lead model delegates to on a wire that declares none. */
 const delegated = [
   'book_ride',
   'book_table',
@@ -26,7 +26,7 @@ const delegated = [
   'settle_question',
 ];
 const THINKING_MS = 150;
-/** OpenAI Live tells replies apart by pauses. */
+/** OpenAI Live separates replies by pauses. */
 const LIVE_PAUSE_MS = 1000;
 
 export function wireResponder(): VoiceResponder {
@@ -57,12 +57,12 @@ export function wireResponder(): VoiceResponder {
   };
 }
 
-/** A wire without instructions for one response gives them as a message; its own mark is no note to tell. */
+/** A wire without instructions per response sends them as a message: returns it without its mark. */
 function told(cause: VoiceCause): string {
   return cause.type === 'message' ? cause.text.replace(/^\[note \S+\] /, '') : '';
 }
 
-/** The words of the turn, where the wire has not put them into the memory yet. */
+/** Returns the words of the turn if the wire has not yet added them to the memory. */
 function missing(cause: VoiceCause, items: readonly FakeItem[]): readonly LanguageModelV4Message[] {
   if (cause.type !== 'utterance' || cause.text === '') return [];
   const last = items.findLast((item) => item.kind === 'message' && item.role === 'user');
@@ -70,7 +70,7 @@ function missing(cause: VoiceCause, items: readonly FakeItem[]): readonly Langua
   return [{ role: 'user', content: [{ type: 'text', text: cause.text }] }];
 }
 
-/** What a delegation gave comes while the model speaks, and is what it is to speak of: it comes last. */
+/** A delegation's result arrives while the model speaks, but the next reply is about it: moves it to the end. */
 function inOrder(cause: VoiceCause, items: readonly FakeItem[]): readonly FakeItem[] {
   const index = items.findLastIndex(
     (item) => cause.type === 'result' && item.kind === 'message' && item.text === cause.output,
@@ -78,7 +78,7 @@ function inOrder(cause: VoiceCause, items: readonly FakeItem[]): readonly FakeIt
   return index < 0 ? items : [...items.toSpliced(index, 1), ...items.slice(index, index + 1)];
 }
 
-/** What delegations gave, which OpenAI Live remembers as messages without a name: by their texts. */
+/** The tool names of delegation results by their texts: OpenAI Live remembers the results without names. */
 function delegationsOf({ cause, model }: VoiceTurn): ReadonlyMap<string, string> {
   const causes = [...model.replies.map((reply) => reply.cause), cause];
   return new Map(

@@ -1,5 +1,5 @@
-// Workers in other processes do what hands in this one tell them: a job is a request, whose answer is its end. A worker
-// that is killed, or whose job is cancelled, closes the request.
+// Lets workers in other processes run handlers of this process: each job is an HTTP request, and the response is the
+// job's end. A killed worker or a cancelled job closes the request.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import type { Job, JobHandler } from '../../../src/entries/jobs.ts';
 
 export interface Bridge {
   readonly url: string;
-  /** The handler that answers now; null: every job waits. */
+  /** The current handler; null: every job waits. */
   handler: JobHandler | null;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Example 21 on a live server: what it says there is what it says in memory.
+// Example 21 on a live server prints the same as in memory.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const PROGRAM = '21-on-any-engine.ts';
 
-/** A folder in which the program finds the packages of engines, and `offstage` as it is in `src`. */
+/** Creates a folder in which the program finds the packages of engines, and `offstage` from `src`. */
 async function project(): Promise<string> {
   const folder = await mkdtemp(here('../.example-'));
   const offstage = join(folder, 'node_modules', 'offstage');

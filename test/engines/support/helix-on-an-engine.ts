@@ -1,5 +1,5 @@
-// The Temporal example of "Sub-Agent Execution" (Helix Agents), as a program that runs: sub-agents are child workflows, abandoned
-// when their parent closes; results are in the order of the calls, a failure is `{ error }`.
+// The Temporal example of "Sub-Agent Execution" (Helix Agents) as a runnable program: sub-agents are child workflows
+// that continue when their parent closes; results are in the order of the calls, and a failure is `{ error }`.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -10,7 +10,7 @@ import { parent } from './helix.ts';
 import type { LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';
 
-/** Of the child workflows that the engine has begun for a run, what becomes of each when that ends. */
+/** Returns the close policy of each child workflow that the engine has started for a run. */
 type PoliciesOf = (runId: string) => Promise<readonly string[]>;
 
 export function helixOnAnEngine<Live extends LiveEngine>(
@@ -25,7 +25,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
     });
     afterAll(() => engine?.close());
 
-    /** What its models have begun, and those that wait. */
+    /** Counts the started model calls, and can make them wait. */
     const world = () => {
       const live = engine as Live;
       const calls = new CountedCalls();
@@ -58,13 +58,13 @@ export function helixOnAnEngine<Live extends LiveEngine>(
         release();
         const { status, text } = await run.result;
         expect(status).toBe('completed');
-        // The model of the parent says what it has read.
+        // The parent's model repeats what it has read.
         expect(JSON.parse(text)).toEqual([
           { summary: 'about one', keyPoints: ['one'] },
           { summary: 'about two', keyPoints: ['two'] },
           expect.objectContaining({ error: expect.stringContaining('Max steps exceeded') }),
         ]);
-        // Each is a run of its own, made once.
+        // Each sub-agent is a separate run and begins once.
         expect(calls.told.toSorted()).toEqual([
           'analyzer',
           'parent',
@@ -83,7 +83,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
       async () => {
         const { live, calls, start } = world();
         const begun = ['summarizer-one', 'summarizer-two', 'analyzer'];
-        // None ends while the parent is closed: Temporal's test server hangs where a cancel meets the end of an activity.
+        // None ends while the parent closes: Temporal's test server hangs when a cancel meets the end of an activity.
         const releases = begun.map((name) => calls.hold(name));
         const run = start('helix-2');
         await until(() => begun.every((name) => calls.told.includes(name)));

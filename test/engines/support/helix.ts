@@ -1,5 +1,5 @@
-// The agents of "Sub-Agent Execution" (Helix Agents): a parent whose model calls two summarizers and an analyzer in one response.
-// Each is a subagent by `createSubAgentTool`, and goes on when its parent closes.
+// The agents of "Sub-Agent Execution" (Helix Agents): a parent whose model calls two summarizers and an analyzer in one
+// response. Each is a subagent made with `createSubAgentTool`, and continues when its parent closes.
 
 import { z } from 'zod';
 import { type SubagentConfig, createSubAgentTool } from '../../../src/index.ts';
@@ -42,7 +42,7 @@ export const parent = {
   tools: { summarize, analyze },
 } satisfies SubagentConfig;
 
-/** `tell` is called before each answer of a model, and may let it wait. */
+/** The model calls `tell` before each answer; `tell` may make it wait. */
 export const helixModel = (tell: (what: string) => Promise<unknown>) =>
   scriptedModel({
     otherwise: async ({ system, prompt, results }) => {

@@ -1,4 +1,4 @@
-// The tests of jobs that every engine passes, with SIGKILL of everything that can die.
+// The tests of jobs that every engine passes, with SIGKILL of every process.
 
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { JobEnd } from '../../../src/entries/jobs.ts';
@@ -50,7 +50,7 @@ export function jobsOnAnEngine(
             return { done: `${key} time ${begun.get(key)}` };
           },
         };
-        /** A caller that is gone hears nothing more; the next one asks with a client of its own. */
+        /** A killed caller gets no end; the next request uses a new client. */
         let callers = new AbortController();
         const ask = async (key: string, once: boolean): Promise<JobEnd> => {
           for (;;) {
@@ -70,7 +70,7 @@ export function jobsOnAnEngine(
           once: at % 2 === 0,
         }));
         const asking = keys.map(async ({ key, once }) => {
-          // Two processes ask for the same one.
+          // Two processes request the same job.
           const ends = await Promise.all([ask(key, once), ask(key, once)]);
           results.set(
             key,
@@ -97,7 +97,7 @@ export function jobsOnAnEngine(
         await all;
         for (const { key, once } of keys) {
           const [first = '', second] = results.get(key) ?? [];
-          // One key has one end, whoever asks.
+          // One key has one end for all callers.
           expect(second).toBe(first);
           if (once) expect(begun.get(key) ?? 0).toBeLessThanOrEqual(1);
           else expect(first).toContain('done');

@@ -1,4 +1,4 @@
-// An engine with its workers, in processes that can be killed.
+// An engine with its workers, in processes that a test can kill.
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -15,51 +15,51 @@ import type { Bridge } from './bridge.ts';
 import { moment } from './processes.ts';
 
 /**
- * The work of the workers: what the bridge says, the steps of the rides, the agents of the suite of runs, or those of the Helix
- * document; null: the server has none.
+ * The work of the workers: the jobs of the bridge, the steps of the rides, the agents of the suite of runs, or those of
+ * the Helix document; null: the server has no workers.
  */
 export type WorkersDo = 'bridge' | 'rides' | 'runs' | 'helix' | null;
 
-/** What a server of the tests can show. */
+/** The abilities of a server of the tests. */
 export interface LiveAbilities {
-  /** It keeps its state over its own death. @defaultValue true */
+  /** The server keeps its state when it is killed. @defaultValue true */
   readonly engineDies?: boolean;
-  /** It gives tasks to all workers of a queue. (Temporal's test server goes on with the same one, also when that refuses.) @defaultValue true */
+  /** The server shares tasks among workers (Temporal's test server stays with one that refuses). @defaultValue true */
   readonly sharesWork?: boolean;
-  /** It lists and deletes workflows. @defaultValue true */
+  /** The server lists and deletes workflows. @defaultValue true */
   readonly deletes?: boolean;
 }
 
 export interface EngineOptions {
-  /** Jobs and runs are packed, with PACKING. @defaultValue false */
+  /** Jobs and runs are packed with PACKING. @defaultValue false */
   readonly packed?: boolean;
-  /** The path of another worker's program. @defaultValue that of the tests */
+  /** The path of another worker's program. @defaultValue the worker of the tests */
   readonly worker?: string;
 }
 
 export interface LiveEngine {
-  /** As `engineOf` reads it. */
+  /** The name that `engineOf` reads. */
   readonly name: string;
-  /** The addresses of the server, as example 21 reads them. */
+  /** The addresses of the server, in the variables that example 21 reads. */
   readonly env: Readonly<Record<string, string>>;
   readonly bridge: Bridge;
-  /** The folder in which the server keeps everything; null: it is in memory. */
+  /** The folder with all data of the server; null: the data is in memory. */
   readonly directory: string | null;
   jobs(): Jobs;
-  /** For jobs that may take a second, and are offered no longer. */
+  /** Returns the engine with a time limit of one second for a job and for its offer. */
   hasty(): Jobs;
   runs(): RunEngine;
-  /** Whatever the server still gives of jobs and runs, as one text. */
+  /** Returns everything that the server still returns about jobs and runs, as one text. */
   kept(): Promise<string>;
-  /** Kills it; resolves when the next one is up. */
+  /** Kills the workers; resolves when their replacements are up. */
   killWorkers(): Promise<void>;
-  /** Workers of these versions take the place of all others; resolves when they are up. */
+  /** Replaces all workers by workers of these versions; resolves when those are up. */
   deploy(versions: readonly AgentsVersion[]): Promise<void>;
   killEngine(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Each case has keys of its own, since an engine keeps the ends of all of them. */
+/** Gives each case separate keys, because an engine keeps the ends of all jobs. */
 function withPrefix(jobs: Jobs, prefix: string): Jobs {
   return {
     ...jobs,
@@ -103,7 +103,7 @@ export function onLiveEngine(name: string, engine: () => LiveEngine): JobsConfor
   };
 }
 
-/** Counts what the rides do, and lets a call wait. */
+/** Counts the calls of the rides, and can make them wait. */
 export async function openWorld() {
   const calls = new CountedCalls();
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-// A word that a user has said, on an engine: where it is, and where it is not any more once it was forgotten.
+// Words of the user on an engine: which stores contain them, and that none does after they are forgotten.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,10 +14,10 @@ import { unzipped } from '../../../src/adapters/temporal/zipped-text.ts';
 import type { EngineOptions, LiveEngine, WorkersDo } from './live-engine.ts';
 import { moment } from './processes.ts';
 
-/** In the task, in the answer of the user, and in a message. */
+/** In the task, in the user's answer, and in a message. */
 const WORDS = ['heliotrope-17-kestrel', 'marzipan-41-osprey', 'quicksilver-63-heron'] as const;
 
-/** A run on the engine, with a subagent of its own; and one in this process whose steps are jobs. */
+/** Plays one run with a subagent on the engine, and one in this process whose steps are jobs. */
 async function playBoth(live: LiveEngine) {
   live.bridge.handler = { do: () => Promise.resolve({ done: '' }) };
   const { configs } = runsConformanceAgents(() => Promise.resolve());
@@ -43,7 +43,7 @@ async function playBoth(live: LiveEngine) {
   for (const { send } of runs) void send(WORDS[2]);
   for (const { result } of runs) expect(await result).toMatchObject({ status: 'completed' });
   return {
-    /** Again, until the engine has found everything: what it lists may lag behind. */
+    /** Repeats the deletion until the engine has found everything: its lists may lag behind. */
     async forget(isGone: () => Promise<boolean>) {
       const all = async (): Promise<boolean> => {
         try {
@@ -62,7 +62,7 @@ async function playBoth(live: LiveEngine) {
 
 const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
 
-/** The bytes of all files, and what is in the frames of Zstandard among them: RocksDB compresses its log. */
+/** Returns the bytes of all files, with the decompressed Zstandard frames among them: RocksDB compresses its log. */
 async function bytesOf(directory: string): Promise<string> {
   const names = await readdir(directory, { recursive: true, withFileTypes: true });
   const texts: string[] = [];
@@ -81,7 +81,7 @@ async function bytesOf(directory: string): Promise<string> {
   return read(texts.join('\n'));
 }
 
-/** A text, and what the short texts in it say. One that a block cuts off says nothing. */
+/** Returns a text with the short texts in it decompressed; ignores one that is cut off at a block boundary. */
 function read(text: string): string {
   const short = (text.match(/z1:[A-Za-z0-9+/]{8,}=*/gu) ?? []).map((found) => {
     try {
@@ -93,7 +93,7 @@ function read(text: string): string {
   return [text, ...short].join('\n');
 }
 
-/** A frame that goes on in another block is read as far as it is there. */
+/** Decompresses a frame as far as it goes before the next block. */
 function unpacked(frame: Buffer): Promise<string | null> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];
@@ -122,7 +122,7 @@ export function privacyOnAnEngine(
       const live = await setUp({});
       const { forget } = await playBoth(live);
       const before = read(await live.kept());
-      // So the other test would find a word that is not sealed.
+      // The words are in the files in plain text: the test below would find an unsealed word.
       const raw = live.directory === null ? null : await bytesOf(live.directory);
       if (raw !== null) for (const word of WORDS) expect(raw.includes(word)).toBe(true);
       for (const word of WORDS) expect(before).toContain(word);
@@ -138,7 +138,7 @@ export function privacyOnAnEngine(
         read(await live.kept()),
         live.directory === null ? '' : await bytesOf(live.directory),
       ];
-      // It is the place where all of it is.
+      // The looks cover the place where the engine stores everything.
       for (const text of await looks())
         if (text !== '') expect(text.includes('traveller')).toBe(true);
       for (const text of await looks())

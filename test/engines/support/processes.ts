@@ -1,4 +1,4 @@
-// Processes that are killed, and started again.
+// Processes that tests kill and restart.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,11 +12,11 @@ import {
 import { connect, createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** A process that serves on the same ports in each of its lives. */
+/** A process that serves on the same ports after each restart. */
 export interface Living {
-  /** SIGKILL. Resolves when it is gone. */
+  /** Sends SIGKILL. Resolves when the process is gone. */
   kill(): Promise<void>;
-  /** Starts it again; resolves when it is up. */
+  /** Restarts the process; resolves when it is up. */
   start(): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ interface Life {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Resolves once it serves; asked again and again. */
+  /** Resolves to true once the process serves; polled. */
   readonly isUp: (output: string) => Promise<boolean>;
 }
 
@@ -59,7 +59,7 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
           output = `${output}${String(data)}`.slice(-4_000);
         });
       child = born;
-      // It may be killed while it starts.
+      // The process may be killed while it starts.
       while (child === born && !(await isUp(output))) {
         if (born.exitCode !== null) throw new Error(`${command} ended: ${output}`);
         await moment();
@@ -68,7 +68,7 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
   };
 }
 
-/** Processes of several versions, one of each, that take each other's place. */
+/** Processes of several versions, one of each version, that a deploy replaces. */
 export function livingVersions<Version extends string>(
   lifeOf: (version: Version, at: number, isDeploy: boolean) => Living,
   first: Version,
@@ -85,7 +85,7 @@ export function livingVersions<Version extends string>(
     kill,
     async deploy(versions: readonly Version[]): Promise<void> {
       await kill();
-      // The first version alone: as before.
+      // The first version alone is the initial state, and not a deploy.
       const isDeploy = versions.length > 1 || versions[0] !== first;
       lives = versions.map((version, at) => lifeOf(version, at, isDeploy));
       await start();
@@ -93,7 +93,7 @@ export function livingVersions<Version extends string>(
   };
 }
 
-/** Passes each request of HTTP/2 on to the next of these ports, as a proxy does that balances requests. */
+/** Forwards each HTTP/2 request to the next of these ports, as a load balancer does. */
 export async function openBalancer(port: number, ports: () => readonly number[]) {
   let next = 0;
   const sessions = new Map<number, ClientHttp2Session>();
@@ -149,7 +149,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Tells whether something accepts connections. */
+/** Returns whether a process accepts connections on the port. */
 export function listens(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');
@@ -161,7 +161,7 @@ export function listens(port: number): Promise<boolean> {
   });
 }
 
-/** Tells whether an address answers, with any status. */
+/** Returns whether an address answers, with any status. */
 export async function answers(url: string): Promise<boolean> {
   try {
     await (await fetch(url)).text();

@@ -1,4 +1,4 @@
-// A Restate server and a worker, as processes of their own.
+// A Restate server and a worker in separate processes.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const here = (path: string): string => fileURLToPath(new URL(path, import.meta.u
 const platform = `${process.platform}-${process.arch}`;
 const server = here(`../node_modules/@restatedev/restate-server-${platform}/bin/restate-server`);
 
-/** Starts the server, and a worker that is registered. */
+/** Starts the server, and registers a worker. */
 export async function openRestate(
   handler: WorkersDo,
   world?: string,
@@ -83,7 +83,7 @@ bind-port = ${admin}
         ...(isDeploy ? { OFFERS: 'long' } : {}),
         ...(packed ? { PACKED: '1' } : {}),
       },
-      // HTTP/2 without TLS: `fetch` gets no answer, and the connection says that it listens.
+      // `fetch` cannot speak HTTP/2 without TLS: an open port shows that the worker is up.
       isUp: () => listens(own),
     });
   }, 'later');
@@ -127,7 +127,7 @@ bind-port = ${admin}
   };
 }
 
-/** Whatever Restate's own tables give, as one text; binary columns also as what they encode. */
+/** Returns the content of Restate's tables as one text, with binary columns also decoded. */
 async function keptBy(admin: string): Promise<string> {
   const ask = async (query: string): Promise<readonly Record<string, unknown>[]> => {
     const response = await fetch(`${admin}/query`, {

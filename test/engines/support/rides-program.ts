@@ -1,4 +1,4 @@
-// A program's process: one kept run of the rides on an engine, answered at once. It prints its outcome.
+// A program's process: one durable run of the rides on an engine, with immediate answers. It prints its outcome.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { sqliteJournal } from '../../../src/adapters/sqlite-journal/index.ts';

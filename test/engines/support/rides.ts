@@ -1,5 +1,5 @@
-// A subagent that asks, looks something up and charges a card. Every model call and tool call asks the world, which
-// counts them, and lets them wait.
+// A subagent that asks a question, looks something up and charges a card. It reports every model call and tool call
+// to the world, which counts them and can make them wait.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -35,7 +35,7 @@ export const rides = (world: string) =>
     },
   });
 
-/** It needs no memory: the answers in its prompt say how far it is. */
+/** The model needs no memory: the answers in its prompt show which step is next. */
 export const ridesModel = (world: string) =>
   scriptedModel({
     otherwise: async ({ prompt, results }) => {

@@ -1,4 +1,4 @@
-// The tests of runs that every engine passes, with SIGKILL of everything that can die.
+// The tests of runs that every engine passes, with SIGKILL of every process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -18,7 +18,7 @@ import { moment } from './processes.ts';
 
 const SEEDS = Number(process.env['OFFSTAGE_ENGINE_SEEDS'] ?? 5);
 
-/** A program's end of an engine: a killed one asks nothing more. */
+/** A program's connection to an engine; a killed program sends no more requests. */
 function programOf(live: LiveEngine) {
   const end = new AbortController();
   const engine = live.runs();
@@ -133,7 +133,7 @@ export function runsOnAnEngine(
                 },
               },
             );
-            // Each program sends it, and the run reads it once.
+            // Each program sends the message, and the run reads it once.
             void send('hear left', { idempotencyKey: 'words' });
             void result.then(({ status, text, toolLedger }) => {
               if (outcomes.has(trip)) return;
@@ -160,7 +160,7 @@ export function runsOnAnEngine(
             text: expect.stringMatching(/^Done: [^,]+, heard left after \d\.$/u),
             charge: expect.stringMatching(/^charge (ok|in_flight)$/u),
           });
-          // The permission to begin it may have died with its process.
+          // The permission to begin the charge may have died with its process.
           const { charge } = outcomes.get(trip) as { readonly charge: string };
           const times = begun.get(`${trip}/charge`) ?? 0;
           expect([trip, charge === 'charge ok' ? times === 1 : times <= 1]).toEqual([trip, true]);

@@ -1,5 +1,5 @@
-// A Temporal server and a worker, as processes of their own. The server is Temporal's test server (Java, in memory), or its
-// development server (SQLite), where TEMPORAL_DEV_SERVER names that program.
+// A Temporal server and a worker in separate processes. The server is Temporal's test server (Java, in memory), or its
+// development server (SQLite) if TEMPORAL_DEV_SERVER names that program.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -19,7 +19,7 @@ import { bundle, connect, serves } from './temporal-client.js';
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const library = here('../node_modules/.temporal-server/dependency');
 
-/** Returns why there is no server; null: there is one. Fetches it the first time, if Maven is there. */
+/** Returns why no server is available, or null. Downloads the server the first time, if Maven is installed. */
 export function missingServer(): string | null {
   if (development !== undefined) return existsSync(development) ? null : `no ${development}`;
   try {
@@ -38,7 +38,7 @@ export function missingServer(): string | null {
   }
 }
 
-/** The program `temporal`: its server keeps everything over its own death, lists and deletes. */
+/** The program `temporal`: its server keeps its data when it is killed, and lists and deletes workflows. */
 const development = process.env['TEMPORAL_DEV_SERVER'];
 
 export const temporalAbilities: LiveAbilities = {
@@ -140,7 +140,7 @@ export async function openTemporal(
   };
 }
 
-/** The rows of all tables, as one text. */
+/** Returns the rows of all tables as one text. */
 function rowsOf(database: string): string {
   const db = new DatabaseSync(database, { readOnly: true });
   try {

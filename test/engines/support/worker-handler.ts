@@ -1,4 +1,4 @@
-// The handlers of a worker's process: the one behind a bridge, the steps of the rides, or those of the suite of runs.
+// The handlers of a worker's process: the bridge, the steps of the rides, or those of the suite of runs.
 
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import {
@@ -13,7 +13,7 @@ import { runsConformanceAgents } from '../../suites/runs/index.ts';
 import { helixModel, parent } from './helix.ts';
 import { rides, ridesModel } from './rides.ts';
 
-/** Where workers of two versions are deployed, longer than that takes. */
+/** `long` exceeds the time of a deploy; for workers of two versions. */
 const OFFER_MS = { short: 2_000, long: 120_000 };
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -28,7 +28,7 @@ const agentsOf = ({ BRIDGE: url = '', WORK, VERSION }: Env) => {
     ? { configs: { parent }, model: helixModel(tell) }
     : runsConformanceAgents(tell, VERSION === 'earlier' ? 'earlier' : 'later');
 };
-/** Those that do whole runs. */
+/** Workers that run whole runs. */
 const doesRuns = ({ WORK }: Env): boolean => WORK === 'runs' || WORK === 'helix';
 
 export function jobHandlerOf(env: Env): JobHandler {
@@ -51,7 +51,7 @@ function bareHandsOf(env: Env): JobHandler {
   };
 }
 
-/** Null: it does no turns of runs. */
+/** Returns null for a worker that runs no turns. */
 export function runHandlerOf(env: Env): RunHandler | null {
   if (!doesRuns(env)) return null;
   const { configs } = agentsOf(env);

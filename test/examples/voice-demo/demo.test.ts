@@ -32,13 +32,13 @@ test('closing ends the pages first, then the session, and may be asked twice', a
   await expect.poll(() => client.status.get().state).toBe('open');
   await demo.close();
   await demo.close();
-  // A page comes back to the next start under the same link.
+  // This close reason lets a page reconnect to the next start under the same link.
   expect(client.status.get().reason?.code).toBe('SERVER_CLOSING');
   expect(demo.session.store.getSnapshot().context.connection).toBe('closed');
 });
 
 test('resources are closed when the start fails', async () => {
-  // Not a port that can be listened on.
+  // An invalid port.
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 

@@ -1,4 +1,4 @@
-// A session that only records what the lead agent's tools make it do.
+// A session that only records the calls of the lead agent's tools.
 
 import type { LeadSession } from '../../../examples/voice-demo/agents/lead-agent.ts';
 import { emptyState } from '../../support/session-state.ts';

@@ -1,5 +1,5 @@
-// The demo's server around a real session: the modules of its page, and what a page asks beside the session. Files, link, port
-// and session are served by `offstage/serve`, whose tests hold what strangers may do.
+// The demo's server with a real session: the modules of its page, and the page's requests beside the session.
+// `offstage/serve` serves files, link, port and session, and its tests cover unauthorised visitors.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createWorld } from '../../../examples/voice-demo/agents/world.ts';
@@ -39,7 +39,7 @@ afterEach(async () => {
   await talk.close();
 });
 
-/** @param body makes it a POST */
+/** @param body If given, the request is a POST. */
 function call(path: string, body?: unknown): Promise<Response> {
   return fetch(`http://127.0.0.1:${server.port}${path}`, {
     headers: { authorization: `Bearer ${server.token}` },

@@ -1,4 +1,4 @@
-// A world that stands still until a test moves it.
+// A world whose time stands still until a test advances it.
 
 import { vi } from 'vitest';
 import type { Failure } from '../../../src/machines/index.ts';
@@ -8,7 +8,7 @@ import { resultWords } from '../../../src/actors/session/state/synthetic-turns.t
 import type { Environment } from '../../../src/actors/ports/environment.ts';
 
 export interface TestEnvironment extends Environment {
-  /** Runs what is due within the next `ms` milliseconds, in order. */
+  /** Runs the timers of the next `ms` milliseconds, in order. */
   advance(ms: number): void;
 }
 
@@ -45,7 +45,7 @@ export function testEnvironment(startMs = Date.UTC(2026, 10, 20, 12)): TestEnvir
   };
 }
 
-/** An environment in which nothing takes time: every delay is over in the next microtask. */
+/** An environment in which nothing takes time: every delay ends in the next microtask. */
 export function hastyEnvironment(startMs?: number): Environment {
   const environment = testEnvironment(startMs);
   return {
@@ -65,7 +65,7 @@ export function hastyEnvironment(startMs?: number): Environment {
 
 const told = { subagentId: null, notes: [], unverified: [], isUnfinished: false };
 
-/** The note of a result, as the runtime words it. */
+/** The note of a result, in the runtime's wording. */
 export function completedNote(toolName: string, text: string): Note {
   return resultWords.notice.one({ ...told, toolName, text, error: null });
 }
@@ -74,14 +74,14 @@ export function failedNote(toolName: string, error: Failure): Note {
   return resultWords.notice.one({ ...told, toolName, text: '', error });
 }
 
-/** The notes of one conversation, as a wire with messages of the system gets them. */
+/** The notes of one conversation, as a wire with system messages gets them. */
 export function noteWriter(): (note: Note) => readonly NoteMessage[] {
   const marks = new NoteMarks('a secret', 'system');
   let count = 0;
   return (note) => marks.messages(note, `note_${(count += 1)}`);
 }
 
-/** The demo's own rules, whatever keys this machine has: what names a voice or a model is taken out, until the test ends. */
+/** Removes this machine's keys until the test ends, so that the demo uses its rules. */
 export function forgetKeys(wanted: Readonly<Record<string, string | undefined>> = {}): void {
   vi.unstubAllEnvs();
   for (const name of Object.keys(process.env))

@@ -1,4 +1,4 @@
-// What the conversations share: how their lead agent is instructed, and tools in short form.
+// The common parts of the conversations: the lead agent's instructions, and short forms for tools.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { defineTool, type ToolDefinition } from '../../../src/index.ts';
 export const ASSISTANT =
   'You are a friendly personal assistant. You talk with your user. Be brief: one or two sentences.';
 
-/** A tool of the lead agent whose work a subagent does. */
+/** A tool of the lead agent that a subagent executes. */
 export function background(
   name: string,
   description: string,

@@ -1,4 +1,4 @@
-// Work in the background: several tasks, failures, limits, and subagents of the app's own making.
+// Work in the background: several tasks, failures, limits, and subagents that the app implements itself.
 
 import { leadTools } from '../../../src/entries/subagents.ts';
 import { createChildSubagentToolset, createParentSubagentToolset } from '../../../src/index.ts';
@@ -12,7 +12,7 @@ const FINDINGS: Readonly<Record<string, string>> = {
   window: 'Triple glazing costs 9,500 euros for the whole house.',
 };
 
-/** Each is owned by the next one. */
+/** The next entry owns each entry. */
 const OWNERS = [
   'Mill Lane Books',
   'Paper and Pen',

@@ -1,4 +1,4 @@
-// A served session with real sockets on 127.0.0.1, and clients of it whose timers stand still until a test moves them.
+// A served session with real sockets on 127.0.0.1, and clients whose timers stand still until a test advances them.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -50,7 +50,7 @@ export interface Served {
   readonly errors: { readonly error: unknown; readonly where: string }[];
   /** Connects a client; its back-off waits for `client.environment.advance`. */
   client(options?: Partial<ConnectOptions>): TestClient;
-  /** Ends the server, and starts another one at the same port. */
+  /** Stops the server, and starts another one on the same port. */
   stop(): Promise<void>;
 }
 
@@ -58,15 +58,15 @@ export interface TestClient {
   readonly it: SessionClient;
   readonly environment: ReturnType<typeof simulatedEnvironment>;
   state(): SessionState;
-  /** Resolves when the state is as wanted. */
+  /** Resolves when `isWanted` accepts the state. */
   until(isWanted: (state: SessionState) => boolean): Promise<SessionState>;
-  /** Shows the question that is asked, and resolves with it when it is open. */
+  /** Shows the presented question, and resolves with it once it is open. */
   question(): Promise<QuestionView>;
-  /** Resolves when the connection is as wanted. */
+  /** Resolves when `isWanted` accepts the status of the connection. */
   status(
     isWanted: (status: ReturnType<SessionClient['status']['get']>) => boolean,
   ): Promise<ReturnType<SessionClient['status']['get']>>;
-  /** Moves its timers until the connection is open again. */
+  /** Advances the client's timers until the connection is open again. */
   reconnected(): Promise<void>;
 }
 
@@ -128,7 +128,7 @@ export async function served(
   };
 }
 
-/** Its timers stand still; its name is its own. */
+/** A client whose timers stand still, with a unique client id. */
 export function testClient(options: ConnectOptions): TestClient {
   const environment = Object.assign(simulatedEnvironment(), { ids: nodeEnvironment().ids });
   const it = connect({ environment, ...options });

@@ -22,13 +22,13 @@ describe('periods in words', () => {
     ['the last 7 days', '2026-11-14', '2026-11-20'],
     ['past two weeks', '2026-11-07', '2026-11-20'],
     ['the last three months', '2026-08-21', '2026-11-20'],
-    // The quarter that runs ends today.
+    // The current quarter ends today.
     ['the fourth quarter', '2026-10-01', '2026-11-20'],
     ['Q3', '2026-07-01', '2026-09-30'],
     ['Q4 2024', '2024-10-01', '2024-12-31'],
     ['first quarter of 2025', '2025-01-01', '2025-03-31'],
     ['March', '2026-03-01', '2026-03-31'],
-    // December has not begun: the one before is meant.
+    // December has not begun: the last December is meant.
     ['December', '2025-12-01', '2025-12-31'],
     ['May 2025', '2025-05-01', '2025-05-31'],
     ['2025', '2025-01-01', '2025-12-31'],

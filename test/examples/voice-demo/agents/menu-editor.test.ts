@@ -1,4 +1,4 @@
-// The agent of somebody else in the demo: its real process, the demo's own rules, and a user who types.
+// The demo's third-party agent: its real process, the demo's rules, and a user who types.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,7 +66,7 @@ test('puts a dish on the menu once, when the user says yes to exactly that', asy
   await session.sendText('Yes.');
   await told('Soup is on the menu.');
   expect(menu()).toBe('Soup\n');
-  // The earlier wish is in the conversation that the agent is told of, and asks nothing of it.
+  // The earlier wish is in the conversation that the agent gets, but does not start work again.
   await session.sendText("What's on the menu now?");
   await told('The menu: Soup.');
   expect(menu()).toBe('Soup\n');
@@ -91,7 +91,7 @@ test('continues its session in the next process, where it asks again before it c
   await first.suspend();
   const second = await open();
   await question(2);
-  // A permission is for one request, and that one is gone with its process: the agent asks once more.
+  // A permission applies to one request, which ended with its process: the agent asks once more.
   await second.sendText('Yes.');
   await question(3);
   expect(menu()).toBe(null);

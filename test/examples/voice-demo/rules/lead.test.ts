@@ -1,5 +1,5 @@
-// The lead agent of the demo, driven as the runtime drives it: one model call at a time,
-// with the real wording of the runtime's messages and tools without `execute`.
+// The demo's lead agent, driven as the runtime drives it: one model call at a time, with the runtime's wording of
+// messages and with tools without `execute`.
 
 import {
   generateText,
@@ -27,7 +27,7 @@ import type { Note } from '../../../../src/actors/notes/note.ts';
 const lead = leadAgent(createWorld(), () => {
   throw new Error('no tool is run here');
 });
-// No `execute`: the runtime runs them.
+// Without `execute`: the runtime runs the tools.
 const outputSchema = jsonSchema({});
 const tools = Object.fromEntries(
   (lead.tools ?? []).map(({ name, description, parameters }) => [

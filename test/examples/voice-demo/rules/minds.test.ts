@@ -10,7 +10,7 @@ import { forgetKeys, testEnvironment } from '../support.ts';
 const environment = testEnvironment();
 const key = 'sk-very-secret';
 
-/** What is chosen with these variables, and no others. */
+/** Returns the choice with these environment variables only. */
 function choose(
   variables: Readonly<Record<string, string | undefined>>,
   options: Partial<MindOptions> = {},
@@ -19,7 +19,7 @@ function choose(
   return chooseMinds({ environment, transport: undefined, ...options });
 }
 
-/** A voice of one's own: no engine is loaded. */
+/** A custom voice: no engine is loaded. */
 const transport = new FakeTransport();
 
 describe('choice of the model', () => {

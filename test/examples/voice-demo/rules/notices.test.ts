@@ -1,4 +1,4 @@
-// The words are those of the runtime itself, so that a change of its wording is noticed here.
+// The tests use the runtime's wording, so that they notice a change of it.
 
 import { describe, expect, test } from 'vitest';
 import { notesIn, readNotice, type Notice } from '../../../../examples/voice-demo/rules/notices.ts';
@@ -12,7 +12,7 @@ import {
 } from '../../../../src/actors/conversation/prompts.ts';
 import { completedNote, failedNote, noteWriter } from '../support.ts';
 
-/** Of a note in messages of its own, and of the whole in one. */
+/** Reads a note both as separate messages and as one message. */
 function readNoteOf(note: Note): Notice | null {
   const texts = noteWriter()(note).map(({ text }) => text);
   const whole = texts.join('\n');

@@ -99,7 +99,7 @@ describe('two things at once', () => {
   });
 });
 
-// Each left side is what a recogniser really made of the sentence on the right.
+// On the left is what a recogniser really transcribed for the sentence on the right.
 describe('slips of the recogniser', () => {
   test.each<[string, string, ...Request[]]>([
     ['But me and I to the airport,', 'Book me a ride to the airport', ride('the airport')],
@@ -129,7 +129,7 @@ describe('slips of the recogniser', () => {
     ],
     ['And do very much.', 'Thank you very much', chat('thanks')],
     ['Hello, tell her you.', 'Hello, how are you?', chat('greeting')],
-    // A television was heard first.
+    // The recogniser heard a television first.
     [
       'To give them. But me, a ride to the airport, please.',
       'Book me a ride to the airport, please',

@@ -1,4 +1,4 @@
-// The subagents of the demo: the rules, their real tools, and a user who answers.
+// The demo's subagents: the rules, their real tools, and a user who answers.
 
 import { generateText, isStepCount, tool, zodSchema, type ToolSet } from 'ai';
 import { describe, expect, test } from 'vitest';

@@ -4,7 +4,7 @@ import { thisMachine, type Machine } from '../../../../src/cli/doctor/index.ts';
 
 const key = 'sk-very-secret';
 
-/** A machine that has every package but these; `voice` stands for those of the local voice. */
+/** A machine with all packages except these; `voice` stands for the packages of the local voice. */
 const machineWithout = (...packages: readonly string[]): Machine => ({
   nodeVersion: '24.0.0',
   variables: {},
