@@ -1,9 +1,8 @@
-// The batches of a session: assigns each call, and each subagent that was spawned by a tool, to a batch, and
-// holds its members. The id of a member is that of the call, or of the delivery of a spawned subagent's
-// result.
+// The batches of a session: assigns each call, and each subagent that a tool spawned, to a batch, and holds the batch's
+// members. The id of a member is that of the call, or of the delivery of a spawned subagent's result.
 //
-// Owns:     the options that decide which results are told together, the lives of the batches, and the batch
-//           that calls for the latest request join.
+// Owns:     the options that decide which results are told together, the batches, and the batch that calls for the
+//           latest request join.
 // Does not: decide when a batch is told (its machine does).
 
 import { z } from 'zod';
@@ -14,33 +13,32 @@ import { Cell } from '../../runtime/draft.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/hosting.ts';
 
-/** How long results of one request wait for each other, to be told together. */
+/** How long the results of one request wait for each other, to be told together. */
 export interface ConsolidationOptions {
   /**
-   * Time that a result waits for its siblings while a client is attached, in milliseconds, counted from the
-   * first result. @defaultValue 300000
+   * How long a result waits for its siblings while a client is attached, in milliseconds, from the first result on.
+   * @defaultValue 300000
    */
   readonly interactiveCeilingMs: number;
-  /** The same if no client was attached when the work was begun. @defaultValue 600000 */
+  /** The same, if no client was attached when the work began. @defaultValue 600000 */
   readonly backgroundCeilingMs: number;
   /**
-   * The treatment of subagents that still work at the ceiling. `deliver`: they continue and are told when
-   * they end. `cancel`: they are stopped, and told as cancelled with the others, with their partial work.
+   * What happens to subagents that still work when the wait is over. `deliver`: they continue, and their results are
+   * told later. `cancel`: they are stopped, and told as cancelled with the others, with their partial work.
    * @defaultValue 'deliver'
    */
   readonly atCeiling: AtCeiling;
-  /** With `cancel`: time that stopped subagents may take, in milliseconds. @defaultValue 5000 */
+  /** With `cancel`: the time that stopped subagents have, in milliseconds. @defaultValue 5000 */
   readonly graceMs: number;
 }
 
 /**
- * `batch`: one reply tells the results of all background calls that were made, and of all subagents that were
- * spawned by a tool, for one request of the user. `off`: each is told by itself. An object is `batch` with
- * other numbers.
+ * `batch`: one reply tells the results of all background calls, and of all subagents that tools spawned, for one
+ * request of the user. `off`: each result is told separately. An object is `batch` with other numbers.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 
-/** The reason of the stop of a subagent for which its siblings did not wait. */
+/** The reason with which a subagent is stopped when the wait of its siblings is over. */
 export const CEILING_REASON = 'cancelled at consolidation ceiling';
 
 export const defaultConsolidation: ConsolidationOptions = {
@@ -69,12 +67,12 @@ export function consolidationOf(consolidation: Consolidation): ConsolidationOpti
   throw new ConfigurationError('INVALID_OPTION', `consolidation: ${z.prettifyError(parsed.error)}`);
 }
 
-/** A call, as it is made. */
+/** A call, when it is made. */
 export interface MadeCall {
   readonly callId: string;
-  /** The utterance for which it is made. @defaultValue null: none */
+  /** The utterance for which the call is made. @defaultValue null: none */
   readonly requestId?: string | null;
-  /** True if its result may be told with others. @defaultValue false */
+  /** Whether the result may be told with others. @defaultValue false */
   readonly isConsolidated?: boolean;
   readonly at: number;
 }
@@ -98,12 +96,12 @@ export class Batches extends Population<typeof batchMachine> {
     this.#latest = new Cell<Latest>(unit.draft, null);
   }
 
-  /** The batch that calls for the current request join; null: none yet. */
+  /** The batch that calls for the current request join; null: none. */
   get latest(): string | null {
     return this.#latest.value?.batchId ?? null;
   }
 
-  /** The state of all batches, for `restoreAll`. */
+  /** Returns the state of all batches, for `restoreAll`. */
   toSnapshot(): BatchesSnapshot {
     return { latest: this.#latest.value, members: this.snapshots };
   }
@@ -114,30 +112,30 @@ export class Batches extends Population<typeof batchMachine> {
     this.restore(members);
   }
 
-  /** Returns the context of a batch; null if there is none of this id. */
+  /** Returns the context of a batch; null for an unknown id. */
   contextOf(batchId: string): BatchSnapshot['context'] | null {
     return this.of(batchId)?.context ?? null;
   }
 
-  /** Returns the batch that waits for this result, or null. */
+  /** Returns the batch that waits for this result; null: none. */
   expecting(id: string): string | null {
     return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
   }
 
-  /** Returns the batch with which this result is told, or null. */
+  /** Returns the batch with which this result is told; null: none. */
   holding(id: string): string | null {
     const holder = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
     return this.expecting(id) ?? holder ?? null;
   }
 
-  /** Tells whether this batch has stopped its late members: it tells their results with the others. */
+  /** Returns whether this batch has stopped its late members, whose results it tells with the others. */
   hasStopped(batchId: string | null): boolean {
     return batchId !== null && this.stateOf(batchId)?.value === 'closing';
   }
 
   /**
-   * Adds a call to those that were made for the same request, or begins a batch with it. Returns the batch,
-   * or null if its result is told by itself.
+   * Adds a call to the batch of the same request, or creates a batch with it. Returns the batch; null if the result is
+   * told separately.
    */
   join(
     { callId, requestId = null, isConsolidated = false, at }: MadeCall,
@@ -152,7 +150,7 @@ export class Batches extends Population<typeof batchMachine> {
       return latest.batchId;
     }
     const replied = { type: 'batch.replied', at };
-    // The reply to the previous request is over, whatever its model still says.
+    // The reply to the previous request is over, even if its model still speaks.
     if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
     const batchId = `batch_${callId}`;
     const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;

@@ -1,20 +1,20 @@
-// The conversation of a session in two forms. The kept conversation follows from committed events alone. The
-// readable conversation adds the words that are not committed yet, and those that are being said.
+// The conversation of a session in two forms. The kept conversation follows only from committed events. The readable
+// conversation also has text that is not committed yet, and text that is being said.
 //
-// Owns:     the conversation, and the words on their way into it.
-// Does not: post events to the session's unit (`intoConversation` does, for the speaker), or keep the calls
-//           whose results it names (records).
+// Owns:     the conversation, and the text that is on the way into it.
+// Does not: post events to the session's unit (`intoConversation` does, for the speaker), or hold the calls whose
+//           results it contains (records).
 //
 // Invariants
 //   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it, and a step
 //       reads nothing else.
-//   LIVE-CONVERSATION-2. Words can be read at once, whenever their event is committed; then they stand where
-//       the same event puts them when it is folded again.
-//   LIVE-CONVERSATION-3. Words that are still being said are never kept: a rate is no event.
-//   LIVE-CONVERSATION-4. A message stands before everything that came while it was being said, even if that
-//       began in the same millisecond.
-//   LIVE-CONVERSATION-5. Words are appended in constant time: the readable part of a message is its
-//       beginning, and its whole is put together once, when it is over.
+//   LIVE-CONVERSATION-2. Text can be read at once, before its event is committed; its place is the one where a fold of
+//       the same event puts it.
+//   LIVE-CONVERSATION-3. Text that is still being said is never kept: deltas are no events.
+//   LIVE-CONVERSATION-4. A message precedes all items that arrived while it was being said, even if those began in the
+//       same millisecond.
+//   LIVE-CONVERSATION-5. Text is appended in constant time: the readable part of a message is its beginning, and the
+//       whole is joined once, at the end.
 
 import { parsedOrText } from '../../../values/json.ts';
 import { head as headOf } from '../../../values/clip.ts';
@@ -28,18 +28,18 @@ import { Cell, Draft } from '../../runtime/draft.ts';
 /** A message that the lead agent is saying. */
 interface Saying {
   readonly saidAt: number;
-  /** The readable beginning (LIVE-CONVERSATION-5). */
+  /** The readable beginning of the text (LIVE-CONVERSATION-5). */
   head: string;
-  /** All words, in pieces. */
+  /** The whole text, in pieces. */
   readonly pieces: string[];
   chars: number;
-  /** The item that stood last of those that began in the same millisecond. */
+  /** The last item that began in the same millisecond. */
   readonly behind: string | null;
-  /** The item that it follows, if its speaker knows. */
+  /** The item that the message follows, if its speaker knows one. */
   readonly after: string | undefined;
 }
 
-/** A message that is being said, as far as it came. */
+/** The text so far of a message that is being said. */
 export interface Unfinished {
   readonly itemId: string;
   readonly text: string;
@@ -50,15 +50,15 @@ export class LiveConversation {
   readonly #empty: ConversationLog;
   readonly #draft: Draft;
   readonly #kept: Cell<ConversationLog>;
-  /** Events that were posted to the unit and are not folded yet, in this order. */
+  /** Events that were posted to the unit and are not yet folded, in order. */
   readonly #ahead: ConversationEvent[] = [];
   readonly #saying = new Map<string, Saying>();
-  /** The kept conversation with the events ahead; null: to be computed. */
+  /** The kept conversation with the posted events; null: it must be computed. */
   #told: ConversationLog | null = null;
   #read: ConversationLog | null = null;
   readonly #outputOf: (callId: string) => unknown;
 
-  /** `outputOf`: returns the result of a call; undefined: unknown. */
+  /** `outputOf`: returns the result of a call; undefined if unknown. */
   constructor(
     limits: Partial<ConversationLimits>,
     outputOf: (callId: string) => unknown,
@@ -75,12 +75,12 @@ export class LiveConversation {
     return this.#kept.value;
   }
 
-  /** Continues from a kept conversation; `rest` is its JSON. */
+  /** Continues from a kept conversation, as JSON. */
   restore(rest: unknown): void {
     this.change(({ limits }) => ConversationLog.fromJSON(rest, limits));
   }
 
-  /** Resets the kept conversation. Words on their way, or being said, stay. */
+  /** Resets the kept conversation. Text that is posted or being said stays. */
   reset(): void {
     this.change(() => this.#empty);
   }
@@ -113,20 +113,20 @@ export class LiveConversation {
     this.#draft.later(() => this.#changed());
   }
 
-  /** Folds an event of the session's unit, which is on its way no longer. */
+  /** Folds an event of the session's unit, which then no longer counts as posted. */
   fold(event: ConversationEvent): void {
     this.#kept.value = this.#after(this.kept, event);
     this.#draft.later(() => {
       const about = isAbout(event);
       const index = this.#ahead.findIndex((one) => isAbout(one) === about);
       if (index !== -1) this.#ahead.splice(index, 1);
-      // The oldest of the events ahead: the readable conversation stays the same. After the last one, the kept
-      // conversation is the readable one: nothing is held twice.
+      // The oldest posted event was folded, so the readable conversation does not change. After the last one it equals
+      // the kept conversation, and is not held twice.
       if (index !== 0 || this.#ahead.length === 0) this.#changed();
     });
   }
 
-  /** Shows an event that is about to be posted to the unit; returns it in the form to post. */
+  /** Shows an event before it is posted to the unit; returns the event to post. */
   expect(event: ConversationEvent): ConversationEvent {
     let told = event;
     if (event.type === 'assistant.said' || event.type === 'assistant.cut') {
@@ -134,7 +134,7 @@ export class LiveConversation {
       if (before !== null) told = { ...event, before };
       this.#saying.delete(event.itemId);
     }
-    // Behind all events ahead: none of them has to be applied again.
+    // The event follows all posted events, so none of them has to be applied again.
     this.#told = this.#after(this.#withAhead, told);
     this.#read = null;
     this.#ahead.push(told);
@@ -142,8 +142,8 @@ export class LiveConversation {
   }
 
   /**
-   * Appends words to a message that the lead agent began at `saidAt`, `after` an item. Returns whether its readable
-   * part has grown.
+   * Appends text to a message that the lead agent began at `saidAt`, `after` an item. Returns whether the readable part
+   * has grown.
    */
   saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
     const saying = this.#saying.get(itemId) ?? {
@@ -165,7 +165,7 @@ export class LiveConversation {
     return hasGrown;
   }
 
-  /** Number of messages that are being said. */
+  /** The number of messages that are being said. */
   get sayings(): number {
     return this.#saying.size;
   }
@@ -184,7 +184,7 @@ export class LiveConversation {
   }
 
   /**
-   * Returns the first item that came while this message was being said, in the millisecond in which it began
+   * Returns the first item that arrived while this message was being said and that began in the same millisecond
    * (LIVE-CONVERSATION-4).
    */
   #follower(itemId: string): string | null {
@@ -257,9 +257,7 @@ interface Session extends Receiver {
   readonly records: { expect(event: ConversationEvent): ConversationEvent };
 }
 
-/**
- * Puts words, a call or an answer into the conversation: readable at once, and posted to the session's unit.
- */
+/** Adds a message, a call or an answer to the conversation: readable at once, and posted to the session's unit. */
 export function intoConversation(session: Session, event: ConversationEvent): void {
   const told = session.records.expect(event);
   if (told.type === 'tool.called') session.receive('calls', told);
@@ -267,8 +265,7 @@ export function intoConversation(session: Session, event: ConversationEvent): vo
 }
 
 /**
- * Returns the key of an event: events of one kind with the same key are folded in the order in which they
- * were posted.
+ * Returns the key of an event: events of one kind with the same key are folded in the order in which they were posted.
  */
 function isAbout(event: ConversationEvent): string {
   return `${event.type} ${'itemId' in event ? event.itemId : event.callId}`;

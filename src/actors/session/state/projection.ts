@@ -1,22 +1,23 @@
-// The session for screens: the stream of its events, and a store of its state. Events go out at once; the
-// store follows in bulk, a turn or two of the event loop later, so that ten thousand changes are one new
-// state, and only once the store has been read.
+// The session for screens: the stream of its events, and a store of its state. Events are emitted at once; the store
+// follows one or two turns of the event loop later, so that ten thousand changes make one new state, and only once the
+// store has been read.
 //
-// Owns:     views, the order of events, the choice of the views that are kept, the listeners of the store.
-// Does not: decide anything.
+// Owns:     views, the order of events, the choice of the views that are kept, and the listeners of the store.
+// Does not: decide anything about the session.
 //
 // Invariants
-//   KEPT-VIEWS-1. An open view is always kept. Of those that are over, the latest are kept, up to a limit.
-//   KEPT-VIEWS-2. The cost of a change does not depend on their number. A list is built only after a change.
-//   KEPT-VIEWS-3. Views and lists are frozen: the session reads them, too, and a screen must not change them.
-//   EVENT-ORDER-1. Every subscriber gets the events in the same order, also if one of them causes others in the middle of
-//       an event: they follow it. Otherwise those behind it would get a newer state first, and keep the older one.
-//   SESSION-STORE-1. When nothing changes any more, all subscribers are released: a listener holds its
-//       screen, a screen its session, and a store may be kept for long. (V8 puts the functions of
-//       @xstate/store's subscriptions among the old objects at once, with all that they refer to.)
+//   KEPT-VIEWS-1. An open view is always kept. Of the other views, the latest are kept, up to a limit.
+//   KEPT-VIEWS-2. The cost of a change does not depend on the number of views. A list is built only after a change.
+//   KEPT-VIEWS-3. Views and lists are frozen: the session reads them too, and a screen must not change them.
+//   EVENT-ORDER-1. Every subscriber gets the events in the same order. If a subscriber causes an event while it handles
+//       another, the new event is emitted afterwards; otherwise later subscribers would get the newer state first, and
+//       keep the older one.
+//   SESSION-STORE-1. At the end all subscribers are released: a listener holds its screen, a screen its session, and an
+//       app may keep a store for long. (V8 puts the functions of @xstate/store's subscriptions among the old objects at
+//       once, with everything that they refer to.)
 //   SESSION-STORE-2. A listener that throws does not keep others from being notified.
-//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw
-//       `READ_ONLY_STORE`: screens show the state of the session, and not an event that one of them sent.
+//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw `READ_ONLY_STORE`, because
+//       the store shows the session's state and takes no events.
 
 import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
@@ -41,7 +42,7 @@ export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #published = new Subject<SessionEvent>();
   readonly #events: Observable<SessionEvent>;
-  /** The event that subscribers are given just now, and those that it has caused. */
+  /** The event that subscribers are getting, and the events that it has caused. */
   readonly #unpublished: SessionEvent[] = [];
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
   readonly #subagents = new KeptViews<SubagentView>(KEPT_VIEWS.subagents, isEnded);
@@ -54,11 +55,11 @@ export class Projection {
   #usage = NOTHING_USED;
   #limits: SessionState['limits'] = [];
   #created: CreatedStore | null = null;
-  /** True while the store lacks a change. */
+  /** Whether the store lacks a change. */
   #isDirty = false;
   #isComplete = false;
 
-  /** @param report Gets the errors of subscribers of events. @defaultValue those of the host */
+  /** @param report Gets the errors of event subscribers. @defaultValue the host's */
   constructor(
     host: Pick<Host, 'environment' | 'report'>,
     report: Host['report'] = (error, where) => host.report(error, where),
@@ -67,7 +68,7 @@ export class Projection {
     this.#events = guarded(this.#published, { report }, 'events');
   }
 
-  /** The store, up to date when it is read. */
+  /** The store, with all changes at the time of the read. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
     this.#created ??= createSessionStore(this.#state, (error) => this.#threw(error));
@@ -114,7 +115,7 @@ export class Projection {
     return [...this.#subagents.list];
   }
 
-  /** Emits the event and applies it to the state. */
+  /** Emits an event and applies it to the state. */
   emit(event: SessionEvent): void {
     if (this.#isComplete) return;
     switch (event.type) {
@@ -152,7 +153,7 @@ export class Projection {
       case 'limits.changed':
         this.#limits = event.limits;
         break;
-      // These change nothing in the store.
+      // These events change nothing in the store.
       case 'agent.exited':
       case 'transfer.completed':
       case 'transfer.failed':
@@ -198,7 +199,7 @@ export class Projection {
     if (this.#isComplete) this.#published.complete();
   }
 
-  /** Completes the stream: nothing changes after this. */
+  /** Completes the stream: nothing changes afterwards. */
   complete(): void {
     this.flush();
     this.#isComplete = true;
@@ -206,13 +207,13 @@ export class Projection {
     this.#created?.release();
   }
 
-  /** Brings the store up to date. */
+  /** Updates the store. */
   flush(): void {
     this.#isDirty = false;
     try {
       this.#created?.replace(this.#state);
     } catch (error) {
-      // A selector (`store.select`) threw; the session must not end in the middle of a change for it.
+      // A selector (`store.select`) threw, which must not end the session in the middle of a change.
       this.#threw(error);
     }
   }
@@ -240,7 +241,7 @@ export class Projection {
     if (!this.#created || this.#isDirty) return;
     this.#isDirty = true;
     const { scheduler } = this.#host.environment;
-    // Behind the work that waits already: an answer is urgent, a screen is not.
+    // The update runs after work that already waits: an answer is urgent, a screen is not.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         if (this.#isDirty) this.flush();
@@ -253,7 +254,7 @@ function isSameUse(before: SessionState['usage'], after: SessionState['usage']):
   return before.lead === after.lead && before.subagents === after.subagents;
 }
 
-/** Tells whether a screen would show both in the same way. */
+/** Returns whether a screen would show both in the same way. */
 function looksSame<T extends object>(before: T | undefined, after: T): boolean {
   if (!before) return false;
   const keys = Object.keys(after) as (keyof T)[];
@@ -274,7 +275,7 @@ interface QuestionState {
   readonly context: unknown;
 }
 
-/** Returns the view of a question: its words, and the state of its machine. */
+/** Returns the view of a question, from its record and the state of its machine. */
 export function questionView(
   record: QuestionRecord,
   { value, context }: QuestionState,
@@ -282,7 +283,7 @@ export function questionView(
   const { requestId, subagentId, subagentName, kind, question, options } = record;
   const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason, put } = record;
   return {
-    // The record's own id: the id at hand may be a piece of an actor's name, which V8 would keep in memory.
+    // The id of the record, because the given id may be a part of an actor's name, which V8 would keep in memory.
     requestId,
     subagentId,
     subagentName,
@@ -304,25 +305,22 @@ export function questionView(
   };
 }
 
-/**
- * The views of one kind, in the order in which they came: all open ones, and the latest of those that are
- * over.
- */
+/** The views of one kind in the order of their creation: all open views, and the latest of the others. */
 export class KeptViews<T> {
   readonly #kept: number;
   readonly #isOver: (view: T) => boolean;
   readonly #views = new Map<string, T>();
-  /** Ids of views that are over, the oldest end first. */
+  /** Ids of views that are over, ordered by their end. */
   readonly #over = new Set<string>();
   #list: readonly T[] | null = null;
 
-  /** `kept`: number of kept views for which `isOver` holds. */
+  /** `kept`: the limit of views for which `isOver` holds. */
   constructor(kept: number, isOver: (view: T) => boolean) {
     this.#kept = kept;
     this.#isOver = isOver;
   }
 
-  /** The list of views: the same array until something changes. */
+  /** The list of views: the same array until a view changes. */
   get list(): readonly T[] {
     return (this.#list ??= Object.freeze([...this.#views.values()]));
   }
@@ -353,7 +351,7 @@ function storeOf(state: SessionState) {
 
 type OwnStore = ReturnType<typeof storeOf>;
 
-/** A store of @xstate/store that can be read, subscribed to and selected from, and not changed. */
+/** A store of @xstate/store that can be read, subscribed to and selected from, but not changed. */
 export type SessionStore = Omit<OwnStore, 'send' | 'trigger'> & {
   /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
   readonly send: (event: unknown) => never;
@@ -375,7 +373,7 @@ export interface CreatedStore {
   release(): void;
 }
 
-/** `threw`: receives the errors of listeners. */
+/** Creates the store. `threw` gets the errors of listeners. */
 export function createSessionStore(
   state: SessionState,
   threw: (error: unknown) => void,
@@ -387,7 +385,7 @@ export function createSessionStore(
   store.subscribe = (observer: Observer) => {
     const listener = new Listener(observer, all);
     listener.subscription = subscribe(listener);
-    // Not the listener itself: `useSelector` detaches the function from the object.
+    // An arrow function, because `useSelector` calls `unsubscribe` without its object.
     return { unsubscribe: () => listener.leave() };
   };
   const release = (): void => {
@@ -415,7 +413,7 @@ const readOnly = {
 
 interface Listeners {
   readonly listeners: Set<Listener>;
-  /** Null: released. It refers to the session, too (SESSION-STORE-1). */
+  /** Null after the release. It also refers to the session (SESSION-STORE-1). */
   threw: ((error: unknown) => void) | null;
 }
 

@@ -1,12 +1,13 @@
-// The words behind the lives of a session, folded from the same events: questions, calls, answers,
-// deliveries, and the conversation itself.
+// The content behind the machines of a session, folded from the same events: questions, calls, answers, deliveries, and
+// the conversation.
 //
 // Owns:     the records, under the ids that the machines know.
 // Does not: decide the consequences of an event (machines), or publish anything.
 //
 // Invariants
-//   SESSION-RECORDS-1. A record exists as long as its life, and until the consequences of that life are over.
-//   SESSION-RECORDS-2. Folding is a function of the events alone: the same events give the same records.
+//   SESSION-RECORDS-1. A record exists as long as its machine, and until the consequences of the machine's end are
+//       executed.
+//   SESSION-RECORDS-2. Folding is a function of the events: the same events yield the same records.
 
 import { priorityOf, type OutboxItem, type Stamped } from '../../../machines/index.ts';
 import type { ConversationLog } from '../../conversation/conversation.ts';
@@ -54,14 +55,14 @@ type Successor = {
   readonly enters?: boolean;
 } | null;
 
-/** The failed model calls of the lead agent's response under way, or of its last one. */
+/** The failed model calls of the lead agent's current or last response. */
 export interface LeadTrouble {
   readonly failed: number;
   /** The code of the last failure. */
   readonly code: string;
-  /** The calls that are made at most; null: no more is made. */
+  /** The limit of calls; null: no further call is made. */
   readonly attempts: number | null;
-  /** When the next call is made, in milliseconds since 1970; null: none is. */
+  /** When the next call is made, in milliseconds since 1970; null: none is made. */
   readonly retryAt: number | null;
 }
 
@@ -92,34 +93,34 @@ export interface SessionRecordsSnapshot {
   readonly conversation: unknown;
 }
 
-/** Number of answered questions that are kept: the user corrects an answer soon, or not at all. */
+/** The limit of kept answered questions: users correct an answer soon or never. */
 const MAX_ANSWERED = 4;
 
-/** The events of the session after which its last failures count for nothing. */
+/** The events of the session that end the trouble with model calls. */
 const TROUBLE_ENDS: ReadonlySet<string> = new Set([
   'response.requested',
   'session.recovered',
   'transfer.ended',
 ]);
 
-/** The records beside the tables. */
+/** The records outside the tables. */
 interface Facts extends Omit<
   Required<SessionRecordsSnapshot>,
   'questions' | 'calls' | 'deliveries' | 'directives' | 'conversation' | 'trouble'
 > {
   readonly directives: Directives;
-  /** Null: the lead agent's model has answered since, or was not asked. */
+  /** Null: the lead agent's model has answered since, or was not called. */
   readonly trouble: LeadTrouble | null;
 }
 
 export class SessionRecords {
-  /** Holds what a step of the session changes. */
+  /** Holds the changes of a step. */
   readonly draft = new Draft();
   readonly questions = new Table<QuestionRecord>(this.draft);
   readonly calls = new Table<CallRecord>(this.draft);
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
 
-  /** The words in which results and progress reach the lead model. */
+  /** Writes results and progress for the lead model. */
   readonly words: ResultWords;
   readonly #first: Facts;
   readonly #facts: Cell<Facts>;
@@ -153,7 +154,7 @@ export class SessionRecords {
     );
   }
 
-  /** The records beside the tables. */
+  /** The records outside the tables. */
   get facts(): Facts {
     return this.#facts.value;
   }
@@ -172,7 +173,7 @@ export class SessionRecords {
     return this.facts.requestId;
   }
 
-  /** The questions that were answered last, the latest first. */
+  /** The latest answered questions, the latest first. */
   get answered(): readonly AnsweredQuestion[] {
     return this.facts.answered;
   }
@@ -182,17 +183,17 @@ export class SessionRecords {
     return this.facts.usage;
   }
 
-  /** Null: the lead agent's model has answered since, or was not asked. */
+  /** Null: the lead agent's model has answered since, or was not called. */
   get trouble(): LeadTrouble | null {
     return this.facts.trouble;
   }
 
-  /** Changes some of the records beside the tables. */
+  /** Changes records outside the tables. */
   note(facts: Partial<Facts>): void {
     this.#facts.value = { ...this.facts, ...facts };
   }
 
-  /** The kept part of the records, for `restore`. */
+  /** Returns the kept records, for `restore`. */
   toSnapshot(): SessionRecordsSnapshot {
     const { requestIsTyped, usage, raised, trouble, directives, answered, ...facts } = this.facts;
     return {
@@ -210,14 +211,14 @@ export class SessionRecords {
     };
   }
 
-  /** Resets the records to the state before any event. */
+  /** Resets the records to their initial state. */
   reset(): void {
     this.#facts.value = this.#first;
     for (const table of [this.questions, this.calls, this.deliveries]) table.clear();
     this.#conversation.reset();
   }
 
-  /** Continues from the state that `toSnapshot` returned. */
+  /** Continues from the result of `toSnapshot`. */
   restore(snapshot: SessionRecordsSnapshot): void {
     const { questions, calls, deliveries, conversation, directives, ...facts } = snapshot;
     this.#facts.value = { ...this.#first, ...facts, directives: Directives.of(directives) };
@@ -230,12 +231,12 @@ export class SessionRecords {
     this.#conversation.restore(conversation);
   }
 
-  /** The conversation of the entries, which a step reads. */
+  /** The conversation of the entries, which steps read. */
   get kept(): ConversationLog {
     return this.#conversation.kept;
   }
 
-  /** The conversation so far, with the words that are being said. */
+  /** The conversation so far, including text that is being said. */
   get conversation(): ConversationLog {
     return this.#conversation.log;
   }
@@ -245,7 +246,7 @@ export class SessionRecords {
     return this.#conversation.item(id);
   }
 
-  /** Number of messages that the lead agent has not completed. */
+  /** The number of messages that the lead agent has not completed. */
   get sayings(): number {
     return this.#conversation.sayings;
   }
@@ -255,12 +256,12 @@ export class SessionRecords {
     return this.#conversation.unfinished;
   }
 
-  /** Appends words to a message that the lead agent began at `saidAt`. */
+  /** Appends text to a message that the lead agent began at `saidAt`. */
   saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
     return this.#conversation.saying(itemId, words, saidAt, after);
   }
 
-  /** Shows an event that is about to be posted to the unit; returns it in the form to post. */
+  /** Shows an event before it is posted to the unit; returns the event to post. */
   expect(event: ConversationEvent): ConversationEvent {
     if (event.type === 'call.answered') this.#answered(event.callId);
     return this.#conversation.expect(event);
@@ -272,11 +273,11 @@ export class SessionRecords {
     this.#conversation.change((log) => log.add({ id, at, role: 'user', text, ...who }));
   }
 
-  /** Applies the content of an event to an existing life, or begins one. */
+  /** Applies the content of an event to a record, or creates one. */
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
-        // The next response may not come soon: until then the failure of this one is shown.
+        // The next response may not come soon: until then the last failure is shown.
         if (
           TROUBLE_ENDS.has(event.type) ||
           (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
@@ -362,7 +363,7 @@ export class SessionRecords {
         }
         return [];
       }
-      // These change machines only, or are words that `userSaid` and its like take in.
+      // These events change only machines, or are words that `userSaid` and similar functions apply.
       case 'interaction':
       case 'batch':
       case 'member':
@@ -386,16 +387,13 @@ export class SessionRecords {
     return known;
   }
 
-  /**
-   * Builds the prompt in which these results are told together; `working`: the names of members without a
-   * result.
-   */
+  /** Builds the prompt that tells these results together; `working`: the names of members without a result. */
   togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
     const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
     return this.words.together(told, working);
   }
 
-  /** Applies a transfer: the directives to the former agent end. */
+  /** Applies a transfer: the directives of the former agent end. */
   #transferred({ at }: Stamped): void {
     const { successor, agentName: from } = this.facts;
     if (!successor) return;
@@ -425,7 +423,7 @@ export class SessionRecords {
     if (event.isOver) this.calls.delete(event.callId);
   }
 
-  /** Marks a call as answered: its later result is no answer any more. */
+  /** Marks a call as answered: a later result is no longer its answer. */
   #answered(callId: string): void {
     this.calls.change(callId, { isAnswered: true });
     if (this.deliveries.get(callId)?.answersCall)
@@ -492,7 +490,7 @@ export class SessionRecords {
     return call && told ? deliveryOfResult(call, told, this.words) : undefined;
   }
 
-  /** Returns the content to tell of a settled call. */
+  /** Returns the content of a settled call's result. */
   #told(callId: string): ToldResult | undefined {
     const call = this.calls.get(callId);
     if (!call?.outcome) return undefined;
@@ -505,12 +503,12 @@ export class SessionRecords {
   }
 }
 
-/** Returns the id in an actor's name: `question:abc:1` is about `abc:1`. */
+/** Returns the id in an actor's name: for `question:abc:1`, `abc:1`. */
 export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
 }
 
-/** Returns what an event of the call's machine changes in its record. */
+/** Returns the changes that an event of the call's machine makes in the call's record. */
 function changeOfCall(
   { name }: CallRecord,
   event: EventFor<`call:${string}`> & Stamped,
@@ -546,7 +544,7 @@ function changeOfCall(
   }
 }
 
-/** After these a question is said in full. */
+/** After these events a question is asked in full. */
 const PUTS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',
@@ -556,7 +554,7 @@ const PUTS: ReadonlySet<string> = new Set([
 
 function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
   const { kind, subagentName, question: asked, options, nudged } = question;
-  // An approval is read out exactly, each time.
+  // An approval is read out word by word each time.
   if (kind === 'approval') return approvalPrompt(subagentName, asked, question);
   return nudged === undefined
     ? questionPrompt(subagentName, asked, options)

@@ -1,5 +1,5 @@
-// The notes in which results reach the lead model: one by one or together, as a notice of the runtime or as a
-// turn in the user's place.
+// The notes in which results reach the lead model: one by one or together, as a notice of the runtime or as a turn in
+// the user's place.
 
 import { isUnfinished as endsUnfinished } from '../../../results/verify-claims.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
@@ -9,14 +9,15 @@ import { completedSentence, failedSentence } from '../../conversation/prompts.ts
 import type { ToldResult } from '../../contracts/records.ts';
 
 /**
- * The form of results for the lead model. `notice`: a note of the runtime, "Background task completed
- * successfully. …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, in a turn in the
- * user's place, which is recorded in the conversation like the reply to it.
+ * The form of results for the lead model. `notice`: a note of the runtime, "Background task completed successfully. …",
+ * which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's place, which the
+ * conversation records like the reply to it.
  */
 export type PromptStyle = 'notice' | 'turn';
 
 /**
- * Returns the name of a spawned subagent for the lead model: several may have the same configuration name.
+ * Returns the name of a spawned subagent for the lead model, with its id, because several may have the same
+ * configuration.
  */
 export function nameOfSpawned({
   id,
@@ -28,7 +29,7 @@ export function nameOfSpawned({
   return `${name} (${id})`;
 }
 
-/** Returns the content to tell of an outcome. */
+/** Returns the content of an outcome for the lead model. */
 export function toldResult(
   toolName: string,
   subagentId: string | null,
@@ -52,7 +53,7 @@ export function toldResult(
   };
 }
 
-/** Returns the spoken form: the summary, where there is one; the model reads the whole. */
+/** Returns the spoken form of a result: the summary, if there is one; the model gets the whole. */
 export function saidOf({ error, text }: ToldResult, { summary }: Outcome): string {
   return error?.message ?? summary ?? text;
 }
@@ -60,9 +61,9 @@ export function saidOf({ error, text }: ToldResult, { summary }: Outcome): strin
 export interface ResultWords {
   readonly role: 'system' | 'user';
   one(result: ToldResult): Note;
-  /** Tells the results of one request; `working`: the names of tools that still work for it. */
+  /** Tells the results of one request; `working`: the names of tools that still work for the request. */
   together(results: readonly ToldResult[], working: readonly string[]): Note;
-  /** Tells progress that is to be spoken. */
+  /** Tells progress that has to be spoken. */
   progress(subagent: { readonly id: string; readonly name: string }, text: string): Note;
 }
 
@@ -111,17 +112,14 @@ function joined(first: Sentence, ...others: readonly Sentence[]): Sentence {
   return others.reduce((text, other) => sentence`${text} ${other}`, first);
 }
 
-/**
- * Asks for one reply about everything: results, failures with their reasons, and work that is still under
- * way.
- */
+/** Returns the sentence that requests one reply about results, failures with their reasons, and work that continues. */
 function togetherSentence(results: readonly ToldResult[], working: readonly string[]): Sentence {
   return joined(IN_ONE_REPLY, ...(working.length > 0 ? [STILL_WORKING] : []), ...remarks(results));
 }
 
 /**
- * Adds the reservations about a report, so that it is not passed on unchecked, and the place where more can
- * be read. Adds nothing if there is nothing: a model would look for it.
+ * Returns the reservations about results, so that the model does not pass a doubtful report on, and the place where
+ * more can be read. Empty if there are none: a model would look for them.
  */
 function remarks(results: readonly ToldResult[]): readonly Sentence[] {
   return [
@@ -146,7 +144,7 @@ function quotesOf(result: ToldResult): Quotes {
   };
 }
 
-/** Returns the quotes beside the result itself. */
+/** Returns the quotes that accompany a result. */
 function beside(result: ToldResult): Quotes {
   const { notes, unverified, isUnfinished } = result;
   const missing = notes.length - MAX_KEYS;
@@ -158,7 +156,7 @@ function beside(result: ToldResult): Quotes {
   };
 }
 
-/** Returns the quotes of several results, each under its task. */
+/** Returns the quotes that accompany several results, each under its task. */
 function besides(results: readonly ToldResult[]): Quotes {
   const [only] = results;
   if (results.length === 1 && only) return beside(only);
