@@ -1,8 +1,8 @@
-// The entries that a session writes about itself (its opening and its loss; its snapshots are in
-// lifecycle/session-journal.ts), and the shapes of all events of its unit.
+// The entries that a session writes about itself, and the shapes of all events of its unit. The entries are its opening
+// and its loss; lifecycle/session-journal.ts has its snapshots.
 //
-// The first entry holds the inputs with which the machines and the records of the session begin: a process
-// that continues the session may have other options, and the same events would then lead to another state.
+// The first entry holds the inputs with which the machines and records of the session began: a process that continues
+// the session may have other options, with which the same events would lead to another state.
 
 import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
@@ -30,35 +30,35 @@ import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
 /**
- * Raised when a machine or the meaning of a machine's effects changes: entries are not refolded across
- * versions.
+ * The version of the definition; increased when a machine, or the meaning of a machine's effects, changes. Entries are
+ * not refolded across versions.
  */
 export const SESSION_VERSION = 2;
 
 export const OPENED = 'session.opened';
 
-/** The end of a session that could not continue with an entry (`onUnfoldable: 'lose'`). */
+/** The type of the last entry of a session that could not fold an entry (`onUnfoldable: 'lose'`). */
 export const LOST = 'session.lost';
 
 export interface SessionInputs {
   readonly session: SessionInput;
   readonly outbox: OutboxInput;
-  /** True if the lead agent's speech can be stopped in mid-sentence. */
+  /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
-  /** The rules by which results are told together; null: each is told by itself. @defaultValue null */
+  /** The rules by which results are told together; null: each is told separately. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
   /**
-   * The inputs of the records in the process that began the session; each process has options of its own.
+   * The inputs of the records in the process that began the session; other processes may have other options.
    * @defaultValue unknown
    */
   readonly books?: {
-    /** The agent that leads first. */
+    /** The first lead agent. */
     readonly agentName: string;
     readonly limits: Partial<ConversationLimits>;
     readonly promptStyle: PromptStyle;
     /** `maxConcurrentPerSession`. @defaultValue unknown */
     readonly runSlots?: number;
-    /** The session's budget. @defaultValue none, or unknown */
+    /** The budget of the session. @defaultValue none, or unknown */
     readonly budget?: BudgetLimits;
   };
 }
@@ -82,15 +82,15 @@ export function openedWith(
   };
 }
 
-/** The actor that the first entry is for. */
+/** The actor of the first entry. */
 export const OPENING_ACTOR = 'opening';
 
-/** Tells whether the life of a session begins with this entry. */
+/** Returns whether a session begins with this entry. */
 export function isOpening({ actor, event }: JournalEntry): boolean {
   return event.type === OPENED && actor === OPENING_ACTOR;
 }
 
-/** Returns the inputs with which a session of the journal began; null: its beginning is missing. */
+/** Returns the inputs with which a session of the journal began; null: its first entry is missing. */
 export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null {
   const [first] = entries;
   if (!first || !isOpening(first) || quarantinedIn(entries).has(first.seq)) return null;
@@ -98,12 +98,12 @@ export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null
   try {
     return inputsOf((first.event as ReturnType<typeof openedWith>).inputs);
   } catch {
-    // Nested too deeply to be read.
+    // The inputs are nested too deeply.
     return null;
   }
 }
 
-/** Restores the inputs from the form that `openedWith` made of them. */
+/** Restores the inputs that `openedWith` wrote. */
 export function inputsOf(inputs: unknown): SessionInputs {
   return JSON.parse(JSON.stringify(inputs), infinityFromText) as SessionInputs;
 }
@@ -119,7 +119,7 @@ const infinityAsText = (_key: string, value: unknown): unknown =>
 const infinityFromText = (_key: string, value: unknown): unknown =>
   value === NO_LIMIT ? Infinity : value;
 
-/** The last event of a session that is lost: the next session with its id begins anew. */
+/** Returns the last event of a lost session; the next session with its id starts new. */
 export function lostBy({ entry: { seq, event, reason } }: UnfoldableEntry): UnitEvent {
   const lost = { type: LOST, seq, event, reason };
   return lost;
@@ -127,7 +127,7 @@ export function lostBy({ entry: { seq, event, reason } }: UnfoldableEntry): Unit
 
 const limit = z.union([amount, z.literal('Infinity')]);
 
-/** The inputs as they are written down. */
+/** The shape of the inputs, as they are written. */
 const inputsShape = z.looseObject({
   session: z.looseObject({
     maxReconnects: limit,
@@ -203,7 +203,10 @@ const ofCall = z.looseObject({ callId: text });
 
 const deadline = z.looseObject({ dueAt: amount });
 
-/** `deadline.execution` and similar events come from a deadline, or from a call that its journal knows. */
+/**
+ * The shapes of `deadline.execution` and similar events, which come from a deadline, or from a call that the journal
+ * has.
+ */
 const deadlines = Object.fromEntries(
   [
     'connect',
@@ -249,7 +252,7 @@ const leadUsage = z.looseObject({
   cost: maybe(amount),
 });
 
-/** The name of a state: an empty name is none. */
+/** The name of a state, which is never empty. */
 const name = z.string().min(1);
 
 const machine = z.looseObject({

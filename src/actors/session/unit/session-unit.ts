@@ -1,20 +1,20 @@
-// The commit unit of a session: its machines, wired to each other. The session's regions, the interaction
-// arbiter, the outbox, the questions and the tool calls apply one event at a time, and exchange their
-// messages in the same transaction.
+// The commit unit of a session: its machines, and the messages between them. The session's regions, the interaction
+// arbiter, the outbox, the questions and the tool calls apply one event at a time, and exchange their messages in the
+// same transaction.
 //
-// Owns:     the lives of the session, and the order within a transaction.
-// Does not: know the wiring (machines/session-wiring), hold words and results (records), speak (lead), run
+// Owns:     the machines of the session, and the order within a transaction.
+// Does not: define the wiring (machines/session-wiring), hold texts and results (records), speak (lead), or run
 //           subagents.
 //
 // Invariants
 //   SESSION-UNIT-1. An accepted answer, the release of the floor and the next grant are one transaction.
-//   SESSION-UNIT-2. The outbox is told its gate in the transaction that changes it.
-//   SESSION-UNIT-3. Words of the user go to exactly one: the owner's question or the lead agent.
-//   SESSION-UNIT-4. Background work is delegated only when the place of its result was reserved in the same
-//       transaction; else the call is rejected in it. A place is freed once.
-//   SESSION-UNIT-5. The result of a subagent that was spawned by a tool waits for its siblings only in a
-//       place that was reserved in the transaction that brings it; else it is told by itself. It is never
-//       dropped.
+//   SESSION-UNIT-2. The outbox gets the state of its gate in the transaction that changes it.
+//   SESSION-UNIT-3. Words of the user have exactly one addressee: the question that has the floor, or the lead agent.
+//   SESSION-UNIT-4. Background work is delegated only if the place of its result was reserved in the same transaction;
+//       otherwise that transaction rejects the call. A place is freed once.
+//   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for its siblings only in a place that is
+//       reserved in the transaction that brings the result; without such a place the result is told separately. It is
+//       never dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
@@ -73,10 +73,10 @@ import {
   type UnitEffects,
 } from '../../contracts/session-protocol.ts';
 
-/** The actor under which the unit writes the snapshots of the whole session; see `session-journal.ts`. */
+/** The actor of the entries that hold snapshots of the whole session; see `session-journal.ts`. */
 export const SNAPSHOTS = 'snapshots';
 
-/** The lives of a session, as plain JSON. */
+/** The machines of a session, as plain JSON. */
 export interface SessionUnitSnapshot {
   readonly machines: {
     readonly session: Snapshot<unknown>;
@@ -89,22 +89,22 @@ export interface SessionUnitSnapshot {
   readonly placed: readonly string[];
 }
 
-/** Time limit of an inline tool without one of its own. */
+/** The time limit of an inline tool that sets none. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
 
 /** The actor of a session. */
 export type SessionActor = HostedActor<SnapshotFrom<typeof sessionMachine>, SessionActorEvent>;
 
-/** The session around its unit. No method may call back into the unit's machines. */
+/** The session around its unit. No method may call the unit's machines. */
 export interface SessionUnitOwner extends Pick<
   UnitBody,
   'release' | 'crashed' | 'ignored' | 'journalRefused'
 > {
-  /** Holds what a step changes, in the unit and beside it. */
+  /** Holds the changes of a step, in the unit and outside it. */
   readonly draft: Draft;
-  /** Applies an event that brings words or creates a life; returns its consequences within the unit. */
+  /** Applies an event that contains text or creates a machine; returns its consequences within the unit. */
   fold(received: Received): readonly SessionMessage[];
-  /** Adds to an event the facts of this moment that its entry keeps. */
+  /** Adds facts of this moment to an event, for its entry. */
   complete?(event: Received['event']): UnitEvent & Stamped;
 }
 
@@ -114,7 +114,7 @@ export class SessionUnit implements UnitBody {
   readonly questions: Population;
   readonly calls: Population<typeof toolCallMachine>;
   batches!: Batches;
-  // The owner carries out the effects and takes the reports of the unit.
+  // The owner executes the effects and gets the reports of the unit.
   readonly release: SessionUnitOwner['release'];
   readonly crashed: SessionUnitOwner['crashed'];
   readonly ignored: SessionUnitOwner['ignored'];
@@ -124,7 +124,7 @@ export class SessionUnit implements UnitBody {
   readonly #session: Population<typeof sessionMachine>;
   readonly #interaction: Population<typeof interactionMachine>;
   readonly #outbox: Population<typeof outboxMachine>;
-  /** The machine that an event of each kind is for; of the others, the fold decides whether they mean anything. */
+  /** The machine for each kind of address. For other kinds the fold decides whether their events mean anything. */
   readonly #machines: {
     readonly [Kind in Received['kind']]?: (id: string) => readonly [Population, id: string];
   } = {
@@ -144,12 +144,12 @@ export class SessionUnit implements UnitBody {
   /** The inputs of this process. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
-  /** False until the machines are first read: those of a session that was put away never begin. */
+  /** False until the machines are first read: the machines of a suspended session never begin. */
   #hasBegun = false;
-  /** Ids of service events whose findings have a place in the outbox. */
+  /** Ids of service events whose messages have a place in the outbox. */
   readonly #placed: Table<true>;
   readonly #gate: Cell<Gate | null>;
-  /** The actor of `session` that an app holds; null: no app has read it. */
+  /** The actor of `session` that an app has read; null: none has. */
   #actor: SessionActor | null = null;
 
   constructor(
@@ -172,7 +172,7 @@ export class SessionUnit implements UnitBody {
     this.unit = new CommitUnit(identity, host, this, draft);
     this.#placed = new Table(draft);
     this.#gate = new Cell<Gate | null>(draft, null);
-    // The entries of the journal come first.
+    // The entries of the journal are folded first.
     this.unit.pause();
     this.#session = new Population(sessionMachine, 'session', this.unit, host, id);
     this.#interaction = new Population(interactionMachine, 'interaction', this.unit, host);
@@ -184,12 +184,12 @@ export class SessionUnit implements UnitBody {
     if (host.actors.isSeen) this.begin();
   }
 
-  /** The machines' own inputs, as they are written down with the first entry. */
+  /** The inputs of the machines, as the first entry has them. */
   get inputs(): SessionInputs {
     return this.#inputs;
   }
 
-  /** Its state, for `restore`. */
+  /** Returns the state, for `restore`. */
   toSnapshot(): SessionUnitSnapshot {
     this.begin();
     return {
@@ -205,10 +205,7 @@ export class SessionUnit implements UnitBody {
     };
   }
 
-  /**
-   * Continues from the state that `toSnapshot` returned, after `seq` entries. Its machines had begun with
-   * `inputs`.
-   */
+  /** Continues from the result of `toSnapshot`, after `seq` entries. `inputs`: those with which the machines began. */
   restore(snapshot: SessionUnitSnapshot, inputs: SessionInputs, seq: number): void {
     this.#beginWith(inputs);
     this.unit.setSequence(seq);
@@ -226,8 +223,8 @@ export class SessionUnit implements UnitBody {
   }
 
   /**
-   * Applies the entries of the journal. The machines continue with the inputs that they began with; `inputs`
-   * of this process are for sessions that begin in it.
+   * Folds the entries of the journal. The machines continue with the inputs with which they began; the `inputs` of this
+   * process apply to sessions that begin in it.
    */
   refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
     const { actors } = this.#host;
@@ -242,7 +239,7 @@ export class SessionUnit implements UnitBody {
     }
   }
 
-  /** Resets the unit to the state before any event. */
+  /** Resets the unit to its initial state. */
   reset(): void {
     this.questions.stop();
     this.calls.stop();
@@ -251,7 +248,7 @@ export class SessionUnit implements UnitBody {
     this.#beginWith(this.#own);
   }
 
-  /** The activities under way: deadlines, and running tools. */
+  /** The running activities: deadlines, and inline tools. */
   get underWay(): readonly Posted[] {
     this.begin();
     return this.#populations.flatMap((members) => members.underWay);
@@ -266,7 +263,7 @@ export class SessionUnit implements UnitBody {
     this.#hasBegun = false;
   }
 
-  /** Begins the machines, unless they have begun, or were restored. */
+  /** Begins the machines, unless they have begun or were restored. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -288,9 +285,9 @@ export class SessionUnit implements UnitBody {
     for (const members of this.#populations) members.stop();
   }
 
-  /** The actor of the session for apps: one object for the life of the session. */
+  /** The actor of the session for apps: the same object as long as the session exists. */
   get actor(): SessionActor {
-    // The tree treats all machines alike.
+    // The tree has one type for all machines.
     this.#actor ??= this.#host.actors.show(this.session.shown()) as SessionActor;
     if (this.unit.disposed) this.#host.actors.ended(this.unit.id);
     return this.#actor;
@@ -317,13 +314,13 @@ export class SessionUnit implements UnitBody {
     return this.#interaction.snapshot;
   }
 
-  /** The question that owns the words of the user, or null. */
+  /** The question that gets the words of the user; null: none. */
   get owner(): string | null {
     this.begin();
     return ownerOf(this.#interaction.snapshot);
   }
 
-  /** Returns the batch with which the result of a call, or of a spawned subagent, is told, or null. */
+  /** Returns the batch with which the result of a call, or of a spawned subagent, is told; null: none. */
   batchOf(id: string): string | null {
     const call = this.calls.of(id);
     return call ? call.context.batchId : this.batches.holding(id);
@@ -364,12 +361,12 @@ export class SessionUnit implements UnitBody {
         );
         break;
       case 'place':
-        // The service has found nothing to tell. Frees the place once, however often the event comes.
+        // The service has no message for the user. The place is freed once, even if the event is repeated.
         if (this.#placed.delete(id))
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
       case 'call':
-        // In the same transaction: a call that is cancelled meanwhile frees its place itself.
+        // Freed in the same transaction: a call that was cancelled meanwhile frees its place itself.
         if (event.type === 'subagent.rejected' && event.reserved !== undefined)
           this.#within([{ actor: 'outbox', event: { type: 'outbox.unreserve' } }], event.at);
         break;
@@ -378,7 +375,7 @@ export class SessionUnit implements UnitBody {
         if (this.questions.has(requestId)) break;
         this.questions.create(requestId, { requestId, timeoutMs });
         this.#within([askingFor(requestId)], event.at);
-        // A waiting question posts no event itself.
+        // A waiting question posts no event.
         this.#changed(`question:${requestId}`);
         break;
       }
@@ -415,7 +412,7 @@ export class SessionUnit implements UnitBody {
       case 'snapshots':
         this.post('snapshots.written', { seq: this.unit.seq + 1 });
         break;
-      // The fold, or the machine, has taken these in.
+      // The fold, or the machine, has applied these events.
       case 'interaction':
       case 'outbox':
       case 'question':
@@ -434,22 +431,22 @@ export class SessionUnit implements UnitBody {
         break;
     }
     this.#within(follow, event.at);
-    // Not every change of state posts an event; screens show it all the same.
+    // Some changes of state post no event, but screens have to show them.
     if (kind === 'session' || kind === 'question') this.#changed(actor);
   }
 
-  /** Posts an effect of the unit itself, for the event that is being taken in. */
+  /** Posts an effect of the unit itself, for the event being applied. */
   post<Name extends keyof UnitEffects>(name: Name, params: UnitEffects[Name]): void {
     const [actor, effect] = split(name);
     this.unit.post(actor, { kind: 'do', name: effect, params });
   }
 
-  /** Tells whether the finding of a service on this event has a reserved place in the outbox. */
+  /** Returns whether a place in the outbox is reserved for the service's message about this event. */
   hasPlace(eventId: string): boolean {
     return this.#placed.has(eventId);
   }
 
-  /** Returns the messages of an effect to other machines of this unit. All other effects go out. */
+  /** Returns the messages of an effect to other machines of this unit. Other effects leave the unit. */
   route({ actor, effect }: Posted): readonly SessionMessage[] {
     if (effect.kind !== 'do') return [];
     const [kind, id] = split(actor, ':');
@@ -461,19 +458,19 @@ export class SessionUnit implements UnitBody {
     return this.session.snapshot.matches({ client: 'attached' });
   }
 
-  /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
+  /** Lets the result of a subagent that a tool spawned be told with others of the same request. */
   #expect({ deliveryId: callId, requestId, at }: EventFor<'results'> & Stamped): void {
     if (this.batches.holding(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.isAttached);
     if (batchId === null || floorOf(this.session.snapshot) !== 'nobody') return;
-    // The reply in which it was spawned is over already.
+    // The reply in which it was spawned is already over.
     this.#within([{ actor: `batch:${batchId}`, event: { type: 'batch.replied' } }], at);
   }
 
   /**
-   * Puts the result of a spawned subagent with its siblings, in a place of its own; without a place it is
-   * told by itself.
+   * Adds the result of a spawned subagent to its batch, in a separate place of the outbox; without a place the result
+   * is told separately.
    */
   #withSiblings(
     { deliveryId: callId, result }: EventFor<'notices'>,
@@ -491,7 +488,7 @@ export class SessionUnit implements UnitBody {
     ];
   }
 
-  /** Reserves a place in the outbox before work begins: results are never dropped. */
+  /** Reserves a place in the outbox before work begins, so that results are never dropped. */
   #reserve(callId: string): SessionMessage {
     const { context } = this.outbox.snapshot;
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
@@ -510,7 +507,7 @@ export class SessionUnit implements UnitBody {
     return [gateMessage(gate)];
   }
 
-  /** Shows the actor to the screens again, after the commit. */
+  /** Updates the view of an actor, after the commit. */
   #changed(actor: string): void {
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
@@ -523,7 +520,7 @@ export class SessionUnit implements UnitBody {
   }
 }
 
-/** @throws {OffstageError} `INTERNAL` for an address that no session has. */
+/** @throws {OffstageError} `INTERNAL` for an unknown address. */
 function addressed(actor: string, event: UnitEvent & Stamped): Received {
   const known = received(actor, event);
   if (known) return known;
