@@ -22,7 +22,7 @@ import {
 } from 'typedoc';
 
 /** The members of public names, and of the types that they are made of, that have no docstring. The number only goes down. */
-const UNDESCRIBED = 453;
+const UNDESCRIBED = 269;
 
 const root = join(import.meta.dirname, '../..');
 const declarations = join(import.meta.dirname, '.types');

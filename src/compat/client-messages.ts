@@ -123,11 +123,15 @@ export type ClientMessage =
 
 /** How a subagent ended. */
 export interface SubagentCompletion {
+  /** The id of the subagent. */
   readonly subagentId: string;
+  /** The tool call that it worked for; null: there is none. */
   readonly toolCallId: string | null;
+  /** The end of the subagent. */
   readonly status: 'success' | 'failure' | 'cancelled';
   /** The result as speakable words, or the reason for a missing result. */
   readonly summaryText: string;
+  /** The products of the subagent. */
   readonly artifacts: readonly Artifact[];
   readonly metadata: {
     readonly configName: string;

@@ -51,6 +51,7 @@ import { toolFailure, type ToolFailure } from '../actors/model/tool-results.ts';
 
 /** The type of a companion. */
 export interface CompanionAgent {
+  /** The configuration of the companion. */
   readonly agent: SubagentConfig;
   /**
    * `blocking`: an agent that spawns or messages the companion waits for its result. `background`: the companion works

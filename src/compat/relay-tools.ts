@@ -21,7 +21,9 @@ import { looksLikeQuestion } from './openclaw-tasks.ts';
 
 /** The options of `relaySubagent`. */
 export interface RelayToolsOptions {
+  /** The relay to the agent. */
   readonly relay: Relay;
+  /** Time, ids and chance. */
   readonly environment: Environment;
   /** The names of the tools: `agent_start`, or `claude_code_start`. @defaultValue 'agent' */
   readonly prefix?: 'agent' | 'claude_code';
@@ -33,11 +35,15 @@ export interface RelayToolsOptions {
 
 /** The result of a relay tool. */
 export interface RelayToolResult {
+  /** Whether the agent completed its task, asks a question, or failed. */
   readonly status: 'completed' | 'needs_input' | 'error';
   readonly sessionId?: string;
   readonly threadId?: string;
+  /** The words of the agent. @defaultValue none */
   readonly text?: string;
+  /** The options of the question of the agent. @defaultValue none */
   readonly options?: readonly string[];
+  /** The failure, in words. @defaultValue none */
   readonly error?: string;
 }
 

@@ -23,12 +23,15 @@ interface OfAgent {
 }
 
 interface OfChild {
+  /** The id of the child. */
   readonly subAgentId: string;
+  /** The `name` of the configuration of the child. */
   readonly agentType: string;
   /** The id of the spawning subagent; the id of the service for a subagent of a lead agent or a program. */
   readonly parentAgentId: string;
   /** The parent's call that the subagent works for. */
   readonly toolCallId: string | null;
+  /** When it happened, in milliseconds since 1970. */
   readonly timestamp: number;
 }
 

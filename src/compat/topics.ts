@@ -20,6 +20,7 @@ interface SubagentMessage {
 
 /** On `subagent.progress`: a subagent reports its progress. */
 export interface SubagentProgressMessage extends SubagentMessage {
+  /** The progress, in words. */
   readonly message: string;
   /** 0 to 100; null if the subagent did not state it. */
   readonly percent: number | null;
@@ -29,6 +30,7 @@ export interface SubagentProgressMessage extends SubagentMessage {
 export interface SubagentResultMessage extends SubagentMessage {
   /** The result; the partial result if the subagent did not complete. */
   readonly output: string;
+  /** Whether the subagent completed its task. */
   readonly isSuccess: boolean;
   /** The message of the subagent's failure. */
   readonly error: string | null;
@@ -44,7 +46,9 @@ export interface SubagentResultMessage extends SubagentMessage {
   readonly originatingUserRequest: string | null;
   /** The task of the subagent. */
   readonly description: string;
+  /** The tool calls of the subagent, in their order. */
   readonly toolCalls: readonly LedgerEntry[];
+  /** The number of its tool calls. */
   readonly toolCallCount: number;
 }
 
@@ -58,7 +62,9 @@ const SUBAGENT_TOPICS = ['subagent.progress', 'subagent.result'] as const;
 
 /** The part of a session that its topics need. */
 export interface TopicSession {
+  /** The id of the session. */
   readonly id: string;
+  /** The events of the session. */
   readonly events: Observable<SessionEvent>;
 }
 

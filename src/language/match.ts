@@ -1,12 +1,16 @@
 // The questions that can be answered in words, and the result of matching an utterance to one.
 
 export interface AnswerOption {
+  /** The id of the option. */
   readonly id: string;
+  /** The text of the option. */
   readonly label: string;
+  /** A line below the label. @defaultValue none */
   readonly description?: string;
 }
 
 export interface AnswerableQuestion {
+  /** The kind of the answer that it wants. */
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** The options of a `choice`; the other kinds have none. */
   readonly options: readonly AnswerOption[];

@@ -19,8 +19,11 @@ export type DeliveryMode = (typeof DELIVERY_MODES)[number];
 
 /** An item that is to be said; the host keeps its text under `deliveryId`. */
 export interface OutboxItem {
+  /** The id of the delivery. */
   readonly deliveryId: string;
+  /** The kind of its content. */
   readonly kind: DeliveryKind;
+  /** Its class among the waiting items. */
   readonly priority: DeliveryPriority;
   /** A later item with the same key replaces this one (progress of one subagent). Null: none does. */
   readonly replaces: string | null;
@@ -127,6 +130,7 @@ export interface OutboxInput {
   readonly offerTimeoutMs: number;
   /** The time in which the audio must end; then the attempt has failed. */
   readonly playTimeoutMs: number;
+  /** The most attempts to tell an item. */
   readonly maxAttempts: number;
 }
 
@@ -182,7 +186,9 @@ export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string }
   by === undefined ? {} : { by };
 
 export interface OutboxContext extends OutboxInput {
+  /** The items that wait. */
   readonly pending: readonly Waiting[];
+  /** The item that is told now; null: none. */
   readonly current: Waiting | null;
   /** Numbers the attempts. */
   readonly generation: number;

@@ -4,6 +4,7 @@
 export interface Failure {
   /** Stable: `STEP_LIMIT`, `INPUT_TIMEOUT`, `TIMEOUT`, `INTERNAL`, … */
   readonly code: string;
+  /** The cause, in words. */
   readonly message: string;
   /** Whether the same work may succeed if it is tried again. */
   readonly retryable: boolean;
@@ -11,7 +12,9 @@ export interface Failure {
 
 /** The end of a subagent as its machine reports it; the runtime adds the work that was done (`Outcome`). */
 export interface Ending {
+  /** The kind of the end. */
   readonly status: 'completed' | 'failed' | 'cancelled' | 'timed_out' | 'lost';
+  /** The failure of work that did not complete. @defaultValue none */
   readonly error?: Failure;
   /** Model steps that were begun. */
   readonly steps: number;

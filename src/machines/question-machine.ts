@@ -53,6 +53,7 @@ export interface QuestionInput {
 }
 
 interface QuestionContext {
+  /** The id of the question. */
   readonly requestId: string;
   /** The epoch of the grant under which the question holds the floor; 0 before a grant. */
   readonly epoch: number;

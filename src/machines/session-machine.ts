@@ -50,6 +50,7 @@ import type { Failure } from './outcome.ts';
 
 /** The limits and pauses of a session. */
 export interface SessionInput {
+  /** The most attempts to connect again after a loss. */
   readonly maxReconnects: number;
   /** The longest time until a connection is ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs?: number;
@@ -131,6 +132,7 @@ type Lost = Pick<
 interface SessionContext extends Required<SessionInput> {
   /** Failed connections in a row, as far as they lengthen the pause. */
   readonly failures: number;
+  /** The failure that ended the session; null: none. */
   readonly error: Failure | null;
   /** The session was connected once, in this or an earlier process: it may have work to keep. */
   readonly hasBegun: boolean;

@@ -27,6 +27,7 @@ export interface SubagentInput {
 
 /** A call that the model made in the step under way. */
 export interface StepCall {
+  /** The id of the call. */
   readonly callId: string;
   /**
    * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: asks the user. `input`: asks
@@ -172,6 +173,7 @@ export function settleAsk(calls: Calls, isApproved: boolean): Calls {
 
 /** A message that has not been read. */
 export interface Unread {
+  /** The id of the message. */
   readonly messageId: string;
   /** Read only when the model would end. */
   readonly waits: boolean;
@@ -181,9 +183,12 @@ const messageIdsOf = (messages: readonly Unread[]): readonly string[] =>
   messages.map(({ messageId }) => messageId);
 
 export interface SubagentContext {
+  /** The id of the subagent. */
   readonly id: string;
+  /** The most model steps that it may take. */
   readonly maxSteps: number;
   readonly maxInputRetries: number;
+  /** The current model step, from 1; 0 before the first. */
   readonly step: number;
   readonly remainingMs: number;
   readonly dueAt: number;
@@ -192,6 +197,7 @@ export interface SubagentContext {
   readonly asked: number;
   /** Questions in a row without an answer of the user. */
   readonly missed: number;
+  /** The messages that no model call has read yet. */
   readonly unread: readonly Unread[];
   /** The messages that the current step reads. */
   readonly reading: readonly string[];

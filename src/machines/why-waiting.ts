@@ -179,12 +179,14 @@ export type WaitCause =
 
 /** Why something waits. */
 export interface Wait {
+  /** The kind of actor that waits. */
   readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent' | 'service' | 'source';
   /**
    * The id of the waiting part: a request, delivery, call or subagent id, the name of a service, or `service/source`;
    * empty for the session.
    */
   readonly id: string;
+  /** The cause of the wait. */
   readonly cause: WaitCause;
   /** The id of the part that it waits for; null: it waits for none with an id. */
   readonly on: string | null;

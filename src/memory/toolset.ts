@@ -35,6 +35,7 @@ export type WorkingMemoryTool =
 
 /** The options of `createWorkingMemoryToolset`. */
 export interface WorkingMemoryToolsetOptions {
+  /** The memory that the tools read and write. */
   readonly memory: WorkingMemory;
   /** The owner of the memory for calls outside a session and a subagent. Within one, Offstage determines the owner. */
   readonly owner?: MemoryOwner;

@@ -28,7 +28,9 @@ import { clockTime, humanName, ordinal, type Timed } from './words.ts';
 
 /** The texts of a card; each is English by default. */
 export interface QuestionLabels {
+  /** The button that approves. @defaultValue 'Approve' */
   readonly approve?: string;
+  /** The button that declines. @defaultValue 'Decline' */
   readonly decline?: string;
   readonly answer?: string;
   readonly send?: string;

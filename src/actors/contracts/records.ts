@@ -54,6 +54,7 @@ export interface AskedQuestion {
 
 /** Words of the user that a subagent got as an answer, but that do not answer its question. */
 export interface ReturnedWords {
+  /** The words that were returned. */
   readonly words: string;
   readonly reason: string;
 }

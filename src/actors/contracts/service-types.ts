@@ -17,6 +17,7 @@ import type { StreamedChunk, SubagentTask } from './task.ts';
  * for it. Null is the lead agent, or a program, which sees the whole scope. In a tool, `callerOf` returns a requester.
  */
 export interface Requester {
+  /** The subagent that requests it; null: the lead agent or the program does. */
   readonly subagentId: string | null;
 }
 

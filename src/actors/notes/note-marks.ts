@@ -28,6 +28,7 @@ export type SystemAs = 'system' | 'user';
 /** One message of a note. */
 export interface NoteMessage {
   readonly role: SystemAs;
+  /** The words of the message. */
   readonly text: string;
   /** `note`: sentences, alone or with their quotations. `data`: only quotations. */
   readonly part: 'note' | 'data';

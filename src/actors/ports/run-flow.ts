@@ -65,6 +65,7 @@ export interface RunBounds {
 
 /** A run whose outcome another run waits for. */
 export interface RunChild {
+  /** The order of the child's run. */
   readonly order: RunOrder;
   /** What happens to the child when the waiting run ends. */
   readonly onParentClose: 'cancel' | 'abandon';
@@ -157,12 +158,14 @@ export interface RunWait {
 
 /** A turn that an engine gives to a worker: the run's order, its journal, and the news since the last turn. */
 export interface RunTurn {
+  /** The order of the run. */
   readonly order: RunOrder;
   /** The number of the turn, counted from 1. */
   readonly number: number;
   readonly journal: RunEntries;
   /** The entries that later turns added to `journal`. @defaultValue none */
   readonly since?: readonly RunEntries[];
+  /** The questions that wait for an answer. */
   readonly waiting: readonly RunWait[];
   readonly news: RunNews;
   /** The messages that no model call has read yet, in their order. @defaultValue none */
@@ -191,6 +194,7 @@ export interface RunTurnEnd {
    * The worker cannot run this turn and has done nothing; the engine makes no second attempt. @defaultValue the turn has run
    */
   readonly missing?: 'another worker';
+  /** The questions that wait for an answer. */
   readonly waiting: readonly RunWait[];
   /** The numbers of the messages that a model call reads. @defaultValue none */
   readonly read?: readonly number[];

@@ -17,8 +17,11 @@ import type { ConnectionState, QuestionView, SubagentState } from '../contracts/
 
 /** A line of the conversation as the lead model reads it: text, calls, their results. */
 export interface ReplayItem {
+  /** The id of the item. */
   readonly id: string;
+  /** The kind of the item. */
   readonly role: 'user' | 'assistant' | 'system' | 'tool_call' | 'tool_result' | 'transfer';
+  /** The words of the item. */
   readonly text: string;
   /** When the item began, in milliseconds since 1970. */
   readonly at: number;
@@ -28,7 +31,9 @@ export interface ReplayItem {
 
 /** A tool call of the lead agent that has not ended. */
 export interface ReplayCall {
+  /** The id of the call. */
   readonly callId: string;
+  /** The name of the called tool. */
   readonly name: string;
   /** The state, such as `executing`, `delegated` or `settled`. */
   readonly state: string;
@@ -38,24 +43,33 @@ export interface ReplayCall {
 
 /** A delivery that is to be told. */
 export interface ReplayDelivery {
+  /** The id of the delivery. */
   readonly deliveryId: string;
+  /** The kind of its content: a result, a question, a notice or progress. */
   readonly kind: DeliveryKind;
+  /** Its place among the waiting deliveries; `urgent` interrupts. */
   readonly priority: DeliveryPriority;
   /** `resting`: a card on the screen, which is not said unless the user asks. */
   readonly state: 'pending' | 'resting' | 'offered' | 'playing';
+  /** The number of attempts to tell it. */
   readonly attempts: number;
+  /** The words of the delivery. */
   readonly text: string;
 }
 
 /** A subagent in a `ReplayView`. */
 export interface ReplaySubagent {
+  /** The id of the subagent. */
   readonly id: string;
   /** The `name` of its configuration. */
   readonly name: string;
+  /** The id of its parent; null: the lead agent started it. */
   readonly parentId: string | null;
   /** The call that spawned the subagent, made by the lead agent or the parent. */
   readonly callId: string | null;
+  /** The description of its task. */
   readonly task: string;
+  /** Its state at this entry. */
   readonly state: SubagentState;
   /** The current model step, from 1; 0 before the first. */
   readonly step: number;
@@ -77,14 +91,19 @@ export interface ReplaySubagent {
 export interface ReplayView {
   /** When the entry was accepted, in milliseconds since 1970. */
   readonly at: number;
+  /** The connection to the model. */
   readonly connection: ConnectionState;
+  /** Whether a client is attached. */
   readonly client: 'attached' | 'detached';
+  /** The party that speaks. */
   readonly floor: 'user' | 'model' | 'nobody';
   /** The current lead agent; null if there is no session (a program's subagents). */
   readonly agent: string | null;
   /** The question that gets the user's words; null: the lead agent gets them. */
   readonly owner: string | null;
+  /** The questions and approvals of the subagents. */
   readonly questions: readonly QuestionView[];
+  /** The tool calls of the lead agent. */
   readonly calls: readonly ReplayCall[];
   readonly outbox: {
     /** The delivery that is being told. */
@@ -94,6 +113,7 @@ export interface ReplayView {
     /** The number of places that are reserved for results. */
     readonly reserved: number;
   };
+  /** The items of the conversation, in order. */
   readonly transcript: readonly ReplayItem[];
   /** The usage of the lead agents' models. */
   readonly leadUsage: LeadUsage;

@@ -51,6 +51,7 @@ export interface AcpAgentOptions {
 export interface AcpAgent {
   /** Resolves when the editor has disconnected, and its sessions are suspended. */
   readonly closed: Promise<void>;
+  /** Ends the agent. */
   close(): Promise<void>;
 }
 

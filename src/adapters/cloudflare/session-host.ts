@@ -77,6 +77,7 @@ export interface SessionHostOptions<S extends HostedSession> extends ClientOptio
 
 /** The session of a Durable Object that `hostSession` returns. */
 export interface SessionHost<S extends HostedSession> {
+  /** The id of the session of this object. */
   readonly sessionId: string;
   /** Whether the session is in memory. */
   readonly isAwake: boolean;

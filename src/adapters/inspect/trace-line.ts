@@ -322,12 +322,14 @@ interface BaseMessage {
 
 /** The shown form of an event; `type` is always present. */
 export interface ShownEvent {
+  /** The type of the event. */
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
 /** The shown form of a snapshot. Only machines have `value`, `tags`, `children` and `historyValue`. */
 export interface ShownSnapshot {
+  /** The status of the actor. */
   readonly status: 'active' | 'done' | 'error' | 'stopped';
   readonly value?: unknown;
   readonly context?: unknown;
@@ -344,6 +346,7 @@ export interface ActorMessage extends BaseMessage {
   readonly type: '@xstate.actor';
   /** The last part of the actor's path. */
   readonly name: string;
+  /** The actor that started it; undefined: it is the root. */
   readonly parentId: string | undefined;
   /** The configuration of the machine, as JSON text; `{"id": …}` for an actor without a machine. */
   readonly definition: string;
@@ -354,14 +357,18 @@ export interface ActorMessage extends BaseMessage {
 /** Reports an event sent to an actor. */
 export interface EventMessage extends BaseMessage {
   readonly type: '@xstate.event';
+  /** The event, as far as it is shown. */
   readonly event: ShownEvent;
+  /** The actor that sent the event; undefined: it came from outside. */
   readonly sourceId: string | undefined;
 }
 
 /** Reports the snapshot of an actor after an event. */
 export interface SnapshotMessage extends BaseMessage {
   readonly type: '@xstate.snapshot';
+  /** The event that led to the snapshot. */
   readonly event: ShownEvent;
+  /** The snapshot, as far as it is shown. */
   readonly snapshot: ShownSnapshot;
 }
 

@@ -34,6 +34,7 @@ import { ConfigurationError, messageOf, ProviderError } from '../../values/error
 export interface FileMemoryOptions {
   /** The path of the file; its folder is created if necessary. Relative to the working directory. */
   readonly path: string;
+  /** The limits of the memory; each that is absent has its default. @defaultValue the defaults of `MemoryLimits` */
   readonly limits?: Partial<MemoryLimits>;
 }
 

@@ -19,15 +19,21 @@ export interface WebSocketLike {
   ): unknown;
   /** `onFlushed` is called when the bytes have left, or never will. */
   send(text: string, onFlushed?: (error?: Error) => void): void;
+  /** Sends a ping. */
   ping(): void;
+  /** Closes the socket with a code. */
   close(code: number): void;
+  /** Ends the connection at once. */
   terminate(): void;
 }
 
 /** The options with which a transport opens its WebSocket. */
 export interface WebSocketOptions {
+  /** The headers of the request that opens the socket. */
   readonly headers: Readonly<Record<string, string>>;
+  /** The longest message that is accepted, in bytes. */
   readonly maxPayload: number;
+  /** Whether messages are compressed. */
   readonly perMessageDeflate: boolean;
 }
 

@@ -73,8 +73,11 @@ export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
 /** The part of a job's workflow handle that `temporalJobs` uses. */
 export interface TemporalHandle {
+  /** Returns the state of the workflow. */
   describe?(): Promise<object>;
+  /** Resolves with the result of the workflow. */
   result(): Promise<unknown>;
+  /** Requests the cancellation of the workflow. */
   cancel(): Promise<unknown>;
 }
 

@@ -11,6 +11,7 @@ import { keyOf, signsTime, type SignatureScheme } from './signatures.ts';
 export interface WebhookDelivery {
   /** The body, as JSON. */
   readonly body: unknown;
+  /** The headers of the request. */
   readonly headers: IncomingHttpHeaders;
   /** The id of the message, if the scheme has one. */
   readonly id: string | null;
@@ -18,7 +19,9 @@ export interface WebhookDelivery {
 
 /** The reason for refusing a request, for the operator; the sender gets less. */
 export interface WebhookRefusal {
+  /** The HTTP status of the answer. */
   readonly status: number;
+  /** The reason, in words. */
   readonly reason: string;
 }
 

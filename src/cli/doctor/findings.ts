@@ -18,7 +18,9 @@ import { INSTALL_VOICE, voiceFolder } from '../../adapters/local-voice/speech/vo
 
 /** The facts about a machine that the doctor examines. */
 export interface Machine {
+  /** The version of Node. */
   readonly nodeVersion: string;
+  /** The environment variables. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** The version of an installed package, or null. */
   installed(packageName: string): string | null;
@@ -30,13 +32,17 @@ export interface Machine {
 
 /** A finding of the doctor: in order, worth a note, or missing. */
 export interface Finding {
+  /** `ok`, `note` for a remark, `missing` for something without which the adapter does not work. */
   readonly status: 'ok' | 'note' | 'missing';
+  /** The finding, in words. */
   readonly text: string;
 }
 
 /** One group of findings: the machine, or an adapter. */
 export interface Section {
+  /** The name of the group. */
   readonly name: string;
+  /** The findings of the group. */
   readonly findings: readonly Finding[];
   /** True if no finding is `missing`. */
   readonly isReady: boolean;

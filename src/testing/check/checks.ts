@@ -15,9 +15,13 @@ import type { Choice, WorldNode } from './world-node.ts';
 
 /** Messages that their receivers did not take, counted over all transitions. */
 export interface Untaken {
+  /** The actor that received the event. */
   readonly actor: string;
+  /** The type of the event. */
   readonly event: string;
+  /** The machine had no transition for it, or had ended. */
   readonly outcome: 'unhandled' | 'ended';
+  /** The number of times. */
   readonly count: number;
 }
 

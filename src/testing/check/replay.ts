@@ -35,7 +35,9 @@ const optionsSchema = z.strictObject({
 
 /** The result of a replay. */
 export interface ReplayReport {
+  /** The number of replayed paths. */
   readonly paths: number;
+  /** The number of replayed steps. */
   readonly steps: number;
   /** The number of paths that were not replayed to the end, because a step was `impossible`. */
   readonly skipped: number;

@@ -13,11 +13,13 @@ import type { Choice } from './world-node.ts';
 
 /** A shortest path to a transition, and that transition at its end. */
 export interface Path {
+  /** The choices, in order. */
   readonly choices: readonly Choice[];
 }
 
 /** The result of `checkMachine` and `checkSystem`. `M` and `G` as in the check. */
 export class CheckReport<M extends Machines = Machines, G = unknown> {
+  /** The name of the check. */
   readonly name: string;
   /** True if every property holds. */
   readonly ok: boolean;
@@ -98,6 +100,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     }
   }
 
+  /** Returns the report as text. */
   toString(): string {
     const { system } = this.checked;
     const verdict = this.ok

@@ -7,12 +7,15 @@ import type { Choice, WorldNode } from './world-node.ts';
 
 /** A step of a trace and the world after it. */
 export interface TraceStep {
+  /** The step. */
   readonly step: Step;
+  /** The world after the step. */
   readonly world: World<Machines, unknown>;
 }
 
 /** The steps that lead to a state. In a `sync` system each delivery is a step. */
 export class Trace {
+  /** The steps, in order. */
   readonly steps: readonly TraceStep[];
   readonly #happenings: readonly Happening[];
 
@@ -31,6 +34,7 @@ export class Trace {
     return this.steps.at(-1)?.world;
   }
 
+  /** Returns the trace as text. */
   toString(): string {
     let count = 0;
     return this.#happenings

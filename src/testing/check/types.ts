@@ -78,25 +78,33 @@ export type EffectOf<M extends AnyStateMachine> = NamedAction<M> | BuiltInEffect
 
 /** An effect of any machine. */
 export interface Effect {
+  /** The name of the effect. */
   readonly type: string;
+  /** The parameters of the effect. @defaultValue none */
   readonly params?: unknown;
 }
 
 /** A message on its way from one actor to another. */
 export interface Message {
+  /** The actor that sent it. */
   readonly from: string;
+  /** The actor that receives it. */
   readonly to: string;
+  /** The event of the message. */
   readonly event: AnyEventObject;
 }
 
 /** A message that `route` returns, and its receiver. */
 export interface Delivery {
+  /** The actor that receives it. */
   readonly to: string;
+  /** The event to deliver. */
   readonly event: AnyEventObject;
 }
 
 /** One state of the whole system. */
 export interface World<M extends Machines, G = undefined> {
+  /** The snapshots of the actors, by id. */
   readonly actors: { readonly [Id in keyof M]: SnapshotFrom<M[Id]> };
   /**
    * The messages that were sent and not yet delivered, in the order of each channel. Empty between steps of a `sync`
@@ -123,12 +131,16 @@ export type Outcome = 'taken' | 'ignored' | 'unhandled' | 'ended' | 'threw';
 
 /** An event that an actor takes, and its effects. */
 export interface Step<M extends Machines = Machines> {
+  /** The actor that took the step. */
   readonly actor: ActorId<M>;
+  /** The event that the step took. */
   readonly event: AnyEventObject;
+  /** The cause of the step. */
   readonly kind: StepKind;
   /** The sender of a message. */
   readonly from?: string;
   readonly outcome: Outcome;
+  /** The effects that the step requested. */
   readonly effects: readonly EffectOf<M[keyof M]>[];
   /** The messages that `route` returned for the effects. */
   readonly sent: readonly Message[];
@@ -148,7 +160,9 @@ export interface Ghost<M extends Machines, G> {
 
 /** The start of an actor of the system, and the key of its states. */
 export interface ActorDefinition<M extends AnyStateMachine> {
+  /** The machine of the actor. */
   readonly machine: M;
+  /** The input of the machine. @defaultValue none */
   readonly input?: InputFrom<M>;
   /**
    * The snapshot to start from, as after a restore: no entry actions run, no timers are armed. @defaultValue the
@@ -244,6 +258,7 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
 
 /** The checks of machines that send each other messages. */
 export interface SystemCheck<M extends Machines, G = undefined> extends CommonChecks {
+  /** The actors of the system, by id. */
   readonly actors: { readonly [Id in keyof M]: ActorDefinition<M[Id]> };
   /**
    * Returns the messages that an effect stands for. A `sendTo` to an actor of the system is delivered without `route`.
@@ -325,5 +340,6 @@ export interface ReplayRun {
   take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
   /** Returns the present state of an actor, as an object that no longer changes. */
   snapshot(id: string): SnapshotLike;
+  /** Ends the run. */
   stop(): void | Promise<void>;
 }

@@ -21,6 +21,7 @@ export type ViolationKind =
 
 /** A property that does not hold. */
 export class Violation {
+  /** The kind of the violation. */
   readonly kind: ViolationKind;
   /** The name of the property, as the user gave it. */
   readonly property: string;
@@ -44,6 +45,7 @@ export class Violation {
     this.cause = cause;
   }
 
+  /** Returns the violation as text, with its trace. */
   toString(): string {
     const path = this.trace.steps.length === 0 ? '' : `\n${this.trace.toString()}`;
     const steps = this.trace.length === 1 ? '1 step' : `${this.trace.length} steps`;

@@ -73,9 +73,11 @@ export interface ConformanceMemory {
 
 /** A reply of the model, during and after its generation. */
 export interface ConformanceReply {
+  /** The words of the reply. */
   readonly text: string;
   /** The duration of the audio that was sent, in milliseconds. */
   readonly audioMs: number;
+  /** The end of the reply, or `in_progress`. */
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
 }
 
@@ -104,6 +106,7 @@ export interface ConformanceModel {
 
 /** A transport, and the models behind it. */
 export interface ConformanceStage {
+  /** The transport under test. */
   readonly transport: Transport;
   /** All connections that were made, in order, including those that have ended. */
   readonly models: readonly ConformanceModel[];
@@ -127,5 +130,6 @@ export interface ConformanceSetup {
    * impossible on the wire.
    */
   readonly shows: readonly ConformanceFault[];
+  /** Opens a stage: a transport and the model behind it. */
   open(world: ConformanceWorld): ConformanceStage | Promise<ConformanceStage>;
 }

@@ -53,6 +53,7 @@ export type ProviderApi =
 export interface ProviderRule {
   /** Names the refused part; the same in all APIs that refuse it. */
   readonly name: string;
+  /** The API that has the rule. */
   readonly api: ProviderApi;
   /** A place where the API gave this refusal. */
   readonly source: string;
@@ -64,7 +65,9 @@ export interface ProviderRule {
 
 /** A rule that refuses a call, with the words of the API. */
 export interface ProviderRefusal {
+  /** The rule that was broken. */
   readonly rule: ProviderRule;
+  /** The words of the provider. */
   readonly words: string;
 }
 

@@ -21,7 +21,9 @@ export interface ScriptedPrompt {
   readonly user: string;
   /** The outputs of the last message if it is a tool message, in order; else empty. */
   readonly results: readonly unknown[];
+  /** The messages that the model was called with. */
   readonly prompt: CallOptions['prompt'];
+  /** The names of the tools that the model could call. */
   readonly toolNames: readonly string[];
   /** The tools that the model may call now, with the JSON Schemas of their arguments. */
   readonly tools: readonly { readonly name: string; readonly inputSchema: unknown }[];
@@ -31,6 +33,7 @@ export interface ScriptedPrompt {
   readonly turn: number;
   /** The number of the model step within the run of a subagent, from 1: the prompt contains one answer less. */
   readonly step: number;
+  /** The signal of the call. */
   readonly signal: AbortSignal | undefined;
 }
 

@@ -57,6 +57,7 @@ export type ScriptedStep = StepOptions &
 
 /** A tool call that a scripted model makes. */
 export interface ScriptedCall {
+  /** The name of the called tool. */
   readonly name: string;
   /** A string is passed unchanged, as arguments that are not JSON. */
   readonly input: unknown;

@@ -20,6 +20,7 @@ export type JournalFeature =
 
 /** A fresh store for one case, with a process that writes to it. */
 export interface JournalStage {
+  /** The journal under test. */
   readonly journal: Journal;
   /**
    * Simulates a crash: the process is gone, with all writes that it was about to make. Returns the journal of another
@@ -41,6 +42,7 @@ export interface JournalStage {
 export interface JournalConformanceSetup {
   /** The name in the titles of the cases. */
   readonly name: string;
+  /** The optional parts that the journal has. */
   readonly offers: readonly JournalFeature[];
   /** Creates a stage with an empty store. */
   open(): JournalStage | Promise<JournalStage>;

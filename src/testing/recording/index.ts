@@ -11,7 +11,9 @@ import { checkRecording, parseRecording, type Recording } from '../../actors/rep
 export class RecordingError extends OffstageError {
   /** The number of the entry, from 1. */
   readonly number: number;
+  /** The first entry whose replay differs. */
   readonly entry: JournalEntry;
+  /** The differences, one per line. */
   readonly differences: readonly string[];
   constructor(
     message: string,

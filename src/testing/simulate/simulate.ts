@@ -71,7 +71,9 @@ export interface SimulateOptions extends SimulationOptions {
 
 /** The work of all runs, none of which broke a promise. */
 export interface SimulationReport {
+  /** The number of runs. */
   readonly runs: number;
+  /** The work of all runs. */
   readonly work: Work;
 }
 

@@ -8,6 +8,7 @@ import { scriptInWords, type Script } from './log/script.ts';
 
 /** A run in which a promise was broken. */
 export interface SimulationFailure {
+  /** The seed of the failed run. */
   readonly seed: number;
   /** The promises that the original run broke. */
   readonly broken: readonly Broken[];

@@ -6,18 +6,23 @@ import { eventsOf, type RunRecord } from './log/log.ts';
 export interface Work {
   /** Subagents that started, and those that completed. */
   readonly subagents: number;
+  /** The number of completed subagents. */
   readonly completed: number;
   /** Subagents of subagents. */
   readonly children: number;
+  /** The number of model calls. */
   readonly modelCalls: number;
   /** Runs of tools. */
   readonly effects: number;
+  /** The number of asked questions. */
   readonly questions: number;
+  /** The number of answered questions. */
   readonly answers: number;
   /** Events from outside that services accepted. */
   readonly events: number;
   /** Results and notices that were heard or shown. */
   readonly heard: number;
+  /** The number of crashes. */
   readonly crashes: number;
   /** How often the idle session left memory. */
   readonly sleeps: number;

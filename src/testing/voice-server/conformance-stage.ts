@@ -48,6 +48,7 @@ const NOTICE_MS = 10_000;
 export interface VoiceServerStageOptions {
   /** @defaultValue the name of the wire */
   readonly name?: string;
+  /** The wire under test. */
   readonly wire: VoiceWire;
   /** Creates the transport, which must open its sockets with this factory and send no pings. */
   readonly transport: (webSocket: WebSocketFactory) => Transport;

@@ -41,6 +41,7 @@ export interface SimulatedProgram {
 export interface AppContext {
   /** Time and chance of the process. Tools that take time wait for this time, never for real time. */
   readonly environment: Environment;
+  /** The seed of the run. */
   readonly seed: number;
   /**
    * Returns the same configuration with a generated model, and with watched tools: for a subagent that only a tool of

@@ -59,9 +59,13 @@ export type LogEntry = Happening & {
 
 /** The record of a finished run. */
 export interface RunRecord {
+  /** The script of the run. */
   readonly script: Script;
+  /** The app that was simulated. */
   readonly app: SimulatedApp;
+  /** The log of the run. */
   readonly log: readonly LogEntry[];
+  /** The runs of tools. */
   readonly effects: readonly Effect[];
   /** The audio that a voice client really played, in all processes. */
   readonly plays: readonly Play[];
@@ -167,8 +171,11 @@ function brief(value: object): string {
 export interface Effect {
   /** The idempotency key: the same for every attempt at one call. */
   readonly key: string;
+  /** The name of the tool. */
   readonly tool: string;
+  /** The arguments of the tool call. */
   readonly input: unknown;
+  /** The id of the tool call. */
   readonly callId: string;
   /** The subagent that called the tool; null: the lead agent's own tool. */
   readonly subagentId: string | null;
@@ -177,6 +184,7 @@ export interface Effect {
   readonly at: number;
   /** Whether the tool may run again after a crash. */
   readonly isIdempotent: boolean;
+  /** Whether the tool needs an approval. */
   readonly needsApproval: boolean;
   /** `begun`: the tool has not returned, and never will if its process is dead. */
   status: 'begun' | 'returned' | 'threw';

@@ -52,9 +52,13 @@ export type Step = Readonly<z.infer<typeof stepSchema>>;
 
 /** A run that can be replayed: the same seed, steps and strikes give the same log. */
 export interface Script {
+  /** The seed of the run. */
   readonly seed: number;
+  /** The kind of session. */
   readonly session: 'text' | 'voice';
+  /** The steps of the user, in order. */
   readonly steps: readonly Step[];
+  /** The faults, and where they strike. */
   readonly strikes: readonly Strike[];
 }
 

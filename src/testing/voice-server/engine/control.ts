@@ -54,9 +54,11 @@ export type VoiceCause =
 
 /** A turn of the model. */
 export interface VoiceTurn {
+  /** The cause of the turn. */
   readonly cause: VoiceCause;
   /** Instructions for this response only, if the wire has them; else null. */
   readonly instructions: string | null;
+  /** The connection of the turn. */
   readonly model: FakeVoiceModel;
 }
 
@@ -91,6 +93,7 @@ export interface UserSpeech {
 
 /** The user in front of one connection. */
 export interface FakeUser {
+  /** Whether the user speaks now. */
   readonly isSpeaking: boolean;
   /** The server hears the user begin to speak. No effect while the user speaks. */
   begins(): void;
@@ -112,7 +115,9 @@ export interface ReceivedFrame {
 
 /** A tool that the client declared. */
 export interface FakeTool {
+  /** The name that the client sent. */
   readonly name: string;
+  /** The description that the client sent. */
   readonly description: string;
   /** The parameters as the client wrote them; null if it declared none. */
   readonly parameters: Readonly<Record<string, unknown>> | null;
@@ -154,7 +159,9 @@ export type FakeItem =
 export interface FakeReply {
   /** The id of the wire, or a generated one. */
   readonly id: string;
+  /** The cause of the reply. */
   readonly cause: VoiceCause;
+  /** The end of the reply, or `in_progress`. */
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
   /** The words so far. */
   readonly text: string;
@@ -166,11 +173,13 @@ export interface FakeReply {
 
 /** One connection, seen from the model. */
 export interface FakeVoiceModel {
+  /** The wire of the connection. */
   readonly wire: VoiceWire;
   /** 1 for the first connection of the server. */
   readonly number: number;
   /** The requested URL. The key is in it or in `headers`, as it was sent. */
   readonly url: URL;
+  /** The headers of the request that opened the socket. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the client is still connected. */
   readonly isOpen: boolean;
@@ -208,7 +217,9 @@ export interface FakeVoiceModel {
 
   /** The instructions in force. Empty before the client configured the session. */
   readonly instructions: string;
+  /** The tools that the client has configured. */
   readonly tools: readonly FakeTool[];
+  /** The items of the conversation, as the server keeps them. */
   readonly items: readonly FakeItem[];
   /** Calls and delegations without a result, oldest first. */
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
@@ -242,6 +253,7 @@ export interface VoiceServerOptions {
 
 /** The address of a listening server. */
 export interface VoiceServerAddress {
+  /** The port that the server listens on. */
   readonly port: number;
   /** For example `http://127.0.0.1:4000`; clients add `/v1` and so on. */
   readonly baseUrl: string;
