@@ -787,12 +787,12 @@ test('the types know the events, the context and the effects of the machine', ()
     // @ts-expect-error: the machine declares no such event
     events: () => [{ type: 'strat' }],
     invariants: {
-      // The context has no such member.
+      // @ts-expect-error: the context has no such member
       'is typed': ({ context }) => context.attempts === 0 || true,
     },
     steps: {
       'is typed': (_before, _event, _after, effects) =>
-        // The machine declares no such action.
+        // @ts-expect-error: the machine declares no such action
         effects.every(({ type }) => type !== 'repotr'),
     },
     end: () => true,
