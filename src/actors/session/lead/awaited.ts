@@ -1,15 +1,14 @@
-// The waits of an app: until nothing goes on by itself any more, and for the next result that is told. And
-// whether a session is idle, so that it can leave memory until an event from outside, and the time at which it
-// acts by itself.
+// The waits of an app: until the session is quiet, and for the next result that is told. Also whether a session is
+// idle, so that it can leave memory until an event from outside, and when its next deadline is due.
 //
-// Owns:     the open waits, and the results that were told and not handed out yet.
-// Does not: decide when something is told (outbox), or whether a delivery was heard; put the session away, or
-//           wake it (session-pool).
+// Owns:     the open waits, and the results that were told and not yet returned.
+// Does not: decide when something is told (outbox), or whether a delivery was heard; suspend or wake the session
+//           (session-pool).
 //
 // Invariants
-//   AWAITED-1. Each result is handed out once, in the order of telling; one that was told before a wait began
-//       is handed out at once. Of unclaimed results the latest `KEPT` are kept.
-//   AWAITED-2. A result that is handed out counts as seen: a wait counts as a listener.
+//   AWAITED-1. Each result is returned once, in the order of telling; one that was told before a wait began is returned
+//       at once. Of unreturned results the latest `KEPT` are kept.
+//   AWAITED-2. A returned result counts as seen: a wait counts as a listener.
 //   AWAITED-3. A wait settles once: with its result, by its signal, or by the end of the session.
 
 import { z } from 'zod';
@@ -23,7 +22,7 @@ import type { LeadSession } from './lead-session.ts';
 
 /** A result that was told. */
 export interface SessionResult extends DeliveryView {
-  /** The words of the lead agent that told it; null: it was not told in words, or by voice. */
+  /** The words of the lead agent that told the result; null: it was told by voice, or not in words. */
   readonly said: string | null;
 }
 
@@ -41,9 +40,9 @@ export interface IdleOptions {
 
 /** The options of a session's `nextResult()`. */
 export interface NextResultOptions extends IdleOptions {
-  /** The subagent whose result is awaited. @defaultValue any */
+  /** The subagent whose result is awaited. @defaultValue any subagent */
   readonly subagentId?: string;
-  /** The call of the lead agent whose result is awaited. @defaultValue any */
+  /** The call of the lead agent whose result is awaited. @defaultValue any call */
   readonly callId?: string;
 }
 
@@ -57,9 +56,9 @@ interface Waiter {
 
 export class Awaited {
   readonly #session: LeadSession;
-  /** Results that were told, and not handed out. */
+  /** Results that were told and not yet returned. */
   readonly #told = new Map<string, DeliveryView>();
-  /** Results that were handed out lately. */
+  /** Results that were returned recently. */
   readonly #returned = new Set<string>();
   readonly #waiters = new Set<Waiter>();
   readonly #idle = new Set<() => void>();
@@ -78,7 +77,7 @@ export class Awaited {
   }
 
   /**
-   * Resolves when nothing goes on by itself, or the session has ended.
+   * Resolves when the session is quiet, or has ended.
    * @throws {ConfigurationError} `SESSION_NOT_ACTIVE` before the start
    */
   idle(options: IdleOptions): Promise<void> {
@@ -135,7 +134,7 @@ export class Awaited {
     return this.#waiters.size > 0;
   }
 
-  /** Tells whether an app waits for one of these deliveries (AWAITED-2). */
+  /** Returns whether an app waits for one of these deliveries (AWAITED-2). */
   wants(deliveryIds: readonly string[]): boolean {
     const { projection } = this.#session;
     return deliveryIds.some((id) => {
@@ -147,12 +146,12 @@ export class Awaited {
     });
   }
 
-  /** Settles the waits whose time has come, soon after a change. */
+  /** Settles the waits whose condition is met, soon after a change. */
   settleWaits(): void {
     if (this.#isSettling || (this.#idle.size === 0 && this.#waiters.size === 0)) return;
     this.#isSettling = true;
     const { scheduler } = this.#session.host.environment;
-    // Events that follow in this turn, and are on their way to the journal, come first.
+    // Events that follow in this turn, or are on their way to the journal, are handled first.
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         this.#isSettling = false;
@@ -170,7 +169,7 @@ export class Awaited {
       this.#told.delete(view.deliveryId);
       return;
     }
-    // It was handed out as a card, and that has acknowledged it.
+    // The delivery was returned as a card, and that acknowledged it.
     if (this.#returned.has(view.deliveryId)) return;
     const waiter = [...this.#waiters].find(({ wanted }) => this.#isWanted(view, wanted));
     if (waiter) {
@@ -204,7 +203,7 @@ export class Awaited {
   }
 
   /**
-   * Rejects waits for a subagent that has ended without a result to tell: it was cancelled, or its result was
+   * Rejects waits for a subagent that has ended without a result to tell: it was cancelled, or its result was already
    * read.
    */
   #refuseWhatNeverComes(): void {
@@ -252,16 +251,16 @@ function ended(): CancelledError {
   return new CancelledError('the session has ended');
 }
 
-/** States of the connection in which it waits: for words, for a time, or to be used. */
+/** The states in which the connection waits: for words, for a time, or for its use. */
 const SETTLED: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
 
-/** States of calls that wait for an event from outside. */
+/** The states in which a call waits for an event from outside. */
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 
 /**
- * Tells whether nothing goes on that could say something: no model or tool works, no subagent runs, and every
- * due delivery was told. Everything that is open waits for the user (questions that were put), for time, or
- * for an event from outside; so does a delivery without a listener.
+ * Returns whether the session is quiet: no model or tool works, no subagent runs, and every due delivery was told.
+ * Everything that is open waits for the user (questions that were put), for time, or for an event from outside; a
+ * delivery without a listener waits, too.
  */
 function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.snapshot;
@@ -274,7 +273,7 @@ function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boole
     // A due delivery is told as soon as a client is attached.
     !(isTelling && userInput.isAttached) &&
     !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
-    // The hooks of an agent that enters or leaves would be broken off, and run again.
+    // The hooks of an agent that enters or leaves would be interrupted, and run again.
     !agents.isTransferring &&
     !unit.unit.isBusy &&
     tree.isIdle
@@ -282,8 +281,8 @@ function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boole
 }
 
 /**
- * Tells whether a session is quiet, and may leave memory. `ownClients`: number of attached clients that only
- * embed it.
+ * Returns whether a session is quiet and may leave memory. `ownClients`: the number of attached clients that only embed
+ * the session.
  */
 export function isIdle(
   session: LeadSession & {
@@ -296,14 +295,14 @@ export function isIdle(
     isQuiet(session) &&
     // An attached client may speak at any time.
     session.userInput.clients <= ownClients &&
-    // It would be broken off, and begun again after the next turn.
+    // The upkeep would be interrupted, and started again after the next turn.
     !session.upkeep.isBusy &&
-    // Their sources listen only while the session is in memory.
+    // The sources of services listen only while the session is in memory.
     session.services.views.length === 0
   );
 }
 
-/** Returns the time at which the session acts by itself, milliseconds since 1970; null: it does not. */
+/** Returns when the session's next deadline is due, in milliseconds since 1970; null: none is pending. */
 export function nextDueAt({ unit, tree }: LeadSession): number | null {
   const next = Math.min(unit.unit.nextDueAt, tree.nextDueAt);
   return next === Infinity ? null : next;

@@ -1,4 +1,4 @@
-// The options that bound a session's conversation and its memory, checked once.
+// The options that limit a session's conversation and its memory, checked once.
 
 import { aFunction } from '../../../values/checks.ts';
 import type { LanguageModel } from 'ai';
@@ -8,33 +8,30 @@ import { modelSummary, type MemoryDistiller, type Summarise } from '../../contex
 import type { UpkeepOptions } from '../../context/upkeep.ts';
 import { checkedLimits, type ConversationLimits } from '../../conversation/items.ts';
 
-/** The options of a lead agent's conversation: how long it may be, how it is summarised, and which facts are remembered. */
+/** The options of a conversation: how long it may be, how it is summarised, and which facts are remembered. */
 export interface ConversationOptions {
-  /** Limits of the kept conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
+  /** The limits of the conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
   readonly limits?: Partial<ConversationLimits>;
   /**
-   * Summarises the beginning of a long conversation, between turns. `false`: the oldest items are dropped
-   * without a summary. @defaultValue `modelSummary` with the session's `model`; without one, as `false`
+   * Summarises the beginning of a long conversation, between turns. `false`: the oldest items are dropped without a
+   * summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
    */
   readonly summarise?: Summarise | false;
-  /**
-   * Fill level from which the conversation is summarised, above 0 and below 1 of its limits. @defaultValue
-   * 0.75
-   */
+  /** The fill level, between 0 and 1 of the limits, above which the conversation is summarised. @defaultValue 0.75 */
   readonly summariseAbove?: number;
-  /** The newest items, which are never summarised. @defaultValue 20 */
+  /** The number of newest items that are never summarised. @defaultValue 20 */
   readonly keepItems?: number;
   /**
-   * Extracts facts from the conversation for `memory`: `modelDistiller(…)`, or your own. Without it nothing
-   * is remembered.
+   * Extracts facts from the conversation for `memory`: `modelDistiller(…)`, or your own function. @defaultValue none: no
+   * facts are remembered
    */
   readonly distil?: MemoryDistiller;
   /**
-   * Number of model turns between extractions of facts; the end of the session extracts them, too.
+   * The number of model turns between extractions of facts; the end of the session extracts them, too.
    * @defaultValue 5
    */
   readonly distilEveryTurns?: number;
-  /** Time limit of a summary or an extraction, in milliseconds. @defaultValue 30000 */
+  /** The time limit of a summary or an extraction, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
 }
 
@@ -55,7 +52,7 @@ const schema = z.strictObject({
   timeoutMs: z.number().positive(),
 });
 
-/** @throws {ConfigurationError} for options that cannot work, and facts without a memory for them. */
+/** @throws {ConfigurationError} for invalid options, and for `distil` without a memory. */
 export function checkedConversation(
   options: ConversationOptions = {},
   { model, hasMemory }: { readonly model: LanguageModel | undefined; readonly hasMemory: boolean },

@@ -1,5 +1,5 @@
-// The hooks of an app, an alternative to subscriptions. A hook that throws is reported to `onError` and
-// breaks nothing; no component waits for a hook.
+// The hooks of an app, an alternative to subscriptions. A hook that throws is reported to `onError` and has no other
+// effect; no component waits for a hook.
 
 import { aFunction, type ChecksOf } from '../../../values/checks.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
@@ -25,19 +25,18 @@ export interface SessionHooks {
   }) => void;
   /** Called when the lead agent calls a tool. */
   readonly onToolCall?: (event: { callId: string; name: string; input: unknown }) => void;
-  /** `status`: the kind of answer; `pending` when the work continues in the background. */
+  /** `status`: the kind of answer; `pending` if the work continues in the background. */
   readonly onToolResult?: (event: {
     callId: string;
     name: string;
     output: unknown;
     status: CallAnswer;
   }) => void;
-  /** The error that an inline tool threw, as it was thrown; its message is the answer to the call. */
+  /** The error that an inline tool threw, unchanged; its message is the answer to the call. */
   readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
   /**
-   * Called after a crash for a tool call that was under way, may not have been done, and is not repeated,
-   * since its tool is not `idempotent`. The model is told so, too. `subagentId` null: a call of the lead
-   * agent.
+   * Called after a crash for a tool call that was running, may not have been done, and is not repeated, because its
+   * tool is not `idempotent`. The model is told so, too. `subagentId` is null for a call of the lead agent.
    */
   readonly onCallInDoubt?: (event: DoubtfulCall) => void;
   /** Called when a subagent starts. */
@@ -49,7 +48,7 @@ export interface SessionHooks {
     stepNumber: number;
     toolCalls: readonly string[];
     tokensUsed: number;
-    /** In the currency of `price` (`createRuntime`); absent if it is not known. */
+    /** The cost in the currency of `price` (`createRuntime`); absent if unknown. */
     cost?: number;
   }) => void;
   /** Called when a subagent has ended; its outcome says how. */
@@ -60,25 +59,22 @@ export interface SessionHooks {
   }) => void;
   /** Called when a subagent asks the user a question, or for consent. */
   readonly onQuestion?: (event: AskedQuestion) => void;
-  /** Called when the lead agent has changed, or (`error`) when a transfer failed. */
+  /** Called when the lead agent has changed, or, with `error`, when a transfer has failed. */
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
   /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
   /**
-   * Called when the lead agent's model has reported what it `used` since its last report; `usage` is the whole so far.
+   * Called when the lead agent's model has reported its use since the last report (`used`); `usage` is the total.
    * Called once more after the end of the session, for the extraction of the last facts, which no state counts.
    */
   readonly onUsage?: (event: { usage: UsageView; used: LeadUsage }) => void;
   /** Called when the provider of the voice model reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
-  /**
-   * Called for an event that could not be applied at that time: late, duplicate, or for an actor that is
-   * gone.
-   */
+  /** Called for an event that could not be applied: late, duplicate, or for an actor that has ended. */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;
   /** Called when a result or notice was delivered. */
   readonly onDelivered?: (event: DeliveryView) => void;
-  /** Called for an error that the session survives: of a hook, a journal, a transport. */
+  /** Called for an error of a hook, a journal or a transport that does not end the session. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 

@@ -1,5 +1,5 @@
 // An agent that can talk to the user, as its author writes it: its instructions, its tools, and its hooks at the
-// beginning and end of leading. And the checks of a list of them.
+// beginning and end of leading. Also the checks of a list of agents.
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
@@ -14,34 +14,33 @@ import type { ConversationTurn } from '../../conversation/items.ts';
 
 /** An agent that talks to the user. */
 export interface LeadAgent {
-  /** Unique in the session. */
+  /** The name of the agent, unique in the session. */
   readonly name: string;
   /** The purpose of this agent, for the other agents. */
   readonly description?: string;
   /**
-   * The instructions. A function is called before each response (text), or each time the model is configured
-   * (voice); its errors are reported, and its last value stays in force.
+   * The instructions. A function is called before each response (text), or whenever the model is configured (voice); if
+   * it throws, the error is reported, and its last value is used.
    */
   readonly instructions: string | ((context: AgentContext) => string);
   /** The tools of the agent, as `defineTool` returns them. @defaultValue none */
   readonly tools?: readonly ToolDefinition[];
-  /** Its first words each time it begins to lead, as an instruction such as "Greet the user". */
+  /** The agent's first words each time it begins to lead, as an instruction such as "Greet the user". */
   readonly greeting?: string;
-  /**
-   * A language tag (BCP 47) such as `de-AT`: the prompt tells the agent to speak it, before its instructions.
-   */
+  /** The language that the prompt tells the agent to speak, before its instructions: a tag (BCP 47) such as `de-AT`. */
   readonly language?: string;
   /** Options for the model's provider, in a text session; see the AI SDK. */
   readonly providerOptions?: Parameters<typeof streamText>[0]['providerOptions'];
   /**
-   * Called when it begins to lead; `from` led before (null: no agent). Its first response waits for it, 5 s
-   * at most.
+   * Called when the agent begins to lead; `from` led before (null: no agent). Its first response waits for the hook, at
+   * most 5 s.
    */
   readonly onEnter?: (context: AgentContext, from: string | null) => unknown;
-  /** Called before it ends to lead; the transfer waits for it, 5 s at most. */
+  /** Called before the agent stops leading; the transfer waits for the hook, at most 5 s. */
   readonly onExit?: (context: AgentContext, to: string) => unknown;
   /**
-   * Called when the model has completed its turn. `transcript`: the last 5 turns, oldest first. Not awaited.
+   * Called when the model has completed its turn. `transcript`: the last 5 turns, oldest first. The hook is not
+   * awaited.
    */
   readonly onTurnCompleted?: (
     context: AgentContext,
@@ -49,26 +48,23 @@ export interface LeadAgent {
   ) => unknown;
 }
 
-/**
- * The session as the hooks of a lead agent see it. Usable until the session has ended; later calls do
- * nothing.
- */
+/** The session, as the hooks of a lead agent see it. Usable until the session has ended; later calls do nothing. */
 export interface AgentContext {
   /** The id of the session. */
   readonly sessionId: string;
   /** The name of the agent. */
   readonly agentName: string;
   /**
-   * Tells the model a fact that it does not respond to.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is no text.
+   * Tells the model a fact to which it does not respond.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is not a text.
    */
   injectSystemMessage(text: string): void;
-  /** Returns the last turns of the conversation, oldest first: words only. @defaultValue 10 turns */
+  /** Returns the last turns of the conversation, oldest first, without tool calls. @defaultValue 10 turns */
   getRecentTurns(count?: number): readonly ConversationTurn[];
-  /** Returns the newest remembered facts of the user; none without a memory. @defaultValue 10 facts */
+  /** Returns the newest remembered facts about the user; none without a memory. @defaultValue 10 facts */
   getMemoryFacts(limit?: number): Promise<readonly MemoryFact[]>;
   /**
-   * Requests a transfer to another agent, which begins when no other transfer is under way. The events
+   * Requests a transfer to another agent, which begins when no other transfer is running. The events
    * `transfer.completed` and `transfer.failed` report the result.
    */
   requestTransfer(agentName: string): void;
@@ -83,7 +79,7 @@ const checks = {
   name: z.string().min(1).max(64),
   description: z.string().optional(),
   instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
-  // Checked one by one, with errors that name each tool, and then as a whole.
+  // Tools are checked separately, first one by one, with errors that name each tool, and then as a whole.
   tools: z.unknown().optional(),
   greeting: z.string().optional(),
   language: z
@@ -102,7 +98,7 @@ const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]"
 
 /**
  * Checks the list of agents before any of them is read.
- * @throws {ConfigurationError} for a value that is no list of agents, or that holds one that cannot be read.
+ * @throws {ConfigurationError} for a value that is not a list of agents, or that contains an unreadable one.
  */
 export function checkAgents(
   agents: unknown,

@@ -1,20 +1,20 @@
-// The lead agents of a session: their instructions, their tools, the context of their hooks, and the transfer
-// of the conversation from one to another.
+// The lead agents of a session: their instructions, their tools, the context of their hooks, and the transfer of the
+// conversation between them.
 //
 //   asked ─▶ onExit ─▶ agent.exited ─▶ transferring ─▶ active ─▶ onEnter ─▶ agent.entered
 //     └─ refused: nothing has changed        └─ failed: the former agent leads on, and enters again
 //
-// Owns:     the agents, their tools, prepared for a model, the transfer under way, and the calls of their hooks.
-// Does not: know the current lead agent (records), decide when the connection may change (session machine), or
-//           change it (lead driver). Subagents are not affected by a transfer.
+// Owns:     the agents, their tools (prepared for a model), the running transfer, and the calls of hooks.
+// Does not: know the current lead agent (records), decide when the connection may change (session machine), or change it
+//           (lead driver). A transfer does not affect subagents.
 //
 // Invariants
-//   TRANSFER-1. One transfer at a time. A request meanwhile is refused (a tool) or comes after it, the last
-//       one only (a hook).
-//   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent
-//       that entered last is the one in charge.
-//   TRANSFER-3. A requester is answered once, when the transfer is done or has failed. Hooks that throw or
-//       take too long are reported and hold up nothing.
+//   TRANSFER-1. One transfer runs at a time. A request during a transfer is refused (a tool) or follows it (a hook, of
+//       which only the last request counts).
+//   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent that entered
+//       last leads.
+//   TRANSFER-3. A requester gets one answer, when the transfer is done or has failed. Hooks that throw or take too long
+//       are reported and delay nothing further.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -51,7 +51,7 @@ import {
 } from './lead-tools.ts';
 import { settleTool } from './settle-tool.ts';
 
-/** The session as its lead agents see it. */
+/** The session, as its lead agents see it. */
 export interface AgentsSession extends Receiver {
   readonly id: string;
   readonly host: Host;
@@ -73,13 +73,13 @@ export type TransferAnswer =
   | { readonly status: 'transferred'; readonly agent_name: string }
   | { readonly error: string; readonly code: string };
 
-/** The facts about the lead agent that a continuing session restores. */
+/** The facts about the lead agent with which a session resumes. */
 export interface Recovery {
-  /** Words were said since the current agent began to lead: it has entered, and greeted. */
+  /** Whether the current agent has entered and greeted, because words were said since it began to lead. */
   readonly hasGreeted: boolean;
-  /** The `onEnter` of the first agent is done, or another agent has taken over from it. */
+  /** Whether the first agent's `onEnter` has run, or another agent has taken over since. */
   readonly hasEntered: boolean;
-  /** The agent from which the current one took over, if its `onEnter` was not done; null: it has entered. */
+  /** The agent from which the current one took over, if its `onEnter` has not run; null: it has entered. */
   readonly takesOverFrom: string | null;
   readonly owesReply: boolean;
 }
@@ -87,7 +87,7 @@ export interface Recovery {
 /** The call that requests a transfer. */
 interface TransferCall {
   readonly callId: string;
-  /** The caller: an agent that no longer leads cannot transfer the conversation. */
+  /** The calling agent: an agent that no longer leads cannot transfer the conversation. */
   readonly agentName: string;
 }
 
@@ -95,7 +95,7 @@ const TRANSFER_TOOL = 'transfer_to_agent';
 
 const HOOK_TIMEOUT_MS = 5000;
 
-/** Longer than a transfer may take with its hooks, so that the transfer always ends by itself. */
+/** Longer than a transfer with its hooks may take, so that the transfer always ends first. */
 const TRANSFER_TIMEOUT_MS = 60_000;
 
 const TURNS_FOR_HOOK = 5;
@@ -104,29 +104,29 @@ export class LeadAgents {
   readonly #session: AgentsSession;
   readonly #agents: ReadonlyMap<string, LeadAgent>;
   readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
-  /** The tools of each agent by name, once they are prepared. */
+  /** The prepared tools of each agent by name. */
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
-  /** The tools of each agent as its model is offered them; empty before `prepare`. */
+  /** The tools that each agent's model is offered; empty before `prepare`. */
   readonly #standing = new Map<string, readonly LeadTool[]>();
-  /** The tool by which a model settles a question; null before `prepare`. */
+  /** The tool with which a model settles a question; null before `prepare`. */
   #settleTool: LeadTool | null = null;
   readonly #mayAskUser: boolean;
   readonly #hasBackground: boolean;
-  /** Its models read notes, or have read one: what they are told of notes never leaves their instructions again. */
+  /** Whether the models read notes, or have read one; if so, the instructions always explain notes. */
   #getsNotes: boolean;
   /** The last instructions of agents whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
-  /** The transfers that the session machine carries out, by id. */
+  /** The transfers that the session machine executes, by id. */
   readonly #transfers = new Map<string, (error: Failure | null) => void>();
   /** Ends the waits for running hooks. */
   readonly #hooks = new Set<() => void>();
   #hasBegun = false;
-  /** An agent enters or leaves. */
+  /** Whether an agent is entering or leaving. */
   #isChanging = false;
-  /** The agent that a hook has requested meanwhile. */
+  /** The agent that a hook has requested in the meantime. */
   #requested: string | null = null;
 
-  /** @throws {ConfigurationError} for agents that cannot work. */
+  /** @throws {ConfigurationError} for agents with invalid options. */
   constructor(
     session: AgentsSession,
     agents: readonly LeadAgent[],
@@ -174,7 +174,7 @@ export class LeadAgents {
   }
 
   /**
-   * Checks after a crash that the current lead agent exists: no other agent can continue its work.
+   * Checks after a crash that the current lead agent still exists, because no other agent can continue its work.
    * @throws {ConfigurationError} `UNKNOWN_AGENT`.
    */
   checkLeader(): void {
@@ -187,7 +187,7 @@ export class LeadAgents {
     );
   }
 
-  /** Prepares the tools of all agents, before the first connection, so that no transfer has to wait for it. */
+  /** Prepares the tools of all agents before the first connection, so that no transfer waits for this. */
   async prepare(): Promise<void> {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
@@ -210,16 +210,16 @@ export class LeadAgents {
   }
 
   /**
-   * Returns the tools of an agent as its model is offered them, in the same order all the time: with that of the runtime,
-   * if a subagent may ask the user anything.
+   * Returns the tools that an agent's model is offered, always in the same order; with the runtime's tool, if a subagent
+   * may ask the user.
    */
   standingToolsOf(agentName: string): readonly LeadTool[] {
     return this.#standing.get(agentName) ?? [];
   }
 
   /**
-   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and, where there
-   * may be any, how it recognizes a note of the runtime and what a call in the background means.
+   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and, if needed,
+   * how to recognise notes of the runtime and what a background call means.
    */
   instructionsOf(agentName: string): string {
     const { agentName: leader, directives } = this.#session.records;
@@ -240,7 +240,7 @@ export class LeadAgents {
     this.#session.receive('directives', { type: 'directive.set', key, value, scope });
   };
 
-  /** Calls `onTurnCompleted`: the model has completed its turn. */
+  /** Calls `onTurnCompleted`, because the model has completed its turn. */
   turnEnded(): void {
     const { records, host, hooks, projection } = this.#session;
     const { turns: turn, agentName } = records.facts;
@@ -254,8 +254,8 @@ export class LeadAgents {
   }
 
   /**
-   * Begins when the session is connected: its first agent begins to lead, or the one that led when the
-   * previous process ended. Later calls do nothing. `before`: the hooks that have run already.
+   * Called when the session is connected: its first agent, or the one that led when the previous process ended, begins to
+   * lead. Later calls do nothing. `before`: the hooks that have already run.
    */
   begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
     if (this.#hasBegun) return;
@@ -277,14 +277,14 @@ export class LeadAgents {
     });
   }
 
-  /** True while an agent enters or leaves, or a hook's request waits. */
+  /** Whether an agent is entering or leaving, or a hook's request waits. */
   get isTransferring(): boolean {
     return this.#isChanging || this.#requested !== null;
   }
 
   /**
-   * Transfers the lead to the agent `to`, for this call of the transfer tool; null: for the app or a hook.
-   * Resolves when the transfer is done, or with the reason of its failure. Never rejects.
+   * Transfers the lead to the agent `to`, for this call of the transfer tool; null: for the app or a hook. Resolves when
+   * the transfer is done, or with the reason of its failure. Never rejects.
    */
   async transfer(to: string, call: TransferCall | null): Promise<TransferAnswer> {
     const session = this.#session;
@@ -312,13 +312,13 @@ export class LeadAgents {
     return { status: 'transferred', agent_name: to };
   }
 
-  /** Settles a transfer: the machine has completed it, or reports why not. */
+  /** Settles a transfer that the machine has completed, or has failed to. */
   transferSettled(transferId: string, error: Failure | null): void {
     this.#transfers.get(transferId)?.(error);
     this.#transfers.delete(transferId);
   }
 
-  /** Ends all transfers with the session. */
+  /** Ends all transfers, because the session has ended. */
   stop(): void {
     this.#requested = null;
     for (const settle of this.#transfers.values()) settle(closed);
@@ -379,7 +379,7 @@ export class LeadAgents {
     this.#entered(agent.name, from);
   }
 
-  /** Records that the agent has entered, so that it does not enter again in a process that continues. */
+  /** Records that the agent has entered, so that it does not enter again in another process. */
   #recordEntered({ name: agentName }: LeadAgent): void {
     this.#session.receive('agents', { type: 'agent.entered', agentName });
   }
@@ -430,7 +430,7 @@ export class LeadAgents {
       getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),
       requestTransfer: (to) => {
-        // It begins when the current transfer is over, never within the hook.
+        // The transfer begins when the current one is over, never within the hook.
         this.#requested = check('requestTransfer(agentName)', z.string(), to, 'INVALID_ARGUMENT');
         session.host.environment.scheduler.yieldThen(() => this.#transferAsRequested());
       },
@@ -452,8 +452,8 @@ export class LeadAgents {
   }
 
   /**
-   * Returns the tool with which an agent transfers the conversation to one of the others: an ordinary inline
-   * call, whose execution is the transfer. It is answered when the transfer is done or has failed.
+   * Returns the tool with which an agent transfers the conversation to another agent: an ordinary inline call, whose
+   * execution is the transfer. It is answered when the transfer is done or has failed.
    */
   #transferTool(others: readonly LeadAgent[]): ToolDefinition {
     const list = others
@@ -468,7 +468,7 @@ export class LeadAgents {
         objectJson({ agent_name: { type: 'string', enum: others.map(({ name }) => name) } }, [
           'agent_name',
         ]),
-        // Whether the agent exists is checked by the transfer, whose error names the agents.
+        // The transfer checks whether the agent exists; its error names the agents.
         { validate: validatedBy(z.object({ agent_name: z.string() })) },
       ),
       timeout: TRANSFER_TIMEOUT_MS,
@@ -478,7 +478,7 @@ export class LeadAgents {
   }
 }
 
-/** Tells whether a tool begins subagents of its own. */
+/** Returns whether a tool spawns subagents. */
 function isSpawning(tool: ToolDefinition): boolean {
   return spawns(SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined);
 }
@@ -487,7 +487,7 @@ function spawns(tool: unknown): boolean {
   return reconfigureOf(tool) !== null || delegates(tool) || subAgentOf(tool) !== null;
 }
 
-/** Tells whether a subagent of this configuration may put a question or an approval to the user. */
+/** Returns whether a subagent of this configuration may ask the user a question or for an approval. */
 function mayAsk(given: unknown): boolean {
   const config = given as Partial<SubagentConfig>;
   const { interactive, relay, createInstance, tools = {} } = config;
@@ -503,14 +503,12 @@ function hasNotes({ items, summary, evicted }: ConversationLog): boolean {
   );
 }
 
-/** Tells whether the agent does something before its first response. */
+/** Returns whether the agent has a hook or a greeting before its first response. */
 function isToEnter({ onEnter, greeting }: LeadAgent): boolean {
   return onEnter !== undefined || greeting !== undefined;
 }
 
-/**
- * Applies a request: the machine transfers, or the request is refused. The consequences stay within the unit.
- */
+/** Applies a request: the machine transfers, or the request is refused. The consequences stay within the unit. */
 export function transferRequested(
   unit: SessionUnit,
   requested: EventFor<'transfers'> & Stamped,
@@ -522,7 +520,7 @@ export function transferRequested(
   return [];
 }
 
-/** Returns the reason why the session does not transfer now. */
+/** Returns why the session cannot transfer now. */
 export function notActive(connection: string): Failure {
   return refused('SESSION_NOT_ACTIVE', `The session is ${connection}: expected it to be active`);
 }

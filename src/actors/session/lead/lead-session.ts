@@ -1,4 +1,4 @@
-// The session as the drivers of its lead agents see it.
+// The session, as the drivers of its lead agents see it.
 
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { AgentsSession, LeadAgents } from './lead-agents.ts';
@@ -11,9 +11,9 @@ export interface LeadSession extends AgentsSession {
   readonly awaited: {
     /** True while an app waits for results. */
     readonly isListening: boolean;
-    /** Tells whether an app waits for one of these deliveries. */
+    /** Returns whether an app waits for one of these deliveries. */
     wants(deliveryIds: readonly string[]): boolean;
   };
-  /** Reports an error that the session survives. */
+  /** Reports an error that does not end the session. */
   reportError(error: unknown, where: string): void;
 }

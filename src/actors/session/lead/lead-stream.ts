@@ -1,17 +1,17 @@
-// One response of the lead model of a text session, as the pieces of its stream. A call that failed before its
-// first piece is made again, as the AI SDK would, but in the time of the environment.
+// One response of a text session's lead model, as the pieces of its stream. A call that fails before its first piece is
+// retried, as the AI SDK would do, but on the environment's clock.
 //
 // Owns:     the call of `streamText`, its attempts, and the count of the tokens that they used.
-// Does not: say the words, or run the calls (text-lead.ts).
+// Does not: pass on the words, or run the calls (text-lead.ts).
 //
 // Invariants
-//   LEAD-STREAM-1. A failure that another attempt may heal is tried again, with growing pauses, as long as the
-//       response has no word and no call: what the user has read is not written twice.
-//   LEAD-STREAM-2. All attempts read the same messages: words of the user meanwhile belong to the next reply.
-//   LEAD-STREAM-3. A user does not wait longer than `MAX_PAUSE_MS` for an attempt: a provider that asks for more
-//       has failed. A model that said nothing is asked once more, at once.
-//   LEAD-STREAM-4. Each call that failed has an entry of its own: `model.retried` as long as another one follows,
-//       else `model.failed`. A response that was called off has none.
+//   LEAD-STREAM-1. A retryable failure is retried, with growing pauses, while the response has no word and no call:
+//       text that the user has read is not written twice.
+//   LEAD-STREAM-2. All attempts read the same messages: new words of the user belong to the next reply.
+//   LEAD-STREAM-3. A user waits at most `MAX_PAUSE_MS` for an attempt: a provider that requests a longer pause has
+//       failed. A model that returned nothing is called once more, at once.
+//   LEAD-STREAM-4. Each failed call has a separate entry: `model.retried` if another call follows, else `model.failed`.
+//       A cancelled response has none.
 
 import { streamText, type LanguageModel } from 'ai';
 import { backoffMs } from '../../../machines/index.ts';
@@ -31,7 +31,7 @@ import { modelToolsOf } from './lead-tools.ts';
 import { reportUsage } from './lead-usage.ts';
 import { turnContext, withTurnContext, type TurnContext } from './settle-tool.ts';
 
-/** Calls of the model for one response. */
+/** The limit of model calls for one response. */
 const MAX_ATTEMPTS = 3;
 
 const RETRY = { baseDelayMs: 1000, maxDelayMs: 4000 } as const;
@@ -40,14 +40,14 @@ const MAX_PAUSE_MS = 10_000;
 
 /** A call of the model. */
 export interface LeadCall {
-  /** The provider's id of the call: not always unique. */
+  /** The provider's id of the call, which is not always unique. */
   readonly callId: string;
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** The agent whose model made it, whichever leads by now. */
+  /** The agent whose model made the call, even if another leads now. */
   readonly agentName: string;
-  /** What the provider gets back with the call and the parts before it; absent: nothing. */
+  /** The data that the provider gets back with the call and the parts before it; absent: none. */
   readonly echo?: Echo | undefined;
 }
 
@@ -57,14 +57,14 @@ type ResponsePart =
   /** The model begins to write a call. */
   | { readonly type: 'calling' }
   | { readonly type: 'call'; readonly call: LeadCall }
-  /** It is whole. `echo`: what its provider gets back with the parts after the last call. */
+  /** The response is complete. `echo`: the data that the provider gets back with the parts after the last call. */
   | { readonly type: 'end'; readonly echo?: Echo | undefined }
   | { readonly type: 'other' };
 
-/** The calls of the lead model for one reply, or for one telling. */
+/** The calls of the lead model for one reply, or for one delivery. */
 export interface LeadTurn {
   rounds: number;
-  /** Null: there is none. Absent: the first call makes it. */
+  /** Null: there is none. Absent: the first call creates it. */
   context?: TurnContext | null;
 }
 
@@ -72,14 +72,14 @@ export interface LeadQuestion {
   readonly model: LanguageModel;
   readonly turn: LeadTurn;
   readonly mayCall: boolean;
-  /** A response without a word and a call is no failure. */
+  /** Whether a response without words and calls is permitted. */
   readonly maySayNothing: boolean;
   readonly signal: AbortSignal;
-  /** Called with each sign of life of the model, and while its next attempt is waited for. */
+  /** Called at each sign of life of the model, and while its next attempt is awaited. */
   readonly touch: () => void;
 }
 
-/** Asks the lead model, and throws what its last attempt has thrown. */
+/** Calls the lead model; throws the error of the last attempt. */
 export async function* askLead(
   core: LeadSession,
   question: LeadQuestion,
@@ -133,7 +133,7 @@ export async function* askLead(
       pauseMs = Math.max(backoffMs(RETRY, attempt, random.next()), retryAfterMs);
       const isOver = !isSilent || signal.aborted || attempt >= MAX_ATTEMPTS;
       if (isOver || !retryable || pauseMs > MAX_PAUSE_MS) {
-        // The reason of a response that was called off is no failure of the model.
+        // The cancellation of a response is no failure of the model.
         if (!signal.aborted || isA(error, ProviderError)) noteFailure(error, null);
         throw error;
       }
@@ -213,7 +213,7 @@ async function* attemptAt(
         name,
         counted: { ...usage, inputTokens, outputTokens },
         estimated: countedUsage(usage, { instructions, messages, written }),
-        // The entry of the failure has it (LEAD-STREAM-4).
+        // The entry of the failure has the duration (LEAD-STREAM-4).
         ...(!hasFailed && { tookMs: host.environment.clock.now() - beganAt }),
       });
       if (isCut) throw cutOff();
@@ -237,8 +237,8 @@ async function* attemptAt(
 }
 
 /**
- * Returns the arguments as JSON text. A value that is no JSON is refused by the check of the arguments, and
- * fails only its call.
+ * Returns the arguments as JSON text. The check of the arguments refuses a value that is not JSON, which fails only its
+ * call.
  */
 function argumentsOf(input: unknown): string {
   if (typeof input === 'string') return input;

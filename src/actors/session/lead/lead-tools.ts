@@ -1,4 +1,4 @@
-// The tools of a lead agent: defined by the app, checked once, offered to the model.
+// The tools of a lead agent: the app defines them, the runtime checks them once and offers them to the model.
 
 import { jsonSchema, tool as modelTool, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -12,7 +12,7 @@ import { clip } from '../../../values/clip.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /**
- * Types the arguments of `execute` from `parameters`, and checks the tool where it is defined.
+ * Types the arguments of `execute` by `parameters`, and checks the tool at its definition.
  * @throws {ConfigurationError} `INVALID_TOOL` for an option that is unknown or wrong.
  */
 export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
@@ -29,7 +29,7 @@ function toolName(tool: unknown): string {
   return typeof name === 'string' ? `"${name}"` : '…';
 }
 
-/** Checks one tool by itself: not whether its name is taken, or its subagent exists. */
+/** Checks one tool alone, without checking that its name is free and its subagent exists. */
 function checkTool(where: string, tool: ToolDefinition): void {
   if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
   if ('inputSchema' in tool && !('parameters' in tool))
@@ -48,7 +48,7 @@ function checkTool(where: string, tool: ToolDefinition): void {
       );
 }
 
-/** Options that have no effect on such a tool. */
+/** Options that have no effect on tools of this kind. */
 const NOT_WITH = {
   inline: ['pendingMessage', 'consolidate', 'delivery'],
   background: ['execute', 'timeout', 'idempotent'],
@@ -70,10 +70,10 @@ export function checkToolList(where: string, tools: unknown): void {
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
-  /** Runs the tool with a value of `validate`; undefined for a background tool without it. */
+  /** Runs the tool with a value of `validate`; undefined for a background tool without `execute`. */
   readonly execute: ((value: unknown, context: ToolContext) => unknown) | undefined;
   /**
-   * Parses and validates the arguments: the value for `execute`, or the message for the model. Never rejects.
+   * Parses and validates the arguments: returns the value for `execute`, or the message for the model. Never rejects.
    */
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
@@ -95,11 +95,11 @@ const checks = {
 
 const shape = z.strictObject(checks);
 
-/** Limit of an error message: large quoted arguments would fill the model's context. */
+/** The limit of an error message: large quoted arguments would fill the model's context. */
 const MAX_MESSAGE_CHARS = 4000;
 
 /**
- * Prepares the schemas of an agent's tools, which were checked already.
+ * Prepares the schemas of an agent's tools, which are already checked.
  * @throws {ConfigurationError} `INVALID_SCHEMA`, for one that cannot be described to a model.
  */
 export async function prepareLeadTools(
@@ -109,7 +109,7 @@ export async function prepareLeadTools(
   for (const definition of definitions) {
     const { name, execution, parameters, execute } = definition;
     const given = objectSchema(parameters, `tool "${name}".parameters`);
-    // Background work is not begun with inputs that its schema does not name.
+    // Background work does not begin with inputs that its schema does not name.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
@@ -141,10 +141,7 @@ export async function prepareLeadTools(
   return tools;
 }
 
-/**
- * Returns an agent's tools as a text model is offered them, without `execute`: the caller of the model runs
- * the calls.
- */
+/** Returns an agent's tools for a text model, without `execute`, because the caller of the model runs the calls. */
 export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
   const known = offered.get(tools);
   if (known) return known;
@@ -156,22 +153,22 @@ export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
       outputSchema: jsonSchema({}),
     }),
   ]);
-  // Built from entries, so that a tool called `__proto__` is a tool.
+  // `Object.fromEntries` also accepts a tool named `__proto__`.
   const made = Object.fromEntries(entries) as ToolSet;
   offered.set(tools, made);
   return made;
 }
 
-/** The tools of an agent are the same for all its responses. */
+/** Cached, because the tools of an agent are the same for all its responses. */
 const offered = new WeakMap<readonly LeadTool[], ToolSet>();
 
-/** The tool of the runtime by which a lead model settles a question of a subagent (lead/settle-tool.ts). */
+/** The tool of the runtime with which a lead model settles a subagent's question (lead/settle-tool.ts). */
 export const SETTLE_QUESTION = 'settle_question';
 
 /**
  * Checks the tools of one agent.
- * @throws {ConfigurationError} for a name that is taken, reserved or malformed, a tool without a schema,
- * an inline tool without `execute`, a background tool without a subagent.
+ * @throws {ConfigurationError} for a name that is taken, reserved or malformed, a tool without a schema, an inline tool
+ *   without `execute`, a background tool without a subagent.
  */
 export function checkLeadTools(
   agentName: string,
@@ -193,7 +190,7 @@ export function checkLeadTools(
 }
 
 /**
- * Checks that each subagent is a background tool of an agent: no call could reach another one.
+ * Checks that each subagent is a background tool of an agent, since no call could start another one.
  * @throws {ConfigurationError} for one that is not.
  */
 export function checkSubagentNames(

@@ -1,8 +1,8 @@
 // The usage of a lead agent's model: an entry of the session for each report, with its cost, and the sums for screens.
 //
-// LEAD-USAGE-1. Usage is counted once, by its entry, whichever process it was in. Screens and hooks get it when
-//     it is in the journal. Usage after the end of a session (facts are extracted then) is reported to the hook alone: by
-//     then the journal may belong to another process.
+//   LEAD-USAGE-1. Usage is counted once, by its entry, in whichever process it arose. Screens and hooks get it when it is
+//       in the journal. Usage after the end of a session (the extraction of facts) is reported only to the hook, because
+//       the journal may then belong to another process.
 
 import {
   addLeadUsage,
@@ -28,13 +28,13 @@ type Reported = Readonly<Partial<Record<keyof LeadUsage, unknown>>>;
 
 /** A report of a lead agent's model. */
 interface Report extends ModelNames, Pick<PricedCall, 'name'> {
-  /** As the provider counted it; anything else than a count is passed over. */
+  /** The usage, as the provider counted it; values that are not counts are ignored. */
   readonly counted: Reported;
-  /** For `price`, where the provider has counted nothing. @defaultValue as it was counted */
+  /** The usage for `price`, if the provider counted nothing. @defaultValue `counted` */
   readonly estimated?: Omit<Usage, 'cost'> | undefined;
-  /** When a call began that is none of the response under way, in milliseconds since 1970. */
+  /** When a call outside the current response began, in milliseconds since 1970. */
   readonly beganAt?: number;
-  /** How long the call took, in milliseconds. @defaultValue not known */
+  /** The duration of the call, in milliseconds. @defaultValue unknown */
   readonly tookMs?: number;
 }
 
@@ -47,7 +47,7 @@ interface Counting extends Receiver {
   readonly hooks: Pick<SessionHooks, 'onUsage'>;
 }
 
-/** Puts what the model has used into the journal. After the end of the session only its hook is told. */
+/** Writes the model's use to the journal. After the end of the session, only tells the hook. */
 export function reportUsage(
   session: Counting,
   { counted, estimated, beganAt, tookMs, ...names }: Report,
@@ -75,7 +75,7 @@ export function reportUsage(
   else if (used) session.receive('usage', { ...event, usage: used });
 }
 
-/** Counts the calls that are made for a conversation beside those of its agents (LEAD-USAGE-1). */
+/** Counts the model calls that are made for a conversation but not by its agents (LEAD-USAGE-1). */
 export function modelCallsOf(session: Counting): ModelCalls {
   return {
     used(use) {
@@ -103,7 +103,7 @@ function pricedCall(
   };
 }
 
-/** Shows what the conversation has used so far. `used`: by the lead agent's model just now. */
+/** Shows the usage of the conversation so far. `used`: the last use of the lead agent's model. */
 export function showUsage(
   {
     records,

@@ -1,15 +1,15 @@
-// `settle_question`: the tool of the runtime by which a lead model says what the user's words mean for the question
-// of a subagent, and what the model reads about the questions before it answers.
+// `settle_question`: the tool of the runtime with which a lead model decides what the user's words mean for a subagent's
+// question, and the note about questions that the model reads before it answers.
 //
-// Owns:     the tool as a model is offered it, and its context: the open questions, the answers of the last seconds,
-//           what runs, and what waits to be told.
-// Does not: decide whether a settlement counts (questions/settle-question.ts), or carry it out (session-effects).
+// Owns:     the tool as a model is offered it, and its context: the open questions, the recent answers, the running work, and
+//           the deliveries that wait.
+// Does not: decide whether a settlement counts (questions/settle-question.ts), or execute it (session-effects).
 //
 // Invariants
-//   SETTLE-TOOL-1. A lead model has it all the time where a subagent may ask, in the same words: other tools in the next
-//       request are a request that no provider has cached. What it can name is in the context.
-//   SETTLE-TOOL-2. Its context is not in the conversation: it holds for the reply to one request, and stands before the
-//       words that the reply answers. All calls of a turn read the same one, so that each begins as the one before.
+//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool, with the same text: changed tools would lose the
+//       provider's prompt cache. The context lists what the tool can name.
+//   SETTLE-TOOL-2. The context is not in the conversation: it is part of the requests for one reply, before the words that the
+//       reply answers. All calls of a turn read the same context, so that each begins like the one before.
 
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -45,20 +45,20 @@ import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
 
-/** The session as a settlement sees it. */
+/** The session, as a settlement sees it. */
 export interface SettlingSession {
   readonly host: Host;
   readonly records: SessionRecords;
   readonly unit: SessionUnit;
 }
 
-/** The session as the context of a settlement shows it. */
+/** The session, as the context of a settlement shows it. */
 interface ShownSession extends SettlingSession {
   readonly projection: Projection;
   readonly tree: Pick<SubagentTree, 'live'>;
 }
 
-/** A text model reads the meaning of the actions beside an open question (`questionsNote`). */
+/** The note (`questionsNote`) tells a text model what the actions mean. */
 const DESCRIPTION = 'Settles an open question; a note says which and how.';
 const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} explain: read it again.`;
 
@@ -67,7 +67,7 @@ const WORDS_LIMIT_MS = 3000;
 const schema = z.object({
   questionId: z.string().nullish(),
   action: z.enum(SETTLE_ACTIONS),
-  /** Not offered: `text` may be one. */
+  /** Not in the offered schema: `text` may be an option's id. */
   optionId: z.string().nullish(),
   text: z.string().nullish(),
   quote: z.string(),
@@ -79,7 +79,7 @@ const aText: JSONSchema7 = { type: 'string' };
 const parametersWith = (action: JSONSchema7): JSONSchema7 =>
   objectJson({ questionId: aText, action, text: aText, quote: aText }, ['action', 'quote']);
 
-/** Returns the tool as the runtime runs it, and as a lead model is offered it. */
+/** Returns the tool as the runtime runs it and as a lead model is offered it. */
 export function settleTool(
   session: SettlingSession & {
     readonly userInput: Pick<UserInput, 'settle' | 'nextWords'>;
@@ -88,7 +88,7 @@ export function settleTool(
   },
 ): ToolDefinition {
   const hears = session.lead.awaitsWords !== undefined;
-  // The note that a text model reads holds all that `explain` gives.
+  // A text model reads in the note everything that `explain` would return.
   const actions = SETTLE_ACTIONS.filter((action) => hears || action !== 'explain');
   return defineTool<Args>({
     name: SETTLE_QUESTION,
@@ -96,17 +96,17 @@ export function settleTool(
     parameters: jsonSchema<Args>(parametersWith({ type: 'string', enum: actions }), {
       validate: validatedBy(schema),
     }),
-    // It knows its own repetition (SETTLE-3).
+    // A repeated call is recognised (SETTLE-3).
     idempotent: true,
     execute: async ({ questionId, action, text, quote, ...given }, { callId }) => {
       let answers = session.records.calls.get(callId)?.requestId;
-      // A model that hears the user calls before their words are written down.
+      // A model that hears the user makes the call before the words are transcribed.
       if (session.lead.awaitsWords) {
         await session.userInput.nextWords(WORDS_LIMIT_MS);
         answers = session.records.utteranceId;
       }
       const utteranceId = quotedUtterance(session.records, answers ?? '', { quote, callId });
-      // A voice reads the mark of the note that asks, and no id.
+      // A voice model reads the mark of the question's note instead of an id.
       const isMark = hears && questionId?.startsWith(`${session.notes.key}-`) === true;
       const requestId = (isMark ? null : questionId) ?? meantQuestion(session, action, utteranceId);
       const { questions, answered } = session.records;
@@ -127,7 +127,7 @@ export function settleTool(
   });
 }
 
-/** The question that a call without an id is about. */
+/** Returns the question that a call without an id is about. */
 function meantQuestion(
   { records, unit, host }: SettlingSession,
   action: SettleAction,
@@ -140,21 +140,21 @@ function meantQuestion(
   return question?.requestId ?? '';
 }
 
-/** The work that the lead agent may be asked about, by the names of its subagents and tools (`summed`). */
+/** The work that the user may ask the lead agent about, by the names of its subagents and tools (`summed`). */
 export interface WorkNow {
-  /** With the latest progress of those that have told any. */
+  /** Running work, with the latest progress if there is any. */
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
-  /** Done, and not told yet. */
+  /** Finished work whose result is not told yet. */
   readonly waitsToBeTold: readonly string[];
-  /** The user hears it just now, or has heard a part of it. */
+  /** Results that the user is hearing, or has heard in part. */
   readonly beingTold: readonly string[];
   /** Results that wait for others of the same request. */
   readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
 /**
- * Returns what runs, what is done and waits to be told, and what is being told: "How is the report going?" has an
- * answer until the user has heard the report. `asking`: subagents that are left out, as they wait for the user.
+ * Returns the running work, the results that wait to be told, and those that are being told, so that "How is the report going?"
+ * has an answer until the user has heard the report. `asking`: subagents that are left out, because they wait for the user.
  */
 export function workNow(
   {
@@ -204,7 +204,9 @@ const MOST_NAMES = 20;
 const MAX_FINISHED_CHARS = 1000;
 const MAX_SHORT_CHARS = 120;
 
-/** Returns each name once, with its number, and how many are left out: a thousand subagents fill no prompt. */
+/**
+ * Returns each name once, with its count, and how many names are left out, so that a thousand subagents do not fill the prompt.
+ */
 function summed(names: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -216,15 +218,15 @@ function summed(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the context of the next response. Without a question that is open or was answered just now there is one only
- * if the response is to the user's words and there is work; null: none.
+ * Returns the context of the next response; null: none. Without an open or recently answered question, only a response to the
+ * user's words has a context, and only if there is work.
  */
 function settleNote(session: ShownSession): Note | null {
   const { records, unit, host } = session;
   const now = host.environment.clock.now();
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
-  // The answer of an approval, or of a subagent that has ended, cannot be corrected.
+  // An approval, or the answer of a subagent that has ended, cannot be corrected.
   const answered = answeredJustNow(records, now, by).filter(
     ({ kind, subagentId }) =>
       kind !== 'approval' && session.tree.live.some(({ id }) => id === subagentId),
@@ -243,7 +245,7 @@ function settleNote(session: ShownSession): Note | null {
   });
 }
 
-/** "How is the report going?" has an answer without a tool of the app. */
+/** Returns the note about the work, so that "How is the report going?" has an answer without a tool of the app. */
 function workNoteOf(session: ShownSession): Note | null {
   const work = workNow(session);
   const isWork = Object.values(work).some((names) => names.length > 0);
@@ -253,10 +255,10 @@ function workNoteOf(session: ShownSession): Note | null {
 
 const STEP_NOTE = 'questions';
 
-/** What the calls of one turn read beside the conversation (SETTLE-TOOL-2). */
+/** The note that the calls of one turn read in addition to the conversation (SETTLE-TOOL-2). */
 export interface TurnContext {
   readonly note: Note | null;
-  /** The words that it stands before; null: the last ones. */
+  /** The user's words before which the note is placed; null: before the last ones. */
   readonly before: string | null;
 }
 
@@ -269,7 +271,7 @@ export function turnContext(session: ShownSession): TurnContext {
   const first = items
     .slice(replied + 1)
     .filter(isMessage)
-    // Words that a subagent got are owed no reply: a note says so below them.
+    // Words that a subagent got need no reply, as the note after them says.
     .find(
       ({ role, note, text: words }, at, all) =>
         role === 'user' && !note && all[at + 1]?.note?.quotes?.['words'] !== words,
@@ -277,7 +279,9 @@ export function turnContext(session: ShownSession): TurnContext {
   return { note: settleNote(session), before: first ? messageText(first) : null };
 }
 
-/** Puts the context of a turn before the words of the user that it answers, after all that the model has read before. */
+/**
+ * Adds the context of a turn before the user's words that the turn answers, after everything that the model has read before.
+ */
 export function withTurnContext(
   messages: readonly ModelMessage[],
   { note, before }: TurnContext,
@@ -309,7 +313,7 @@ function described({ requestId, subagentName, question, kind, options }: AskedQu
   };
 }
 
-/** Builds the answer to the model's call. */
+/** Builds the result of the model's call. */
 export function settlementOf(
   { records, unit, host }: SettlingSession,
   requestId: string,
@@ -342,7 +346,7 @@ export function settlementOf(
   };
 }
 
-/** After these the subagent works on. */
+/** After these actions the subagent continues. */
 const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
 const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
 const ALL_KNOWN =
@@ -362,7 +366,7 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
     'No such question was open when they spoke. Nothing was changed. The runtime asks what is still open by itself.',
 };
 
-/** Builds the answer to a call that does not count. `tell`: in place of the usual words; `question`: the one that was meant. */
+/** Builds the result of a refused call. `tell`: replaces the usual instruction; `question`: the question that was meant. */
 export function settlementRefused(
   reason: SettleRefusal,
   {
@@ -371,7 +375,7 @@ export function settlementRefused(
   }: { readonly tell?: string; readonly question?: AskedQuestion | undefined } = {},
 ): Settlement {
   const options = question?.options.map(({ id, label }) => ({ id, label }));
-  // A yes was passed on as it should be: that is no mistake of the model.
+  // The model passed a yes on correctly, so the result is no refusal.
   if (reason === 'needs_consent') return { status: 'read_back_first', tell };
   return {
     status: 'refused',
@@ -381,7 +385,7 @@ export function settlementRefused(
   };
 }
 
-/** Tells whether the model is not to speak to this result: the runtime says the question again. */
+/** Returns whether the model must not respond to this result, because the runtime repeats the question. */
 export function isSaidByRuntime(name: string, output: unknown): boolean {
   const { status } = propertiesOf(output);
   return name === SETTLE_QUESTION && status === 'asked_again';

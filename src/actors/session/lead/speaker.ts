@@ -1,5 +1,5 @@
-// The port through which the lead agent talks to the user. A voice session implements it with a transport, a text
-// session with a streaming model.
+// The port through which the lead agent talks to the user. A voice session implements it with a transport, a text session
+// with a streaming model.
 
 import type { Prompt } from '../../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../../machines/index.ts';
@@ -8,45 +8,45 @@ import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Shown } from '../../runtime/hosting.ts';
 
-/** Duration in milliseconds after which a running tool no longer delays due deliveries. */
+/** The time after which a running tool no longer delays due deliveries, in milliseconds. */
 export const HOLDS_FLOOR_MS = 2000;
 
-/** An item that has to be said now, and the number of its attempt. */
+/** An item that has to be told now, and the number of the attempt. */
 export interface Offer {
   readonly deliveryId: string;
-  /** The results that are told together in it; absent: the offer is a single one. */
+  /** The results that are told together in the item; absent: it is a single delivery. */
   readonly deliveryIds?: readonly string[];
   /** Identifies the attempt; every `delivery.*` event about it carries this number. */
   readonly generation: number;
-  /** Number of the attempt, from 1. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
   /**
-   * The first attempt of which the user heard a sentence or more, before they interrupted it: this one goes on
-   * from there. Absent: it begins anew.
+   * The first attempt of which the user heard at least a sentence before interrupting it: this attempt continues from
+   * there. Absent: it starts from the beginning.
    */
   readonly begunIn?: number;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
-  /** The prompt that the lead model reads; it says the content in its own words. */
+  /** The prompt for the lead model, which tells the content in its own words. */
   readonly prompt: Prompt;
   /** The role of the prompt in the conversation. @defaultValue 'system' */
   readonly role?: 'system' | 'user';
-  /** The content for the user, for a screen. */
+  /** The content as text, for a screen. */
   readonly text: string;
-  /** The lead agent's call that this answers, if it has not been answered yet. */
+  /** The lead agent's call that the item answers, if the call has no answer yet. */
   readonly answersCallId: string | null;
 }
 
-/** The words of a subagent itself, for the user and not for the model. */
+/** A subagent's own words, for the user and not for the model. */
 export interface SubagentWords {
   readonly kind: 'progress' | 'result';
   readonly subagentId: string;
-  /** The `name` of its configuration. */
+  /** The `name` of the subagent's configuration. */
   readonly subagentName: string;
   readonly text: string;
 }
 
-/** A delivery that rests: the model could not tell it, shall not, or has told it without an acknowledgement. */
+/** A resting delivery: the model could not tell it, must not tell it, or told it without an acknowledgement. */
 export interface RestingCard {
   readonly kind: 'card';
   readonly deliveryId: string;
@@ -54,65 +54,67 @@ export interface RestingCard {
   readonly seen: () => void;
 }
 
-/** The output of a tool call; with a `noteId` it is a `Prompt` with this id. */
+/** The output of a tool call; with a `noteId`, the output is a `Prompt` with this id. */
 export interface ToolAnswer {
   readonly output: unknown;
-  /** The model responds to it. */
+  /** Whether the model responds to the output. */
   readonly respond: boolean;
   readonly noteId?: string;
 }
 
-/** A subagent to which the user spoke, and how its question took the words. */
+/** A subagent to which the user spoke, and the meaning of the words for its question. */
 export interface SpokenTo {
   readonly subagentName: string;
   readonly were: WordsToQuestion;
 }
 
 /**
- * Duties of an implementation. It reports to the session as events: `transport.ready / lost`,
- * `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing / heard / interrupted
- * / failed` with the offer's generation. Guarantee to it: one offer at a time, and only while the gate is
- * open or after `stop(null)`.
+ * The lead agent's side of a session. Duties of an implementation: it reports to the session as events: `transport.ready /
+ * lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing / heard / interrupted /
+ * failed` with the offer's generation. Guarantee to it: it gets one offer at a time, and only while the gate is open or
+ * after `stop(null)`.
  */
 export interface Speaker {
-  /** Its machines, as their actors show them. */
+  /** The machines of the implementation, as their actors show them. */
   machines?(): Iterable<Shown>;
-  /** The user has said something, and it is not known yet what. Absent: the model reads them. */
+  /** Whether the user has spoken words that are not transcribed yet. Absent: the model reads text. */
   readonly awaitsWords?: boolean;
   connect(): void;
-  /** Gives up the connection, also one that is being opened; `forGood`: it speaks no more. */
+  /** Closes the connection, also one that is being opened; `forGood`: no connection follows. */
   disconnect(forGood: boolean): void;
   /** Prepares the model for the agent `to`; reports `transfer.ended` with this id, once. */
   transfer(transferId: string, to: string): void;
   /**
-   * Reports that the session's transfer is over; after an error the model is again, or still, the former
-   * agent.
+   * Reports that the session's transfer is over; after an error the model is again, or still, that of the former agent.
    */
   transferEnded(error: Failure | null): void;
   /**
-   * Gives the user what they are owed: the greeting of the current agent, if it has one; after a crash the reply that
-   * was owed then, or nothing (null).
+   * Begins to speak with the greeting of the current agent, if it has one; after a crash, with the reply that was due
+   * then, or with nothing (null).
    */
   begin(owes: 'greeting' | 'reply' | null): void;
   /** Updates the model, because the instructions or tools of the lead agent have changed. */
   configure(): void;
   say(offer: Offer): void;
-  /** Cancels the attempt of this generation, if it is still being said; null: all, at once, as an urgent item waits. */
+  /**
+   * Cancels the attempt of this generation, if it is still being told; null: cancels all speech at once, because an urgent
+   * item waits.
+   */
   stop(generation: number | null): void;
-  /** Answers a tool call; null: it stays open, and an offer will answer it, later. */
+  /** Answers a tool call; null: the call stays open, and an offer will answer it later. */
   answer(callId: string, answer: ToolAnswer | null): void;
   /** Tells the model a fact. */
   note(prompt: Prompt, respond: boolean): void;
   /**
-   * Reports words of the user, which the lead agent answers. To a subagent (`to`): the lead agent neither answers them nor
-   * takes them as addressed to it, and unless they answer the subagent's question, it stays open.
+   * Passes on words of the user, which the lead agent answers. With `to` they went to a subagent: the lead agent neither
+   * answers them nor takes them as addressed to it; unless they answered the subagent's question, the question stays open.
    */
   heard(utterance: Utterance, to: SpokenTo | null): void;
-  /** Shows it to the user as it is. Absent: clients have a screen for it. */
+  /** Shows an item to the user unchanged. Absent: clients have a screen for such items. */
   show?(shown: RestingCard | SubagentWords): void;
 }
 
-/** Reports that the user is told something else than the question that has the floor (QUESTION-10). */
+/** Records that the user is told something other than the question that has the floor (QUESTION-10). */
 export function followQuestion(session: Receiver & { readonly unit: SessionUnit }): void {
   const { owner } = session.unit;
   if (owner === null) return;
@@ -121,7 +123,7 @@ export function followQuestion(session: Receiver & { readonly unit: SessionUnit 
   if (isNews) session.receive(`question:${owner}`, event);
 }
 
-/** The event that an offer begins to be heard. */
+/** Returns the event that an offer begins to be heard. */
 export function isHeardNow({ generation, attempt, deliveryId, deliveryIds = [deliveryId] }: Offer) {
   return { type: 'delivery.playing', generation, attempt, deliveryIds } as const;
 }

@@ -1,43 +1,41 @@
-// The output of a text session, piece by piece: observers get it at once, readers pull it. A reader that
-// pulls past a piece has seen it.
+// The output of a text session, piece by piece: observers get it at once, readers pull it. A reader that pulls past a
+// piece has seen it.
 //
 // Owns:     the buffers of the readers, the pieces that each has seen, and the unseen cards.
-// Does not: make text, or decide what becomes of an unseen delivery (text-lead).
+// Does not: make text, or decide what happens to an unseen delivery (text-lead).
 //
 // Invariants
-//   TEXT-OUTPUT-1. Every reader gets every piece since it began to read, in order.
-//   TEXT-OUTPUT-2. `seen` of a piece is called at most once: at once where an observer or a waiter took it,
-//       else when a reader asks for more after it. A reader that breaks off at a piece has not seen it: it
-//       may have failed to show it.
-//   TEXT-OUTPUT-3. A reader's buffer is bounded: the oldest pieces are dropped, and a `gap` reports their
-//       number.
-//   TEXT-OUTPUT-4. `unseen` of a piece is called at most once, and never after `seen`: when no reader is left
-//       that could still see it, at once without a listener.
-//   TEXT-OUTPUT-5. A card is given to every listener that does not have the piece that it stands for, and to
-//       every later one, until one of them has seen it or it is not due any more.
-//   TEXT-OUTPUT-6. A reader that breaks off leaves at once, also one that has not begun to read, or waits for a piece:
-//       a generator alone runs no `finally` then, or a piece later.
+//   TEXT-OUTPUT-1. Every reader gets every piece that is pushed after it began to read, in order.
+//   TEXT-OUTPUT-2. `seen` of a piece is called at most once: at once if an observer or a waiter took it, else when a
+//       reader asks for the next piece. A reader that stops at a piece has not seen it: it may have failed to show it.
+//   TEXT-OUTPUT-3. A reader's buffer is limited: the oldest pieces are dropped, and a `gap` reports their number.
+//   TEXT-OUTPUT-4. `unseen` of a piece is called at most once, and never after `seen`: when no remaining reader can see
+//       the piece, or at once without a listener.
+//   TEXT-OUTPUT-5. A card is given to every listener that does not have the piece that the card replaces, and to every
+//       later listener, until one has seen it or it is no longer due.
+//   TEXT-OUTPUT-6. A reader that stops leaves at once, also one that has not begun to read or waits for a piece: a
+//       generator alone would run no `finally` then, or only at the next piece.
 
 import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../../contracts/session-views.ts';
 
 /** A piece of the lead agent's output. */
 export type TextPart =
-  /** Words as they come. `itemId` identifies the message. */
+  /** Text as it streams. `itemId` identifies the message. */
   | { readonly type: 'text.delta'; readonly itemId: string; readonly text: string }
   /** The whole message. */
   | {
       readonly type: 'text.done';
       readonly itemId: string;
       readonly text: string;
-      /** The delivery that it reports; null: it is a reply. */
+      /** The delivery that the message tells; null: the message is a reply. */
       readonly deliveryId: string | null;
-      /** The results that it reports, if there are several; each has a delivery of its own. */
+      /** The results that the message tells, if there are several; each is a separate delivery. */
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * The progress or the result of a subagent in its own words. Not in the conversation, and never the final
-   * report: the lead agent tells results in a message of its own.
+   * The progress or the result of a subagent in its own words. It is not in the conversation, and never the final
+   * report: the lead agent tells results in a separate message.
    */
   | {
       readonly type: 'subagent.reported';
@@ -49,17 +47,14 @@ export type TextPart =
       readonly text: string;
       readonly final: false;
     }
-  /**
-   * A result or notice as it is: the lead agent could not put it into words, or its words were not
-   * acknowledged.
-   */
+  /** A result or notice unchanged: the lead agent could not put it into words, or its words were not acknowledged. */
   | {
       readonly type: 'delivery.card';
       readonly deliveryId: string;
       readonly label: string;
       readonly text: string;
     }
-  /** A question of a subagent; answer with `session.answer` or by sending text. */
+  /** A question of a subagent; answer it with `session.answer` or by sending text. */
   | {
       readonly type: 'question.asked';
       readonly requestId: string;
@@ -72,16 +67,16 @@ export type TextPart =
   /** The number of pieces that this reader was too slow for. */
   | { readonly type: 'gap'; readonly missed: number };
 
-/** Callbacks for the fate of a piece: one of the two is called, once. */
+/** Callbacks for a piece: one of the two is called, once. */
 export interface Fate {
   seen(): void;
-  /** Called when no listener is left that could still see it. @defaultValue nothing */
+  /** Called when no remaining listener can see the piece. @defaultValue nothing is called */
   unseen?(): void;
 }
 
 interface Reader {
   readonly buffer: Piece[];
-  /** The piece that was given, and not pulled past. */
+  /** The piece that the reader has got and not pulled past. */
   current: Piece | null;
   missed: number;
   wake: (() => void) | null;
@@ -91,24 +86,24 @@ interface Reader {
 interface Piece {
   readonly part: TextPart;
   fate: Fate | null;
-  /** Number of readers that have it and have not pulled past it. */
+  /** The number of readers that have the piece and have not pulled past it. */
   holders: number;
 }
 
 interface Card {
   readonly piece: Piece;
-  /** Tells whether it is still to be seen. */
+  /** Returns whether the card still has to be seen. */
   isDue(): boolean;
 }
 
-/** Tells whether a wait is open for one of these deliveries. */
+/** Returns whether an app waits for one of these deliveries. */
 type Waiter = (deliveryIds: readonly string[]) => boolean;
 
-/** Number of pieces that a reader may lag behind. */
+/** The number of pieces that a reader may lag behind. */
 const MAX_LAG = 10_000;
 
 export class TextOutput {
-  /** The pieces from now on, after the unseen cards. */
+  /** The unseen cards, and then all new pieces. */
   readonly parts: Observable<TextPart>;
   readonly #subject = new Subject<TextPart>();
   readonly #readers = new Set<Reader>();
@@ -119,7 +114,7 @@ export class TextOutput {
   constructor() {
     this.parts = new Observable((observer) => {
       for (const piece of this.#unseenCards()) {
-        // It wants no more: the other cards stay unseen.
+        // The observer has unsubscribed: the other cards stay unseen.
         if (observer.closed) return undefined;
         observer.next(piece.part);
         see(piece);
@@ -128,7 +123,7 @@ export class TextOutput {
     });
   }
 
-  /** Tells whether a piece would reach a listener now. */
+  /** Whether a piece would reach a listener now. */
   get isHeard(): boolean {
     return this.#subject.observed || this.#readers.size > 0;
   }
@@ -138,8 +133,8 @@ export class TextOutput {
   }
 
   /**
-   * Adds a card for a delivery that was told without being seen: it stays until a listener has seen it, or
-   * `isDue` returns false. The part carries its id.
+   * Adds a card for a delivery that was told without being seen: it stays until a listener has seen it, or `isDue`
+   * returns false. The part contains its id.
    */
   card(deliveryId: string, part: TextPart, isDue: () => boolean, seen: () => void): void {
     for (const [id, card] of this.#cards) if (!card.isDue()) this.#cards.delete(id);
@@ -158,12 +153,12 @@ export class TextOutput {
     );
   }
 
-  /** Sets the waiter: a delivery that it waits for was seen when it is told. */
+  /** Sets the waiter: a delivery for which it waits counts as seen when told. */
   awaitedBy(waiter: Waiter): void {
     this.#isAwaited = waiter;
   }
 
-  /** Reads from now on, until `end` or `complete`. The reader is registered before this returns. */
+  /** Reads all new pieces, until `end` or `complete`. The reader is registered before this call returns. */
   read(): { parts: AsyncGenerator<TextPart, void, undefined>; end: () => void } {
     const reader: Reader = {
       buffer: [],
@@ -264,7 +259,7 @@ function see(piece: Piece): void {
   fate?.seen();
 }
 
-/** Takes the piece from this number of readers that have not seen it. */
+/** Releases the piece from this number of readers that have not seen it. */
 function drop(piece: Piece, readers: number): void {
   piece.holders -= readers;
   if (piece.holders > 0 || !piece.fate?.unseen) return;
@@ -279,7 +274,7 @@ function finish(reader: Reader): void {
   reader.wake?.();
 }
 
-/** Lists the pieces that a reader has and has not pulled past. */
+/** Returns the pieces that a reader has and has not pulled past. */
 function heldBy({ current, buffer }: Reader): readonly Piece[] {
   return [...(current ? [current] : []), ...buffer];
 }
@@ -288,7 +283,7 @@ function has(reader: Reader, deliveryId: string): boolean {
   return heldBy(reader).some(({ part }) => deliveriesIn(part).includes(deliveryId));
 }
 
-/** Lists the deliveries that a part tells, by all their ids. */
+/** Returns the ids of the deliveries that a part tells. */
 function deliveriesIn(part: TextPart): readonly string[] {
   if (part.type === 'question.asked') return [part.requestId];
   if (part.type === 'delivery.card') return [part.deliveryId];

@@ -1,6 +1,6 @@
-// The turn machine of one session, hosted beside it: a lead agent sends it facts, and carries out its effects.
+// The turn machine of one session, hosted outside its unit: a lead agent sends it facts, and executes its effects.
 //
-// A session that is opened again starts with a new turn.
+// A reopened session starts with a new turn.
 //
 // Does not: know the state of the turn (machine) or the meaning of an effect (leads).
 
@@ -17,7 +17,7 @@ import { TransientMachine, type TransientOptions } from '../../runtime/transient
 type Turn = typeof turnMachine;
 
 export class TurnChart extends TransientMachine<Turn, TurnFact, TurnEffects> {
-  /** @param isFree Returns whether the model can be asked: it is connected, and works on nothing else. */
+  /** @param isFree Returns whether the model can be called: it is connected and idle. */
   constructor(
     { id, host }: { readonly id: string; readonly host: Pick<Host, 'environment' | 'actors'> },
     input: TurnInput,

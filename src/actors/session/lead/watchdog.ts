@@ -1,7 +1,7 @@
-// Ends the wait for a silent model, which neither continues nor ends.
+// Ends the wait for a silent model that neither continues nor ends.
 //
 // Owns:     one timer, and the time of the last sign of life.
-// Does not: know what is waited for.
+// Does not: know what the wait is for.
 
 import type { Environment } from '../../ports/environment.ts';
 
@@ -12,13 +12,13 @@ export class Watchdog {
   #lastSign = 0;
   #cancel: (() => void) | null = null;
 
-  /** Calls `onTimeout` once when the time is over; then nothing is watched any more. */
+  /** Calls `onTimeout` once when the time is over, and then stops watching. */
   constructor(environment: Environment, onTimeout: () => void) {
     this.#environment = environment;
     this.#onTimeout = onTimeout;
   }
 
-  /** Begins, or begins again: a sign of life is due within `timeoutMs`, repeatedly. */
+  /** Starts or restarts the watch: a sign of life is due within every `timeoutMs`. */
   watch(timeoutMs: number): void {
     this.stop();
     this.#timeoutMs = timeoutMs;
@@ -26,7 +26,7 @@ export class Watchdog {
     this.#arm(timeoutMs);
   }
 
-  /** Records a sign of life. Cheap: the timer looks back instead of being moved. */
+  /** Records a sign of life. Cheap: the timer checks the time of the last sign instead of being moved. */
   touch(): void {
     this.#lastSign = this.#environment.clock.now();
   }
