@@ -54,7 +54,7 @@ export type Waiting = OutboxItem & {
   readonly toldIn?: number;
   /** When the user last interrupted its telling, in milliseconds since 1970. Absent: they never did. */
   readonly interruptedAt?: number;
-  /** The first attempt of which the user heard a sentence or more. Absent: each attempt begins anew. */
+  /** The first attempt of which the user heard a sentence or more. Absent: each attempt starts at the beginning. */
   readonly begunIn?: number;
 };
 

@@ -18,14 +18,14 @@
 //       attached. It stops while no client is attached, and while the question is held.
 //   QUESTION-5. A question ends once. Every end releases the floor, retracts the question from the outbox and replies
 //       to the asker.
-//   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is put to the user anew within
+//   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is put to the user again within
 //       its time: words count as in a first presentation; its buttons continue to count.
 //   QUESTION-7. A held question is not said until `remindAt`, and is put again then; answers count meanwhile. Only the
 //       user holds it, each time for a bounded while.
 //   QUESTION-8. An open question that was heard and not answered is asked again, at most `MAX_NUDGES` times until the
-//       user asks for it or it is put anew; its clock continues. After that the screen still shows it.
+//       user asks for it or it is put again; its clock continues. After that the screen still shows it.
 //   QUESTION-9. The lead agent needs time to read words. It settles the question with words that began after the
-//       question was first put to the user, even if the question was put anew or no client was attached since then.
+//       question was first put to the user, even if the question was put again or no client was attached since then.
 //   QUESTION-10. Words count at once only if they began while the question was the last thing said to the user. A
 //       button always counts, and saying the question again, in part or in full, makes it the last thing.
 

@@ -17,7 +17,7 @@
 //   SESSION-2. The gate is open only while connected, attached, and both parties are quiet: the user silent, the model
 //       idle or waiting, the playout drained.
 //   SESSION-3. A new connection discards the generation that was under way on the old one, but keeps the state of the
-//       user's device (playout and speech are reported anew).
+//       user's device (playout and speech are reported again).
 //   SESSION-4. After `maxReconnects` failed reconnects in a row the session rests; after an error that no attempt can
 //       change it is refused. It reports the reason, and everything except the connection continues. A session that was
 //       never connected closes instead: it has no work to keep.

@@ -67,7 +67,7 @@ describe('the arbiter by example', () => {
     'one that is over before its grant arrives does not keep the floor',
     { tags: ['B54', 'BW3', 'BW4'] },
     () => {
-      // Its release (without an epoch) and the grant crossed; an earlier version then lost the floor for ever.
+      // A release (without an epoch) and the grant crossed; an earlier version then lost the floor for ever.
       const stage = new Stage(interactionMachine);
       stage.send({ type: 'interaction.request', id: 'a' });
       stage.send({ type: 'interaction.request', id: 'b' });

@@ -218,7 +218,7 @@ describe('the outbox by example', () => {
   });
 
   test('urgent interrupts, also what has only just been asked for', { tags: ['B59'] }, async () => {
-    // It comes between the offer and the closing of the gate; an earlier version made it wait for the end.
+    // The urgent item comes between the offer and the closing of the gate; in an earlier version it waited for the end.
     const stage = waiting();
     await stage.wait(quietMs);
     stage.send({ type: 'outbox.add', item: urgent });

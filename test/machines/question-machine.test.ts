@@ -84,7 +84,7 @@ describe('a question by example', () => {
   });
 
   test('a card that is read aloud after all can be answered aloud', () => {
-    // It could not be said, so it became a card and its clock ran; then the user spoke, and it was said again. An
+    // The question could not be said: it became a card, its clock ran, the user spoke, and it was said again. An
     // earlier version lost the answer, because only a question in `presenting` noticed that it played.
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: true });

@@ -380,7 +380,7 @@ describe("a session's own budget", () => {
       expect(ended.life.state().subagents).toMatchObject([
         { outcome: { status: 'completed', text: 'Booked.' }, step: 2 },
       ]);
-      // It was raised once, despite repeated requests.
+      // The budget was raised once, despite repeated requests.
       expect(ended.life.session.subagents.raiseBudget(null, { cost: 2 })).toMatchObject({
         budget: { cost: { granted: 2, spent: 2, left: 0 } },
       });

@@ -343,7 +343,7 @@ describe('P2: several questions at a time', () => {
       await type('use twice and other');
       expect(asked()).toEqual(['twice open', 'other queued']);
       await type('one');
-      // It asks again, behind the waiting questions.
+      // The subagent asks again, behind the waiting questions.
       expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
       await type('between');
       await type('two');

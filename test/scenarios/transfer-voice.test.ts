@@ -189,7 +189,7 @@ describe('a transfer on a wire whose session can be changed', () => {
         LEAD,
       );
       expect(model().of('tool.answer')[0]?.output).toContain('TRANSFER_TIMEOUT');
-      // Its late words have no effect.
+      // The late confirmation has no effect.
       model().events.next({ type: 'session.configured' });
       await environment.settle();
       expect(state().agent).toBe('lead');

@@ -401,7 +401,7 @@ describe('a lost connection with work under way', () => {
     await speak('Which colour?');
     model().drop();
     await environment.advance(1000);
-    // The call was acknowledged at once: the new connection is told so.
+    // The call was acknowledged at once: the new connection gets it as a finished call.
     expect(model().of('tool.recall')).toHaveLength(1);
     expect(model().of('tool.answer')).toHaveLength(1);
     model().utterance('red');

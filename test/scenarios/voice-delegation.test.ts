@@ -99,7 +99,7 @@ describe('delegations', () => {
     const [instructions, ...others] = prompts[0]?.prompt ?? [];
     expect(instructions?.role).toBe('system');
     expect(others.map(({ role }) => role)).not.toContain('system');
-    // It is the same note, with the same mark.
+    // The delegation reads the same note, with the same mark.
     const texts = others.flatMap(({ role, content }) =>
       role === 'user' ? content.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : [],
     );

@@ -74,7 +74,7 @@ async function atWork(
 
 type Work = Awaited<ReturnType<typeof atWork>>;
 
-/** Gives the tool's answer, which the model tells once, and nothing else with it. */
+/** Checks that the model gets the tool's answer and tells it once, and nothing else. */
 async function isAnswered(work: Work): Promise<void> {
   const { model, asked, environment, saysIt, turns } = work;
   const before = turns();

@@ -56,7 +56,7 @@ describe('the thinking sound while a tool works', () => {
     expect(sounds).toHaveLength(2);
     await environment.advance(5000);
     expect(sounds).toHaveLength(52);
-    // It is the loop, repeated.
+    // The sound is the loop, repeated.
     const heard = sounds.flatMap(({ samples }) => [...samples]);
     const { samples: loop } = workingSound();
     expect(heard.slice(0, loop.length)).toEqual([...loop]);
@@ -243,7 +243,7 @@ test('THINKING-SOUND-1: the sound plays while a model finishes a silenced respon
   const sounds: AudioFrame[] = [];
   session.audioOut.subscribe((frame) => sounds.push(frame));
   await talk.say('economy');
-  // The model takes the answer for a request to it.
+  // The model mistakes the answer for a request and replies to it.
   const unwanted = model().beginByItself('Economy is a fine choice, let me tell you why', 3000);
   await environment.advance(3000);
   expect(sounds.length).toBeGreaterThan(20);

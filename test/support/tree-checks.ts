@@ -69,7 +69,7 @@ export class TreeChecks {
     else if (chunk.type === 'input.settled') stage.count(`inputs ${chunk.how}`);
   }
 
-  /** Checks the tree at rest, for however long. */
+  /** Checks an idle tree. */
   check(): void {
     const stage = this.#stage;
     const { limits } = stage.story;

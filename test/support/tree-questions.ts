@@ -117,7 +117,7 @@ export class QuestionBook {
     });
   }
 
-  /** Checks the questions at rest: a question in the queue waits for another one. */
+  /** Checks the questions of an idle tree: a question in the queue waits for another one. */
   check(): void {
     const waiting = this.all.filter(({ state }) => state === 'queued');
     this.#stage.expect(

@@ -122,7 +122,7 @@ test('BUDGETS-13: a raise sets new totals, taken from the parent, all of them or
     'tokens of at least 700, granted or used, got 699',
   );
   expect(refused('a', { timeMs: 9 })).toContain('it has no limit of timeMs of its own');
-  // It shares the steps of its parent.
+  // `b` shares the steps of its parent.
   expect(refused('b', { steps: 9 })).toContain('it has no limit of steps of its own');
   expect(refused('c', { steps: 9 })).toContain(
     'INVALID_STATE: The budget was not raised: it has no budget',

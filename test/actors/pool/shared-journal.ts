@@ -8,9 +8,9 @@ import type { SimulatedProcess } from '../../../src/testing/simulate/simulated-p
 
 export interface SharedJournalOptions {
   readonly leaseMs: number;
-  /** It reports which scopes have no claim, like the journal in PostgreSQL. @defaultValue true */
+  /** The journal reports which scopes have no claim, like the journal in PostgreSQL. @defaultValue true */
   readonly knowsClaims?: boolean;
-  /** It gives each process other due sessions, like the journal in PostgreSQL. @defaultValue false */
+  /** The journal gives each process other due sessions, like the journal in PostgreSQL. @defaultValue false */
   readonly gives?: boolean;
 }
 

@@ -227,7 +227,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     expect(kept.slice(0, entries.length)).toEqual(entries);
     expect(kept.filter(isSnapshot)).toHaveLength(2);
 
-    // Its own snapshot can be read; the other one stays for a version that can read it.
+    // The session reads the snapshot of this version; the other one stays for a version that can read it.
     const next = await found(kept, { trim: true });
     await next.start();
     await next.type('hello again');

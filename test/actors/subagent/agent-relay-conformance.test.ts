@@ -126,7 +126,7 @@ function performing(onRunning: (change: 1 | -1) => void): MockLanguageModelV4 {
 
 const cases = relayConformance({
   name: 'an agent of the AI SDK',
-  // It runs in this process: it can neither die nor be killed, and the AI SDK reads its stream.
+  // The agent runs in this process: it can neither die nor be killed, and the AI SDK reads its stream.
   shows: [],
   graceMs: 1,
   open: () => {

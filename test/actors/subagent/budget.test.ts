@@ -34,7 +34,7 @@ const costing =
   });
 
 const look = { look: simpleTool(() => 'seen') };
-/** Looks as long as it may; then it reports its finding. */
+/** Calls `look` until its last answer is requested; then reports its finding. */
 const looking = (found: string): ReturnType<typeof steps> =>
   steps(({ prompt }): ScriptedStep => {
     const last = prompt.at(-1);

@@ -44,7 +44,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(run.subagent.state).toBe('waiting_for_children');
     waiting[0]?.('one');
     await run.environment.settle();
-    // Its question needs no slot either.
+    // The subagent's question needs no slot either.
     expect(run.told.slice(2)).toEqual([['ask', 'sub_1.q1']]);
     run.subagent.receive({
       type: 'question.answered',

@@ -8,7 +8,7 @@ import { calls, say, simpleTool, steps, subagentRuns } from '../../support/subag
 type PricedCall = Parameters<Price>[0];
 
 const look = { look: simpleTool(() => 'seen') };
-/** Looks as long as it may; then it reports its finding. */
+/** Calls `look` until its last answer is requested; then reports its finding. */
 const looking = steps(({ prompt }) => {
   const last = prompt.at(-1);
   const isOver = last?.role === 'user' && JSON.stringify(last.content).includes('last answer');
@@ -179,7 +179,7 @@ describe('the usage of a subtree', () => {
     { id: 'b', parentId: 'a', usage: usage(10) },
     { id: 'c', parentId: 'b', usage: usage(100, 0.25) },
     { id: 'd', parentId: null, usage: usage(1000) },
-    // Its parent was forgotten.
+    // The parent of `e` was forgotten.
     { id: 'e', parentId: 'gone', usage: usage(10_000) },
   ];
 

@@ -233,7 +233,7 @@ describe('a shared configuration', () => {
     session.subagents.cancel(third ?? '');
     await environment.settle();
     expect(disposed).toBe(1);
-    // It is disposed again after another use.
+    // The instance is disposed again after another use.
     await type('use work');
     await close();
     expect(disposed).toBe(2);

@@ -147,7 +147,7 @@ describe('a lead agent', () => {
       expect(prompts[0]?.toolNames).toContain('read');
       expect(prompts[0]?.toolNames).toContain('spawn_subagent');
       expect(prompts[0]?.toolNames).not.toContain('kill_subagent');
-      // It asks under its own id, not as the lead agent, so it does not see the other one.
+      // The subagent lists under its id, not as the lead agent, and so does not see the other subagent.
       expect(prompts[1]?.results).toEqual([{ subagents: [] }]);
       await environment.advance(10_000);
       await close();

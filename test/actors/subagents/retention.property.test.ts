@@ -131,7 +131,7 @@ test('TREE-SNAPSHOT-2: the usage of a child that is forgotten after its parent c
   };
   end(parent, 10);
   now += RETENTION_MS - 1;
-  // It had a grace period to stop.
+  // The child had a grace period to stop.
   end(child, 5);
   now += 1;
   expect(registry.forgetDue()).toBe(1);

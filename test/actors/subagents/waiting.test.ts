@@ -263,7 +263,7 @@ describe('WAIT_CYCLE', () => {
     const child = spawn('c', { caller: by(parent), config: { completion: 'turn' } });
     await calls('c', ['request_input', { question: 'Which?' }]);
     await calls('o', ['wait', { ids: [child] }]);
-    // It reads the question in its next step; until then a wait reports it.
+    // The parent reads the question in its next step; until then a wait reports it.
     await calls('p', ['wait', { ids: [other] }]);
     expect(waited.get(parent)).toMatchObject({ ok: true, why: 'asked' });
     await calls('p', ['wait', { ids: [other] }]);

@@ -245,7 +245,7 @@ test.each([
       const deferred = { id: 'toolu_1', name: 'Bash', input: { command: 'rm a' } };
       yield { ...success, deferred_tool_use: deferred };
     }
-    // It is killed before it has reported anything about the answer.
+    // Claude is killed before it has reported anything about the answer.
     if (round === 2) {
       const project = join(options.env['CLAUDE_CONFIG_DIR'] ?? '', 'projects', 'p');
       mkdirSync(project, { recursive: true });

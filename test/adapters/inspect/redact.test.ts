@@ -32,7 +32,7 @@ describe('REDACT-1: a text is shown only under a known key, if it looks like a n
     ['status', '秘密'],
     ['note', 'word'],
     ['name', 'Moneypenny'],
-    // It would reveal the user's choice.
+    // The id would reveal the user's choice.
     ['optionId', 'economy'],
   ])('hides under the key `%s`: %s', (key, value) => {
     expect(show({ [key]: value })).toEqual({ [key]: `[redacted ${value.length} chars]` });

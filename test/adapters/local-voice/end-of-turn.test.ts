@@ -242,7 +242,7 @@ describe('the longest utterance', () => {
     client.speak(tone(ECONOMY, 600));
     client.speak(tone(0, 2_000));
     const first = await client.next('input_audio_buffer.speech_stopped');
-    // It began 300 ms before the first speech.
+    // The utterance began 300 ms before the first speech.
     expect(first['audio_end_ms']).toBe(700 + 4_000);
     expect((await client.next(COMPLETED))['transcript']).toBe('Book me a ride to the station.');
     const [begun, next] = [

@@ -59,7 +59,7 @@ describe('server_vad', () => {
     // The speech begins at 1000 ms; 300 ms before it belong to the utterance.
     expect(started['audio_start_ms']).toBe(700);
     const stopped = await client.next('input_audio_buffer.speech_stopped');
-    // It ends at 1600 ms and is over after 500 ms of silence.
+    // The speech ends at 1600 ms; the utterance is over after 500 ms of silence.
     expect(stopped['audio_end_ms']).toBe(2100);
     const id = started['item_id'];
     expect(stopped['item_id']).toBe(id);

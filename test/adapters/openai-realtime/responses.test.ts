@@ -169,7 +169,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     await request(call, 'answer_1');
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: 'answer_1' });
-    // It was answered; the next error without an id belongs to no request.
+    // The request got its answer; the next error without an id belongs to no request.
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });

@@ -468,7 +468,7 @@ test('measures the first sound, interruptions, attempts and waiting deliveries o
   expect(await measured()).toMatchObject({
     'offstage.time_to_first_audio': ['1: 0.4'],
     'offstage.outbox.depth': ['1'],
-    // It ended after 3.4 s of 6.8 s.
+    // The item ended after 3.4 s of 6.8 s.
     'offstage.outbox.age': ['3.4'],
   });
   await talk.breaksIn(spoken);
@@ -729,7 +729,7 @@ describe('log records for an operator (METERED-JOURNAL-4)', () => {
         'offstage.outcome': 'failed',
         'error.type': 'STEP_LIMIT',
       },
-      // Its lead agent is requested to tell it, and makes calls instead, in each of three attempts.
+      // The lead agent is asked to tell the result, and makes calls instead, in each of three attempts.
       ...Array.from({ length: 3 }, () => ({
         eventName: 'offstage.model.failed',
         severityText: 'WARN',

@@ -19,7 +19,7 @@ import { drawn, sdk, tracesIn } from './support/traces.ts';
 const INSTANTS = instantsOf(45).filter((_, at) => at % 3 === 0);
 const asks = (id: string) => calls(['ask_user', { question: 'Which class?' }, id]);
 
-/** It asks, charges with an approval, looks twice, and asks again. */
+/** A subagent that asks, charges with an approval, looks twice, and asks again. */
 const work = {
   script: turns(
     asks('q1'),

@@ -80,7 +80,7 @@ test('APPEND-QUEUE-3: a stopped process is fenced when it resumes, and writes no
   for (let line = await process.next(); line !== undefined; line = await process.next())
     last = line;
   await process.ended;
-  // It ends with the error that its unit would get: FENCED, not to be retried.
+  // The process ends with the error that its unit would get: FENCED, not to be retried.
   expect(last).toBe('FENCED false');
   await journal.append(entry(found.length + 2));
   const after = await journal.read({ scope: 'scope' });

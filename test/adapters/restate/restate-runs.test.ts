@@ -146,7 +146,7 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
       return { program };
     },
   });
-  // Its questions expire in real time, which only the tests on a server let pass.
+  // Questions expire in real time, which passes only in the tests on a server.
   const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
   test.each(own)('$name', ({ run }) => run());
 });

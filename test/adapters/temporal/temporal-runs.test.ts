@@ -115,7 +115,7 @@ function openTemporal(handler: RunHandler, { renewsAfter = Infinity, isFull = fa
         expect(type).toBe('offstageRun');
         const { workflowId, args, parentClosePolicy } = options as Record<string, unknown>;
         begin(workflowId as string, copied(args) as unknown[]);
-        // Its history may be restarted.
+        // The child's execution may be restarted.
         const child = (): Execution => executions.get(workflowId as string)!;
         scope?.(() => child().stop());
         if (parentClosePolicy === 'REQUEST_CANCEL') closing.push(child);
@@ -199,7 +199,7 @@ describe.each([
       };
     },
   });
-  // Its questions expire in real time, which only the tests on a server let pass.
+  // Questions expire in real time, which passes only in the tests on a server.
   const own = cases.filter(({ name, skipped }) => skipped === null && !name.includes('expire'));
   test.each(own)('$name', ({ run }) => run());
 });

@@ -135,7 +135,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
       await hook.send({ body: '{}', headers: { ...good, 'webhook-signature': 'v1,c2hvcnQ=' } }),
       await hook.send({ body: '{}', headers: { ...good, 'webhook-timestamp': 'soon' } }),
       await hook.send({ body: '{}', headers: { ...good, 'webhook-id': undefined } }),
-      // It is not JSON either, but the signature is checked first.
+      // The body is not JSON either, but the signature is checked first.
       await hook.send({ body: '{' }),
     ];
     for (const reply of replies) expect(reply).toMatchObject(unauthorized);
@@ -179,7 +179,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(await send_(hmac('{}', SECRET, 'hex'))).toMatchObject(unauthorized);
     const signature = `sha256=${hmac('{}', SECRET, 'hex')}`;
     expect((await send_(signature)).status).toBe(202);
-    // It has no time and its delivery id is not signed: the same bytes are the same message.
+    // Without a time and a signed delivery id the same bytes are the same message.
     expect(await send_(signature)).toMatchObject({ status: 200, body: { duplicate: true } });
   });
 

@@ -23,7 +23,7 @@ type Holders = readonly string[];
 
 function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
   const epochs = [...new Set([epoch, epoch - 1, 0])].filter((one) => one >= 0);
-  // One more than can wait, so that a queue that is too long is noticed, and does not grow for ever.
+  // One request more than can wait, so that the check notices a queue that is too long, and still ends.
   const asks = queue.length < members.length;
   return members.flatMap((id): InteractionEvent[] => [
     ...(asks ? [{ type: 'interaction.request', id } as const] : []),

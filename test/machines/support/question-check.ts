@@ -28,11 +28,11 @@ interface Ghost {
   readonly heardAt: number | null;
   /** Something else was said since, or reading it back is due. */
   readonly followedAt: number | null;
-  /** It is read back after the lead agent's reply. */
+  /** The question is read back after the lead agent's reply. */
   readonly awaitsReply: boolean;
-  /** Its clock has started: a card alone is not said any more. */
+  /** The clock has started: a card alone is not said any more. */
   readonly begun: boolean;
-  /** It was shown or played, in this presentation or before it was read back, which is enough for a button. */
+  /** The question was shown or played, in this presentation or an earlier one, which is enough for a button. */
   readonly put: boolean;
   readonly accepted: Omit<Answer, 'at'> | null;
   /** All presentations so far, and whether words have settled it. */
@@ -211,7 +211,7 @@ export function checkQuestion(
             followedAt: ghost.followedAt ?? FOLLOWED_AT,
             awaitsReply: false,
           };
-        // The same presentation is said again; any other presentation begins anew.
+        // The same presentation is said again; any other presentation is a new one.
         if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
         if (isHeld(before) && isOpen(after)) return ghost;

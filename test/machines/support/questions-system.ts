@@ -1,9 +1,9 @@
 // Subagents that ask, their questions, and the arbiter, with the messages of `wire` within a session. No two machines
 // share a transaction, so the properties hold for every distribution over processes.
 //
-// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The keys leave out times, and how a subagent
-// ended. Its model asks, as often as it may, or is done. The user's client comes and goes, and policy may take the
-// floor away.
+// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The keys leave out times and the
+// reasons of ends. The model of a subagent asks, within the limit, or finishes. The user's client comes and goes, and
+// policy may take the floor away.
 
 import type { AnyStateMachine } from 'xstate';
 import {

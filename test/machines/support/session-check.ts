@@ -173,7 +173,7 @@ export function checkSession(
           hopeless = lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
-        // Another process counts from the beginning, and knows no transfer.
+        // Another process counts from zero, and has no transfer under way.
         const isNew = BEGINS.has(event.type) && connectionOf(after) === 'created';
         // A resting session that slept continues to rest.
         const isRested = event.type === 'session.woken' && isResting(before);
@@ -402,7 +402,7 @@ export function checkSession(
         const delay = {
           connect: input.connectTimeoutMs,
           transfer: input.transferTimeoutMs,
-          // A session that waited for a connection in vain has waited enough, unless it rests.
+          // A session that has waited for a connection without success reconnects at once, unless it rests.
           reconnect:
             event.type !== 'deadline.connect'
               ? retryInMs

@@ -55,7 +55,7 @@ interface Ghost {
 type Situation = World<Machines, Ghost>;
 
 interface VoiceContext {
-  /** The generation of the offer that it says; 0: a reply. */
+  /** The generation of the offer that the model says; 0: a reply. */
   readonly generation: number;
 }
 

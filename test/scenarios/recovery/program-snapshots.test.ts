@@ -407,7 +407,7 @@ describe('OWNED-SERVICE-1: a recovery that failed', () => {
       let hasLeft = false;
       void left.then(() => (hasLeft = true));
       await environment.settle();
-      // Its claim belongs to the process: the next service of the process would lose it with this one.
+      // The claim belongs to the process: the next service of the process would lose it with this one.
       expect([hasLeft, released]).toEqual([false, []]);
       read();
       await environment.settle();

@@ -1,5 +1,5 @@
-// COMMIT-UNIT-10 on the frozen stories of test/corpus: one entry of each is changed at random, as no version wrote it. The
-// session opens, says what it quarantined, goes on, is closed, and its id begins a new one.
+// COMMIT-UNIT-10 on the frozen stories of test/corpus: the test changes one entry of each at random, as no version
+// wrote it. The session opens, reports the quarantined entry, continues and closes; its id can begin a new session.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -63,7 +63,7 @@ async function recovered(
   const isReported = life.events.some(
     (event) => event.type === 'error.reported' && event.code === 'UNFOLDABLE_ENTRY',
   );
-  // A quarantined entry of a subagent that has ended is not written down: nobody goes on with it.
+  // A quarantined entry of a subagent that has ended is not recorded: no process resumes that subagent.
   const isWritten = of.entries.some(({ event }) => event.type === 'entry.set_aside');
   must(!isWritten || isReported, 'what is quarantined to be reported');
   await life.close();

@@ -1,5 +1,5 @@
-// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be taken in never ends a session for good. The journal
-// of test/corpus is one that an earlier version really wrote; no process could go on with it then.
+// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be applied never
+// ends a session for good. An earlier version wrote the journal of test/corpus; no process could resume it then.
 
 import { readFileSync } from 'node:fs';
 import {
@@ -38,7 +38,7 @@ type Kept = ReturnType<typeof journalOf>;
 
 let processes = 0;
 
-/** A process that goes on with the session of the journal. */
+/** A process that resumes the session of the journal. */
 function life(journal: Kept, options: Partial<RuntimeOptions> = {}) {
   processes += 1;
   const process = processes;

@@ -101,7 +101,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
       asked.answers[0]?.('comfort');
       await environment.settle();
       expect(await again.result).toMatchObject({ status: 'completed', steps: 2 });
-      // It has ended, and its id still stands for it.
+      // The run has ended, and its id still belongs to it.
       expect(await run(runtime(), other as never).result).toMatchObject(REUSED);
       expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
     },
@@ -174,7 +174,7 @@ describe('REFUSAL-1: a service', () => {
       expect(spawn({ config: { ...order, maxSteps: 3 } })).toEqual({ ...accepted, isRepeat: true });
       expect(spawn({ task, idempotencyKey: 'other' })).toMatchObject({ status: 'accepted' });
     }
-    // Another journal knows nothing of it.
+    // Another journal does not know the subagent.
     expect((await serve('others'))({ task })).toMatchObject({ status: 'accepted' });
   });
 });

@@ -26,7 +26,7 @@ async function play(of: World, { isClosed = false } = {}) {
     seen = of.written;
     for (const { unit, seq } of fresh) if (unit === UNIT) seqs.push(seq);
   };
-  // Its agent never finishes with the first event.
+  // The service's agent never finishes with the first event.
   const first = orderMonitor({ script: () => calls(['look', {}]) });
   const agent = { ...first.service.agent, tools: { look: simpleTool(never) } };
   let life = await begin(of, [{ ...first.service, agent }]);

@@ -368,7 +368,7 @@ function tasksOf2026({ told, answers, die }: Shared): Handler {
         return promise;
       },
       async die() {
-        // The client first reads its words.
+        // The agent waits until the client has read the agent's words.
         await new Promise<void>((resolve) => looks.add(resolve));
         die();
       },

@@ -1,4 +1,4 @@
-// A spoken conversation with a subagent, whose result the user interrupts. Its process may end at any point.
+// A spoken conversation with a subagent, whose result the user interrupts. The process may end at any point.
 
 import type { Journal } from '../../../../src/actors/ports/journal.ts';
 import { createRuntime } from '../../../../src/index.ts';

@@ -19,7 +19,7 @@ export const found: readonly { readonly why: string; readonly json: string }[] =
     json: '{"seed":1590,"session":"voice","steps":[{"at":0,"do":"say","words":"Please use planning, request 0","calls":["planning"]},{"at":4703,"do":"say","words":"Please use planning, request 3","calls":["planning"]}],"strikes":[{"point":"crash.beforeAppend","occurrence":51},{"point":"user.bargesIn","occurrence":2},{"point":"line.drops","occurrence":7},{"point":"journal.slow","occurrence":73}]}',
   },
   {
-    // In its first turn the resumed process delivered what was over after its own later events.
+    // In its first turn the resumed process reported earlier ends after later events.
     why: 'P2: a question is withdrawn, the process dies, and the next question is put first',
     json: '{"seed":118119,"session":"text","steps":[{"at":0,"do":"say","words":"Please use planning, request 0","calls":["planning"]},{"at":13211,"do":"leave"},{"at":36726,"do":"cancel","nth":1}],"strikes":[{"point":"journal.slow","occurrence":3},{"point":"user.bargesIn","occurrence":1},{"point":"journal.fails","occurrence":26},{"point":"journal.fails","occurrence":39},{"point":"user.digresses","occurrence":3},{"point":"model.fails","occurrence":9},{"point":"crash.afterAppend","occurrence":63},{"point":"crash.beforeAppend","occurrence":65}]}',
   },
