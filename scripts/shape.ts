@@ -305,11 +305,11 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_322, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_407, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_199,
+    limit: 66_284,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -320,7 +320,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 37_871,
+    limit: 37_954,
     goal: 24_000,
   },
 ];

@@ -279,6 +279,8 @@ export type SessionInputEvent =
     }
   /** A subagent was spawned for this utterance: the result under this id may be told together with others. */
   | { readonly type: 'result.expected'; readonly deliveryId: string; readonly requestId: string }
+  /** The reply to tools of the lead agent has told the result of a subagent that it spawned. */
+  | { readonly type: 'result.told'; readonly deliveryId: string }
   /** The agent of a service has to examine an event, and may report it to the user. */
   | { readonly type: 'invocation.wanted'; readonly eventId: string }
   | {
@@ -394,6 +396,13 @@ export type SessionInputEvent =
       readonly summary: string;
       readonly covers: readonly string[];
     };
+
+/** A result that tools of the lead agent have returned to it: the reply to them tells it. */
+export interface ReturnedResult {
+  readonly deliveryId: string;
+  /** The calls that ran when the result was read. */
+  readonly callIds: readonly string[];
+}
 
 /** A result, as it is told to the user. */
 export interface ToldResult {

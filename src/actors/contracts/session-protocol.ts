@@ -17,6 +17,7 @@ import type {
 import type { Outcome } from './outcome.ts';
 import type {
   Answer,
+  ReturnedResult,
   ReturnedWords,
   SessionInputEvent,
   Utterance,
@@ -43,8 +44,11 @@ interface KeptFields {
     readonly delivery?: DeliveryMode;
   };
   readonly 'call.invalid': { readonly error: Failure };
-  /** The output for the model. */
-  readonly 'call.executed': { readonly output: unknown };
+  /** The output for the model, and the results of subagents that it may contain. */
+  readonly 'call.executed': {
+    readonly output: unknown;
+    readonly returned?: readonly ReturnedResult[];
+  };
   readonly 'subagent.accepted': { readonly subagentId: string };
   readonly 'subagent.rejected': {
     readonly error: Failure;
@@ -95,7 +99,7 @@ export interface SessionProtocol {
   >;
   readonly calls: Input<'tool.called'>;
   readonly questions: Input<'question.asked'>;
-  readonly results: Input<'result.expected'>;
+  readonly results: Input<'result.expected' | 'result.told'>;
   readonly services: Input<'invocation.wanted'>;
   readonly notices: Input<'notice.posted'>;
   readonly transfers: Input<'transfer.requested'>;
@@ -169,6 +173,7 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
     'tool.called': 'calls',
     'question.asked': 'questions',
     'result.expected': 'results',
+    'result.told': 'results',
     'invocation.wanted': 'services',
     'notice.posted': 'notices',
     'transfer.requested': 'transfers',

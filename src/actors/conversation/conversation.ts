@@ -305,6 +305,17 @@ export class ConversationLog {
     });
   }
 
+  /** Marks results of calls as ones that no reply is owed to: something else tells what they contain. */
+  withoutReplyTo(callIds: readonly string[]): ConversationLog {
+    return this.#with(
+      this.items.map((item) =>
+        item.role === 'tool_result' && callIds.includes(item.callId)
+          ? { ...item, wantsReply: false }
+          : item,
+      ),
+    );
+  }
+
   /** Records a change of the lead agent. */
   transfer(transfer: Place & { readonly from: string; readonly to: string }): ConversationLog {
     const { from, to } = transfer;

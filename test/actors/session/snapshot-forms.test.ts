@@ -151,12 +151,20 @@ describe('a snapshot that an earlier version wrote', () => {
           key === 'isAwake' ? undefined : value,
         ),
       ) as object;
+      // Earlier versions copied the deliveries that follow from a question or a call.
+      const { questions, calls, deliveries } = snapshot.books;
+      const copied = new Set([
+        ...questions.map(({ requestId }) => requestId),
+        ...calls.map(({ callId }) => callId),
+      ]);
+      const own = deliveries.filter(({ deliveryId }) => !copied.has(deliveryId));
+      for (const { deliveryId } of deliveries) expect(records.delivery(deliveryId)).toBeDefined();
       // Members that are new in them may be present.
       expect(
         JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
       ).toMatchObject({
         unit: unmarked,
-        records: snapshot.books,
+        records: { ...snapshot.books, deliveries: own },
       });
     },
   );

@@ -37,69 +37,106 @@ const BEGINS = {
   },
 } as const;
 
-describe.each(Object.keys(BEGINS) as (keyof typeof BEGINS)[])(
-  '%s whose result the lead agent read and did not tell',
-  async (kind) => {
-    const { begin, ends } = BEGINS[kind];
-    const optionsOf = (of: World): TalkOptions => {
-      const script: Script = () =>
-        new Promise<ScriptedStep>((resolve) =>
-          of.environment.scheduler.schedule(() => resolve(ends), WORK_MS),
-        );
-      return {
-        subagents: { parcel: { script, pending: 'On it.' } },
-        tools: leadTools(
-          createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
-        ),
-        lead: (prompt) =>
-          prompt.prompt.at(-1)?.role === 'tool' &&
-          JSON.stringify(prompt.prompt.at(-1)).includes(RESULT)
-            ? say('')
-            : leadScript(prompt),
-      };
-    };
-    const live = async (of: World) => {
-      const wanted = [begin, `use await_subagent ${JSON.stringify({ subagentId: 'sub_1' })}`];
-      const said: string[] = [];
-      let lives = 0;
-      for (;;) {
-        lives += 1;
-        const life = textLife(of, optionsOf(of));
-        const stop = life.session.parts.subscribe((part) => {
-          if (part.type === 'text.done' && life.isAlive()) said.push(part.text);
-        });
-        void life.start().catch(() => {});
-        await of.environment.settle();
-        for (let round = 0; round < 40 && life.isAlive(); round += 1) {
-          const typed = life.state().transcript.filter(({ role }) => role === 'user').length;
-          const next = wanted[typed];
-          if (next !== undefined && (typed === 0 || life.state().subagents.length > 0))
-            void life.session.sendText(next).catch(() => {});
-          await of.environment.settle();
-          await of.environment.advance(2000);
-        }
-        stop.unsubscribe();
-        if (!life.isAlive()) continue;
-        const { deliveries } = life.state();
-        const seen = {
-          told: said.join('\n').split(RESULT).length - 1,
-          waiting: deliveries.filter(({ state }) => state === 'pending').length,
-        };
-        const { written } = of;
-        await life.close();
-        return { ...seen, lives, written };
-      }
-    };
-    const { written, told } = await live(world());
-    test('comes as a delivery when no process dies', () => expect(told).toBe(1));
+type Kind = keyof typeof BEGINS;
 
-    const entries = Array.from({ length: written }, (_, index) => index + 1);
+/** How often the lead agent fails to say what it has read, and when sessions write snapshots. */
+interface Way {
+  readonly kind: Kind;
+  readonly fails: number;
+  readonly snapshots: boolean;
+}
 
-    test.each(entries)('P4: comes, or waits, after a kill at entry %i', async (entry) => {
-      const of = world();
-      of.killAt(entry, 'after');
-      const seen = await live(of);
-      expect(seen.told + seen.waiting).toBeGreaterThan(0);
+const WAYS: readonly Way[] = (Object.keys(BEGINS) as Kind[]).flatMap((kind) =>
+  [0, 1, 2].flatMap((fails) => [false, true].map((snapshots) => ({ kind, fails, snapshots }))),
+);
+
+/** Plays the conversation until a process has lived to its end. */
+async function played({ kind, fails, snapshots }: Way, kill?: (of: World) => void) {
+  const of = world(snapshots ? { snapshots: { afterEntries: 1, trim: false } } : {});
+  kill?.(of);
+  const { begin, ends } = BEGINS[kind];
+  let failed = 0;
+  let asked = 0;
+  const script: Script = () =>
+    new Promise<ScriptedStep>((resolve) =>
+      of.environment.scheduler.schedule(() => resolve(ends), WORK_MS),
+    );
+  const options: TalkOptions = {
+    subagents: { parcel: { script, pending: 'On it.' } },
+    tools: leadTools(
+      createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
+    ),
+    lead: (prompt) => {
+      asked += 1;
+      const last = prompt.prompt.at(-1);
+      const hasRead = last?.role === 'tool' && JSON.stringify(last).includes(RESULT);
+      // A failed call of the model is repeated once.
+      if (!hasRead || failed >= 2 * fails) return leadScript(prompt);
+      failed += 1;
+      return say('');
+    },
+  };
+  const wanted = [begin, `use await_subagent ${JSON.stringify({ subagentId: 'sub_1' })}`];
+  for (let lives = 1; ; lives += 1) {
+    const life = textLife(of, options);
+    asked = 0;
+    // A subscriber: it hears each delivery that is pushed.
+    const stop = life.session.parts.subscribe(() => {});
+    void life.start().catch(() => {});
+    await of.environment.settle();
+    for (let round = 0; round < 40 && life.isAlive(); round += 1) {
+      const typed = life.state().transcript.filter(({ role }) => role === 'user').length;
+      const next = wanted[typed];
+      if (next !== undefined && (typed === 0 || life.state().subagents.length > 0))
+        void life.session.sendText(next).catch(() => {});
+      await of.environment.settle();
+      await of.environment.advance(2000);
+    }
+    stop.unsubscribe();
+    if (!life.isAlive()) continue;
+    const { deliveries } = life.state();
+    const { written, entries } = of;
+    await life.close();
+    const replies = entries.filter(
+      ({ event }) =>
+        event.type === 'assistant.said' &&
+        'repliesTo' in event &&
+        event.repliesTo !== null &&
+        JSON.stringify(event).includes(RESULT),
+    );
+    return {
+      replies: replies.length,
+      heard: entries.filter(({ event }) => event.type === 'delivery.heard').length,
+      pending: deliveries.filter(({ state }) => state === 'pending').length,
+      lives,
+      written,
+      /** Entries before the user asked for the result. */
+      awaits: entries.findLastIndex(({ event }) => event.type === 'user.said'),
+      asked,
+    };
+  }
+}
+
+describe.each(WAYS)(
+  '$kind whose result the lead agent read and failed to tell $fails times (snapshots: $snapshots)',
+  async (way) => {
+    const { written, awaits, ...seen } = await played(way);
+    test('reaches the user when no process dies', () =>
+      expect(seen).toMatchObject(
+        way.fails === 0
+          ? { replies: 1, heard: 0, pending: 0 }
+          : { replies: 0, heard: 1, pending: 0 },
+      ));
+
+    test('owes nothing to a process that continues afterwards', async () => {
+      const after = await played(way, (of) => of.killAt(written, 'after'));
+      expect(after).toMatchObject({ lives: 2, asked: 0 });
+    });
+
+    const kills = Array.from({ length: written - awaits }, (_, index) => awaits + index + 1);
+    test.each(kills)('P4: reaches the user once after a kill at entry %i', async (entry) => {
+      const { replies, heard, pending } = await played(way, (of) => of.killAt(entry, 'after'));
+      expect({ replies, heard, pending, sum: replies + heard + pending }).toMatchObject({ sum: 1 });
     });
   },
 );

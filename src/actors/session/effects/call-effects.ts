@@ -94,7 +94,7 @@ export class CallEffects {
 
   /** Resumes, after a crash, calls that were being checked, run or delegated; see `session-life.ts`. */
   resume(): void {
-    const { records, unit, tree } = this.#session;
+    const { records, unit, tree, projection } = this.#session;
     const workedOn = tree.liveCalls;
     for (const callId of unit.calls.ids) {
       const state = unit.calls.stateOf(callId);
@@ -107,8 +107,10 @@ export class CallEffects {
       else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
         const subagent = workedOn.get(callId);
+        // The lead agent has read a returned result: the scope of the calls continues with it.
+        const isRead = records.returned.has(callId) && projection.subagent(call?.subagentId ?? '');
         if (subagent) this.#works.set(shortHashOf(workOf(subagent.task)), subagent.id);
-        else this.#lost(callId);
+        else if (!isRead) this.#lost(callId);
       }
     }
   }
@@ -240,7 +242,8 @@ export class CallEffects {
       if (signal.aborted) return;
       // The tool has ended, so there is nothing to abort.
       this.#executing.delete(callId);
-      const event = { type: 'call.executed', output } as const;
+      const returned = session.returnedTo(callId);
+      const event = { type: 'call.executed', output, ...(returned && { returned }) } as const;
       session.receive(`call:${callId}`, failed ? { ...event, failed } : event);
     };
     session.host.environment.scheduler.yieldThen(() => {

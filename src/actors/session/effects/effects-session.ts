@@ -4,6 +4,7 @@ import type { Failure } from '../../../machines/index.ts';
 import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
+import type { ReturnedResult } from '../../contracts/records.ts';
 import type { LeadSession } from '../lead/lead-session.ts';
 
 export interface EffectsSession extends LeadSession {
@@ -22,7 +23,9 @@ export interface EffectsSession extends LeadSession {
   readonly showsRawResults: boolean;
   /** Gets the ends of the model's turns. */
   readonly upkeep: { turnEnded(): void };
-  /** Called when the floor may be free: decides whether results that tools returned were told. */
+  /** Returns the results of subagents that were read while this call ran. */
+  returnedTo(callId: string): readonly ReturnedResult[] | null;
+  /** Called when the floor may be free: settles whether results of tools were told. */
   settleTold(): void;
   readonly life: {
     ended(error: Failure | null): void;

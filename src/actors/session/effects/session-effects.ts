@@ -313,8 +313,8 @@ export class SessionEffects {
     }
     // The question is not new, even if this process has not shown it yet.
     this.#question(requestId, true);
-    records.questions.delete(requestId);
     this.#withdrawDelivery(requestId);
+    records.questions.delete(requestId);
     unit.questions.forget(requestId);
   }
 

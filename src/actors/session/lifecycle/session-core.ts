@@ -23,6 +23,7 @@ import { servicesOf } from '../effects/session-effects.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { QuarantinedEntry } from '../../contracts/session-views.ts';
 import type { BudgetLimits, SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
+import type { ReturnedResult } from '../../contracts/records.ts';
 import type { VouchedFor } from '../../contracts/identity.ts';
 import type { RaiseResult } from '../../contracts/service-types.ts';
 import { refusal } from '../../subagents/refusal.ts';
@@ -357,6 +358,11 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   async facts(limit: number): Promise<readonly MemoryFact[]> {
     const { memory, scope } = this.#facts ?? {};
     return memory && scope ? memory.facts({ scope, limit }) : [];
+  }
+
+  returnedTo(callId: string): readonly ReturnedResult[] | null {
+    const returned = [...this.ofCalls.returnedTo(callId), ...this.ofLead.returnedTo(callId)];
+    return returned.length > 0 ? returned : null;
   }
 
   settleTold(): void {

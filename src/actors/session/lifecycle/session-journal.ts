@@ -294,9 +294,7 @@ export function forgetWhatIsOver(records: SessionRecords, unit: SessionUnit): re
   );
   for (const { kind, members, id } of over) {
     members.forget(id);
-    if (kind !== 'question') continue;
-    records.questions.delete(id);
-    records.deliveries.delete(id);
+    if (kind === 'question') records.questions.delete(id);
   }
   return over.map(({ kind, id }) => `${kind} ${id}`);
 }

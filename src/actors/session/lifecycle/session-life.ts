@@ -223,6 +223,7 @@ export class SessionLife {
     const { live, untold, lost } = restored;
     const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];
     core.ofLead.expectOnly(new Set(continuing.map(({ id }) => id)));
+    for (const scope of [core.ofCalls, core.ofLead]) scope.recovered(recovery.owesReply);
     tree.resume(restored);
     withdrawQuestionsOfEnded(core);
     core.journal.found(history.folded);

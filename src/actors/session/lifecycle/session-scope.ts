@@ -6,13 +6,14 @@
 // Invariants
 //   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by
 //       the words that follow the result of that tool, and by no delivery. If no words follow, or the user
-//       interrupts them, it is told as a delivery (P4). Until that is known it is neither.
+//       interrupts them, it is told as a delivery (P4). Until that is known it is neither. The entry of the tool's
+//       output names it: a process that takes over gives the reply that is owed, or posts the delivery, and never both.
 //   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/messages.ts';
 import type { Giver, ScopeNews, ScopePorts } from '../../subagents/scope-ports.ts';
-import type { PendingInput, SpawnRequest } from '../../contracts/service-types.ts';
+import { THE_LEAD, type PendingInput, type SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
 import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { providerOf } from '../../../values/echo.ts';
@@ -30,7 +31,12 @@ import { postNotice, type NewNotice } from '../effects/notices.ts';
 import type { SubagentReports } from '../effects/subagent-reports.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
-import { CANCELLED, deliveryAbout, subjectOf } from '../../contracts/records.ts';
+import {
+  CANCELLED,
+  deliveryAbout,
+  subjectOf,
+  type ReturnedResult,
+} from '../../contracts/records.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import { floorOf } from '../../../machines/index.ts';
 
@@ -43,9 +49,7 @@ interface Held {
 }
 
 /** A result that tools of the lead agent have returned to it. */
-interface Told extends Held {
-  /** Calls of tools that ran at that time. */
-  readonly callIds: readonly string[];
+interface Told extends Held, ReturnedResult {
   /** Number of turns that the lead agent had completed at that time. */
   readonly turns: number;
 }
@@ -65,13 +69,15 @@ export class SessionScope implements ScopePorts {
   /** Ids that were posted and not taken back; they may not be in the outbox yet. */
   readonly #posted = new Set<string>();
   /** Results that a wait of the lead agent will return to it. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, Held & Pick<ReturnedResult, 'deliveryId'>>();
   /** Results that were returned and may not have been told yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
   /**
    * Subagents whose results may be told with others, and have not come; true: their siblings wait for them.
    */
   readonly #expected = new Map<string, boolean>();
+  /** Number of turns that the former process completed, if the lead agent owes a reply since; else -1. */
+  #turnsBefore = -1;
 
   constructor(
     session: EffectsSession,
@@ -114,7 +120,7 @@ export class SessionScope implements ScopePorts {
   endOf(id: string, callId: string | null) {
     const { records, unit } = this.#session;
     const outcome = (callId !== null && records.calls.get(callId)?.outcome) || null;
-    if (!this.#hasCalls) return { isKnown: records.deliveries.has(deliveryAbout(id)), outcome };
+    if (!this.#hasCalls) return { isKnown: records.knowsResult(deliveryAbout(id)), outcome };
     const state = callId === null ? undefined : unit.calls.stateOf(callId)?.value;
     return { isKnown: state !== 'acknowledged' && state !== 'delegated', outcome };
   }
@@ -222,8 +228,12 @@ export class SessionScope implements ScopePorts {
   }: Extract<ScopeNews, { readonly type: 'ended' }>): void {
     const isOfCall = this.#hasCalls && view.parentId === null;
     this.#subagentReports().ended(view, outcome, isOfCall ? view.callId : null, request);
-    if (isOfCall) this.#callEnded(view, outcome, isDelivered);
-    else if (view.parentId === null) this.#spawnedEnded(view, outcome, isDelivered);
+    if (view.parentId === null) this.#reported(view, outcome, isDelivered);
+  }
+
+  #reported(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
+    if (this.#hasCalls) this.#callEnded(view, outcome, isDelivered);
+    else this.#spawnedEnded(view, outcome, isDelivered);
   }
 
   #callEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
@@ -238,7 +248,7 @@ export class SessionScope implements ScopePorts {
         this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome, known: true }),
     };
     if (outcome.status === 'cancelled') held.post();
-    else this.#tellOnce(id, held, isDelivered);
+    else this.#tellOnce(id, callId, held, isDelivered);
   }
 
   #spawnedEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
@@ -259,24 +269,40 @@ export class SessionScope implements ScopePorts {
         ...(this.#expected.delete(view.id) ? { result: told } : {}),
       });
     };
-    const held = { post, known: () => {} };
-    if (!isDelivered || this.#runningCalls.length > 0) this.#tellOnce(view.id, held, isDelivered);
+    const deliveryId = deliveryAbout(view.id);
+    const known = (): void => this.#session.receive('results', { type: 'result.told', deliveryId });
+    if (!isDelivered || this.#runningCalls.length > 0 || this.#isReturned(deliveryId))
+      this.#tellOnce(view.id, deliveryId, { post, known }, isDelivered);
   }
 
-  #tellOnce(id: string, held: Held, isDelivered: boolean): void {
-    if (isDelivered) this.#returned(id, held);
+  #tellOnce(id: string, deliveryId: string, held: Held, isDelivered: boolean): void {
+    if (isDelivered || this.#isReturned(deliveryId)) this.#returned(id, deliveryId, held);
     // A wait for several subagents continues: the lead agent reads this result when it ends.
-    else if (this.#session.tree.waits.isAwaitedByLead(id)) this.#held.set(id, held);
+    else if (this.#session.tree.waits.isAwaitedByLead(id))
+      this.#held.set(id, { ...held, deliveryId });
     // No tool waits for it at this moment: the lead agent learns of it in the next pause.
     else held.post();
   }
 
   /** Handles a result that was read: by a tool of the lead agent, or, if none runs, by the app. */
-  #returned(id: string, held: Held): void {
-    const callIds = this.#runningCalls;
-    const { turns } = this.#session.records.facts;
+  #returned(id: string, deliveryId: string, held: Held): void {
+    const { facts, returned } = this.#session.records;
+    const before = returned.get(deliveryId);
+    const callIds = before?.callIds ?? this.#runningCalls;
+    const turns = before ? this.#turnsBefore : facts.turns;
     if (callIds.length === 0) held.post();
-    else this.#told.set(id, { ...held, callIds, turns });
+    else this.#told.set(id, { ...held, deliveryId, callIds, turns });
+  }
+
+  #isReturned(deliveryId: string): boolean {
+    return this.#session.records.returned.has(deliveryId);
+  }
+
+  /** Returns the results that were read while this call ran. */
+  returnedTo(callId: string): readonly ReturnedResult[] {
+    return [...this.#told.values()]
+      .filter(({ callIds }) => callIds.includes(callId))
+      .map(({ deliveryId, callIds }) => ({ deliveryId, callIds }));
   }
 
   /** Called when the floor may be free: settles whether returned results were told (ONCE-1). */
@@ -329,7 +355,7 @@ export class SessionScope implements ScopePorts {
   #delivered(id: string): void {
     const held = this.#held.get(id);
     this.#held.delete(id);
-    if (held) this.#returned(id, held);
+    if (held) this.#returned(id, held.deliveryId, held);
     this.#leave(id);
     if (!this.#hasCalls) {
       this.#takeBack(deliveryAbout(id));
@@ -337,6 +363,24 @@ export class SessionScope implements ScopePorts {
     }
     const callId = this.#session.projection.subagent(id)?.callId ?? null;
     if (callId !== null) this.#takeBack(callId);
+  }
+
+  /**
+   * Continues with the results that the lead agent had read when the former process ended. `owesReply`: the reply that
+   * tells them is given in this process.
+   */
+  recovered(owesReply: boolean): void {
+    const { records, tree, projection } = this.#session;
+    this.#turnsBefore = owesReply ? records.facts.turns : -1;
+    for (const { deliveryId } of records.returned.values()) {
+      const ofCall = records.calls.get(deliveryId)?.subagentId;
+      if ((ofCall !== undefined) !== this.#hasCalls) continue;
+      const view = projection.subagent(ofCall ?? subjectOf(deliveryId));
+      // The tree reports ends again, except those that a snapshot knows.
+      const found = view && tree.check(view.id, THE_LEAD);
+      const outcome = found?.ok ? found.report.outcome : null;
+      if (view && outcome) this.#reported(view, outcome, true);
+    }
   }
 
   /**

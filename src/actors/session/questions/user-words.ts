@@ -298,8 +298,8 @@ function wordsOf(
     timesUnclear: question.timesUnclear + 1,
     ...(reading.to === 'again' && { askedAgain: true }),
   });
-  if (question.kind === 'approval') records.deliveries.delete(requestId);
-  // The words were meant for the question, but cannot be accepted (they are unclear, or interrupted the question).
+  // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
+  // question).
   return [{ actor, event: { type: 'question.repeat' } }];
 }
 

@@ -34,6 +34,7 @@ import type {
   ConversationEvent,
   DeliveryRecord,
   QuestionRecord,
+  ReturnedResult,
   ToldResult,
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -90,6 +91,8 @@ export interface SessionRecordsSnapshot {
   readonly answered?: readonly AnsweredQuestion[];
   readonly calls: readonly CallRecord[];
   readonly deliveries: readonly DeliveryRecord[];
+  /** @defaultValue none */
+  readonly returned?: readonly ReturnedResult[];
   readonly conversation: unknown;
 }
 
@@ -106,7 +109,7 @@ const TROUBLE_ENDS: ReadonlySet<string> = new Set([
 /** The records outside the tables. */
 interface Facts extends Omit<
   Required<SessionRecordsSnapshot>,
-  'questions' | 'calls' | 'deliveries' | 'directives' | 'conversation' | 'trouble'
+  'questions' | 'calls' | 'deliveries' | 'returned' | 'directives' | 'conversation' | 'trouble'
 > {
   readonly directives: Directives;
   /** Null: the lead agent's model has answered since, or was not called. */
@@ -118,7 +121,12 @@ export class SessionRecords {
   readonly draft = new Draft();
   readonly questions = new Table<QuestionRecord>(this.draft);
   readonly calls = new Table<CallRecord>(this.draft);
+  /** Notices, and results of spawned subagents. The other deliveries follow from a question or a call. */
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
+  /** Results that the lead agent has read, until its reply or a delivery has told them (ONCE-1). */
+  readonly returned = new Table<ReturnedResult>(this.draft);
+  /** Results that a reply has told, since the last snapshot: it knows that the lead agent has read them. */
+  readonly #toldByReply = new Table<true>(this.draft);
 
   /** Writes results and progress for the lead model. */
   readonly words: ResultWords;
@@ -207,6 +215,7 @@ export class SessionRecords {
       questions: [...this.questions.values()],
       calls: [...this.calls.values()],
       deliveries: [...this.deliveries.values()],
+      ...(this.returned.size > 0 && { returned: [...this.returned.values()] }),
       conversation: this.kept.toJSON(),
     };
   }
@@ -215,19 +224,25 @@ export class SessionRecords {
   reset(): void {
     this.#facts.value = this.#first;
     for (const table of [this.questions, this.calls, this.deliveries]) table.clear();
+    this.returned.clear();
+    this.#toldByReply.clear();
     this.#conversation.reset();
   }
 
   /** Continues from the result of `toSnapshot`. */
   restore(snapshot: SessionRecordsSnapshot): void {
-    const { questions, calls, deliveries, conversation, directives, ...facts } = snapshot;
+    const { questions, calls, deliveries, returned, conversation, directives, ...facts } = snapshot;
     this.#facts.value = { ...this.#first, ...facts, directives: Directives.of(directives) };
     for (const question of questions) this.questions.set(question.requestId, question);
     for (const call of calls) {
       const outcome = call.outcome && readOutcome(call.outcome);
       this.calls.set(call.callId, { ...call, outcome });
     }
-    for (const delivery of deliveries) this.deliveries.set(delivery.deliveryId, delivery);
+    // Earlier versions kept copies of those that follow from a question or a call.
+    for (const delivery of deliveries)
+      if (!this.#deliveryOf(delivery.deliveryId))
+        this.deliveries.set(delivery.deliveryId, delivery);
+    for (const result of returned ?? []) this.returned.set(result.deliveryId, result);
     this.#conversation.restore(conversation);
   }
 
@@ -263,7 +278,7 @@ export class SessionRecords {
 
   /** Shows an event before it is posted to the unit; returns the event to post. */
   expect(event: ConversationEvent): ConversationEvent {
-    if (event.type === 'call.answered') this.#answered(event.callId);
+    if (event.type === 'call.answered') this.calls.change(event.callId, { isAnswered: true });
     return this.#conversation.expect(event);
   }
 
@@ -307,13 +322,11 @@ export class SessionRecords {
           this.#answer(question, event);
         else if (event.type === 'question.withdraw')
           this.questions.change(id, { reason: event.reason });
-        else if (event.type === 'question.nudge') {
+        else if (event.type === 'question.nudge')
           this.questions.change(id, { nudged: event.language ?? 'en' });
-          this.deliveries.delete(id);
-        } else if (question.nudged !== undefined && PUTS.has(event.type)) {
+        else if (question.nudged !== undefined && PUTS.has(event.type)) {
           const { nudged: _, ...asked } = question;
           this.questions.set(id, asked);
-          this.deliveries.delete(id);
         }
         return [];
       }
@@ -323,6 +336,9 @@ export class SessionRecords {
       case 'call': {
         const call = this.calls.get(id);
         if (call) this.calls.change(id, changeOfCall(call, event));
+        if (event.type === 'call.executed')
+          for (const result of event.returned ?? []) this.returned.set(result.deliveryId, result);
+        else if (event.type === 'subagent.ended') this.#settled(id, event.known === true);
         return [];
       }
       case 'notices':
@@ -363,28 +379,46 @@ export class SessionRecords {
         }
         return [];
       }
-      // These events change only machines, or are words that `userSaid` and similar functions apply.
+      case 'results':
+        if (event.type === 'result.told') {
+          this.#settled(event.deliveryId, true);
+          this.#toldByReply.set(event.deliveryId, true);
+        }
+        return [];
+      case 'snapshots':
+        this.#toldByReply.clear();
+        return [];
+      // These change machines only, or are words that `userSaid` and its like take in.
       case 'interaction':
       case 'batch':
       case 'member':
       case 'delivery':
       case 'place':
-      case 'results':
       case 'services':
       case 'transfers':
       case 'user':
       case 'answers':
       case 'opening':
-      case 'snapshots':
         return [];
     }
   }
 
+  /** Tells whether the end of a subagent that the lead agent spawned is known: posted, or told by a reply. */
+  knowsResult(deliveryId: string): boolean {
+    return this.deliveries.has(deliveryId) || this.#toldByReply.has(deliveryId);
+  }
+
+  /** Ends the wait of a returned result for a reply. Without one a delivery tells it, and no reply is owed. */
+  #settled(deliveryId: string, isTold: boolean): void {
+    const result = this.returned.get(deliveryId);
+    if (!result) return;
+    this.returned.delete(deliveryId);
+    if (!isTold) this.#conversation.change((log) => log.withoutReplyTo(result.callIds));
+  }
+
   /** Returns the delivery with this id: a notice, a question, or the result of a call. */
   delivery(id: string): DeliveryRecord | undefined {
-    const known = this.deliveries.get(id) ?? this.#deliveryOf(id);
-    if (known) this.deliveries.set(id, known);
-    return known;
+    return this.deliveries.get(id) ?? this.#deliveryOf(id);
   }
 
   /** Builds the prompt that tells these results together; `working`: the names of members without a result. */
@@ -419,15 +453,8 @@ export class SessionRecords {
     if (event.type === 'assistant.said' || event.type === 'assistant.cut')
       this.note({ trouble: null });
     if (event.type !== 'call.answered') return;
-    this.#answered(event.callId);
+    this.calls.change(event.callId, { isAnswered: true });
     if (event.isOver) this.calls.delete(event.callId);
-  }
-
-  /** Marks a call as answered: a later result is no longer its answer. */
-  #answered(callId: string): void {
-    this.calls.change(callId, { isAnswered: true });
-    if (this.deliveries.get(callId)?.answersCall)
-      this.deliveries.change(callId, { answersCall: false });
   }
 
   #called(event: EventFor<'calls'> & Stamped): void {
@@ -457,6 +484,7 @@ export class SessionRecords {
   #posted(posted: EventFor<'notices'> & Stamped): readonly SessionMessage[] {
     const { deliveryId, kind, priority, label, text, prompt, subagentId, result, at } = posted;
     if (this.deliveries.has(deliveryId)) return [];
+    this.#settled(deliveryId, false);
     this.deliveries.set(deliveryId, {
       deliveryId,
       kind,

@@ -441,6 +441,7 @@ export const SESSION_SHAPES: EventShapes = {
     result: maybe(z.looseObject({ toolName: text, text, notes: z.array(text) })),
   }),
   'result.expected': z.looseObject({ deliveryId: text, requestId: text }),
+  'result.told': delivery,
   'invocation.wanted': z.looseObject({ eventId: text }),
   'outbox.add': z.looseObject({ item }),
   'outbox.retract': delivery,

@@ -387,7 +387,7 @@ export class SessionUnit implements UnitBody {
         break;
       }
       case 'results':
-        this.#expect(event);
+        if (event.type === 'result.expected') this.#expect(event);
         break;
       case 'services': {
         const { eventId } = event;
@@ -458,8 +458,12 @@ export class SessionUnit implements UnitBody {
     return this.session.snapshot.matches({ client: 'attached' });
   }
 
-  /** Lets the result of a subagent that a tool spawned be told with others of the same request. */
-  #expect({ deliveryId: callId, requestId, at }: EventFor<'results'> & Stamped): void {
+  /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
+  #expect({
+    deliveryId: callId,
+    requestId,
+    at,
+  }: Extract<EventFor<'results'>, { type: 'result.expected' }> & Stamped): void {
     if (this.batches.holding(callId) !== null) return;
     const made = { callId, requestId, isConsolidated: true, at };
     const batchId = this.batches.join(made, this.isAttached);
