@@ -1,43 +1,42 @@
-// The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's
-// tools, and tells the offers of the outbox.
+// The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's tools, and tells
+// the offers of the outbox.
 //
-// Owns:     the stream of the response under way, the words of a telling, and the notes that the model reads.
-// Does not: choose the next response (turn machine), run tools (the session does), or decide when something may
-//           be said (outbox).
+// Owns:     the stream of the current response, the words that tell an offer, and the notes that the model reads.
+// Does not: choose the next response (turn machine), run tools (the session does), or decide when an item may be told
+//           (outbox).
 //
 // Invariants
-//   TEXT-LEAD-1. One response at a time (TURN-1). A request for another one meanwhile is answered by the next.
-//   TEXT-LEAD-2. The model is called again for tool results only when every call of its last response that is
-//       answered at once has its answer.
-//   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a
-//       reader asked for more after it. A reader has `ACKNOWLEDGE_MS` for that: an offer without an
-//       acknowledgement by then, or without a reader that could acknowledge it, was told (`delivery.told`)
-//       and holds up nothing. An acknowledgement counts whenever it comes.
-//   TEXT-LEAD-4. A reply that was cut off for an urgent item is given afterwards, whatever becomes of the
-//       item.
-//   TEXT-LEAD-5. A delivery without a listener is reported to the app, once: for a new session that has never had one. A
-//       client that left, or has not come back after a restart, is no mistake of the app.
-//   TEXT-LEAD-6. An offer is told in a few responses at most: the model may call tools in between, as in a
-//       reply, and in the last one it may not. It was told when words were said and no call follows. Calls
-//       alone are no telling. No call is made twice while one delivery is told, however often it is tried,
-//       nor the call again whose result it is (P6): its result stands in the conversation. Tellings start
-//       only a limited number of rounds before the user speaks again (`MAX_UNASKED`).
-//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; words of the user end its
-//       waits for subagents.
-//   TEXT-LEAD-8. Each call of a response has an entry of its own, which records whether another one follows.
-//       After a crash between two of them the model is told which were made, and makes the others.
-//   TEXT-LEAD-9. Words and calls of the lead agent are kept with the last item that the model had read: words of the
-//       user, and results, that came meanwhile are owed a reply also after a crash. A telling replies to nothing; a
-//       result that the outbox tells, or that the user has, is owed none.
-//   TEXT-LEAD-10. The usage of a response that the provider has counted has an entry of its own, before its words:
-//       after a crash between the two the response is asked for again, and both have used tokens.
-//   TEXT-RESPONSE-1. Words and calls stand behind what the model had read when it was asked, in the order in which it
-//       wrote them, and before all that came meanwhile: what it did not read is what it is asked for next.
+//   TEXT-LEAD-1. One response runs at a time (TURN-1). The next response answers a request that comes meanwhile.
+//   TEXT-LEAD-2. The model is called again for tool results only when every call of its last response that is answered
+//       at once has its answer.
+//   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a reader
+//       pulled past it. A reader has `ACKNOWLEDGE_MS` for that: an offer that is not acknowledged by then, or has no
+//       reader that could acknowledge it, counts as told (`delivery.told`) and delays nothing. A later acknowledgement
+//       still counts.
+//   TEXT-LEAD-4. A reply that an urgent item cut off is given afterwards, whatever happens to the item.
+//   TEXT-LEAD-5. A delivery without a listener is reported to the app once, in a new session that never had a listener.
+//       A client that left, or has not returned after a restart, is not an error of the app.
+//   TEXT-LEAD-6. An offer is told in a limited number of responses: the model may call tools between them, as in a
+//       reply, but not in the last one. The offer was told when words were said and no call follows; calls alone do not
+//       tell it. No call is repeated while one delivery is told, in any attempt, nor is the call whose result is told
+//       (P6): its result is in the conversation. Offers start only a limited number of rounds before the user speaks
+//       again (`MAX_UNASKED`).
+//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; words of the user end its waits for
+//       subagents.
+//   TEXT-LEAD-8. Each call of a response has a separate entry, which records whether another call follows. After a crash
+//       between two calls the model is told which were made, and makes the others.
+//   TEXT-LEAD-9. Words and calls of the lead agent are recorded with the last item that the model had read: words of the
+//       user, and results, that arrived meanwhile still get a reply, also after a crash. Telling an offer replies to no
+//       item; a result that the outbox tells, or that the user already has, needs no reply.
+//   TEXT-LEAD-10. The counted usage of a response has a separate entry, before the response's words: after a crash
+//       between the two the response is requested again, and both responses have used tokens.
+//   TEXT-RESPONSE-1. Words and calls follow the items that the model had read when it was called, in the order in which
+//       it wrote them, and precede all items that arrived meanwhile: the next call of the model is about those.
 //   TEXT-RESPONSE-2. A response without words and calls is a failure, unless the model has said words since the user
-//       spoke, such as with the calls that it follows: silence explains nothing to a user.
+//       spoke (such as with the calls that it follows): the user would get no answer.
 //   TEXT-RESPONSE-3. A response always ends, and never throws.
-//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call
-//       follows: a crash between the two is visible in the journal.
+//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call follows: so
+//       the journal shows a crash between the two.
 
 import type { Echo } from '../../../values/echo.ts';
 import { callKey, parsedOrText } from '../../../values/json.ts';
@@ -85,19 +84,19 @@ import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** Rounds of tool calls for one utterance, or one telling; then the model has to speak. */
+/** The limit of rounds of tool calls for one utterance, or one offer; then the model has to speak. */
 const MAX_ROUNDS = 8;
 
-/** Rounds of tool calls that tellings may cause, one after another, before the user speaks. */
+/** The limit of rounds of tool calls that offers may cause before the user speaks. */
 const MAX_UNASKED = 32;
 
-/** A response without any sign of life for this time has failed. */
+/** The time without a sign of life after which a response has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** A reader that has not asked for more by then is busy: its offer holds up nothing. */
+/** The time after which a reader that has not pulled counts as busy, so that its offer delays nothing. */
 const ACKNOWLEDGE_MS = 1000;
 
-/** A text model speaks when it is asked; the user cannot interrupt it by voice. */
+/** A text model speaks only when it is called; the user cannot interrupt it by voice. */
 const TURN: TurnInput = {
   keepsOffers: true,
   whileToolWorks: 'ends_turn',
@@ -106,7 +105,7 @@ const TURN: TurnInput = {
   holdsFloorMs: HOLDS_FLOOR_MS,
   settleTimeoutMs: 0,
   replyTimeoutMs: 0,
-  // `askLead` has repeated a failed call of the model; afterwards the client is told of it, and may.
+  // `askLead` has already retried a failed call of the model; afterwards the client is told, and may retry.
   maxAsked: 1,
   doubtMs: 0,
   falseInterruptionMs: 0,
@@ -117,13 +116,13 @@ const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing'])
 
 type Said = Extract<TextPart, { type: 'text.done' }>;
 
-/** The telling of an offer, over all its responses. */
+/** The progress of telling an offer, over all its responses. */
 interface Telling extends LeadTurn {
   /** The words of the last response, if calls followed them. */
   said: Said | null;
 }
 
-/** How a call was made. */
+/** The context in which a call was made. */
 interface Making extends Pick<AwaitedCall, 'of'> {
   readonly requestId: string | null;
   readonly repliesTo: string | null;
@@ -135,10 +134,10 @@ interface Making extends Pick<AwaitedCall, 'of'> {
 /** The result of a response. */
 interface Response {
   readonly itemId: string;
-  /** All words that were said. */
+  /** All words of the response. */
   readonly text: string;
   readonly hasCalled: boolean;
-  /** True if it was aborted, or failed, before its end. */
+  /** Whether the response was aborted, or failed, before its end. */
   readonly isBroken: boolean;
 }
 
@@ -148,24 +147,24 @@ export class TextLead implements Speaker {
   readonly #output: TextOutput;
   readonly #watchdog: Watchdog;
   readonly #turn: TurnChart;
-  /** The newest offer; the turn decides whether it is still to be told. */
+  /** The newest offer; the turn decides whether it still has to be told. */
   #offer: Offer | null = null;
   /** The progress of telling the offer; null: it has not begun. */
   #telling: Telling | null = null;
-  /** Rounds of tools in tellings since the user spoke. */
+  /** The rounds of tool calls for offers since the user spoke. */
   #unasked = 0;
   /**
-   * The model was told something while a tool worked: that tool's result is not the last message that it
-   * reads.
+   * Whether the model was told something else while a tool ran, so that the tool's result is not the last message that
+   * it reads.
    */
   #hasToldBetween = false;
-  /** The previous process ended between two calls of one response (TEXT-LEAD-8). */
+  /** Whether the previous process ended between two calls of one response (TEXT-LEAD-8). */
   #wasCutOff = false;
-  /** Ends the stream of the response under way. */
+  /** Aborts the stream of the current response. */
   #response: AbortController | null = null;
   #replying: LeadTurn = { rounds: 0 };
   #idle: (() => void)[] = [];
-  /** Cancels the running times to acknowledge. */
+  /** Cancels the running acknowledgement times. */
   readonly #acknowledging = new Set<() => void>();
   /** TEXT-LEAD-5 */
   #hasWarned = false;
@@ -207,7 +206,7 @@ export class TextLead implements Speaker {
     this.#core.receive('session', { type: 'transport.ready' });
   }
 
-  /** Prepares nothing: the next response is that of the agent that leads then. */
+  /** Prepares nothing: the next response is that of the then leading agent. */
   transfer(transferId: string): void {
     this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
   }
@@ -236,10 +235,10 @@ export class TextLead implements Speaker {
     this.#next();
   }
 
-  /** The instructions are read for each response. */
+  /** Does nothing: each response reads the current instructions. */
   configure(): void {}
 
-  /** A text model has no connection that could be given up. */
+  /** Stops all timers if `forGood`; a text model has no connection to close. */
   disconnect(forGood: boolean): void {
     if (!forGood) return;
     this.#watchdog.stop();
@@ -274,7 +273,7 @@ export class TextLead implements Speaker {
     }
     if (this.#underWay?.says === 'reply') this.#turn.send({ type: 'reply.cutOff' });
     this.#response?.abort(new CancelledError('an urgent delivery waits'));
-    // While only a tool works there is a pause.
+    // While only a tool runs, the model is in a pause.
     this.#turn.send({ type: 'urgent.waits' });
     this.#checkIdle();
   }
@@ -308,9 +307,9 @@ export class TextLead implements Speaker {
     }
     this.#replying = { rounds: 0 };
     this.#unasked = 0;
-    // The lead agent may be about to begin such a wait, too (TEXT-LEAD-7).
+    // The lead agent may be about to begin such a wait (TEXT-LEAD-7).
     this.#core.tree.waits.userWaits(true);
-    // A text model hears nothing: it is asked.
+    // A text model hears nothing, so it has to be called.
     this.#turn.send({ type: 'reply.toWords', typed: true });
     this.#next();
   }
@@ -345,7 +344,7 @@ export class TextLead implements Speaker {
     this.#output.card(deliveryId, part, isDue, seen);
   }
 
-  /** Calls back when nothing is being said and no response is about to begin; at once if so. */
+  /** Calls back when no response runs or is about to begin; at once if so. */
   whenIdle(callback: () => void): void {
     this.#idle.push(callback);
     this.#checkIdle();
@@ -362,7 +361,7 @@ export class TextLead implements Speaker {
     this.#deliver(questionPart(question, offer.text), generation);
   }
 
-  /** Pushes the whole text of an offer, and reports its fate to the outbox (TEXT-LEAD-3). */
+  /** Pushes the whole text of an offer, and reports the result to the outbox (TEXT-LEAD-3). */
   #deliver(part: TextPart, generation: number): void {
     const core = this.#core;
     let isOver = false;
@@ -411,7 +410,7 @@ export class TextLead implements Speaker {
     return !unit.disposed && session.snapshot.hasTag('connected');
   }
 
-  /** The response under way. */
+  /** The current response. */
   get #underWay(): TurnResponse | undefined {
     return this.#turn.context.responses[0];
   }
@@ -421,13 +420,13 @@ export class TextLead implements Speaker {
     return this.#turn.context.calls.some(({ of }) => of === 'reply');
   }
 
-  /** Whether a reply can begin, and waits only for the response under way. */
+  /** Whether a reply could begin, and waits only for the current response. */
   get #isReplyDue(): boolean {
     const { snapshot } = this.#turn;
     return snapshot.matches({ reply: 'due' }) && snapshot.context.calls.length === 0;
   }
 
-  /** Begins the next response, if one is wanted and none is under way. */
+  /** Begins the next response, if one is due and none is running. */
   #next(): void {
     const { isOwed, offer, responses } = this.#turn.context;
     const isUrgentOver = offer === null && responses.length === 0 && !this.#isUrgentWaiting();
@@ -459,7 +458,7 @@ export class TextLead implements Speaker {
     );
   }
 
-  /** Ends the telling of an offer, unless another one has taken its place. */
+  /** Ends the telling of an offer, unless another offer has replaced it. */
   #endTelling(generation: number): void {
     if (this.#turn.context.offer?.generation !== generation) return;
     this.#telling = null;
@@ -470,9 +469,9 @@ export class TextLead implements Speaker {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
     this.#turn.send({ type: 'request.read' });
-    // Words that came since the telling was requested: they would be read, and not be answered.
+    // The offer's response would read words that came since it was requested, and would not answer them.
     if (offer && this.#isReplyDue) return this.#responded();
-    // Words of the user meanwhile belong to the next reply, and so do the calls made for it.
+    // Words that the user sends meanwhile belong to the next reply, as do the calls made for them.
     const { utteranceId: requestId } = core.records;
     const telling = offer ? (this.#telling ??= this.#begin(offer)) : null;
     const turn = telling ?? this.#replying;
@@ -491,7 +490,7 @@ export class TextLead implements Speaker {
     this.#next();
   }
 
-  /** Asks the model for a response, says its words as they come, and passes its calls on (TEXT-RESPONSE-3). */
+  /** Calls the model for a response, passes its words on as they stream, and passes its calls on (TEXT-RESPONSE-3). */
   async #say(
     signal: AbortSignal,
     offer: Offer | null,
@@ -504,7 +503,7 @@ export class TextLead implements Speaker {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
-    // A telling has read words that were written down late, or an earlier process did not ask for them.
+    // The response to an offer has read words that arrived late, or an earlier process did not reply to them.
     const wroteLast = !offer && endsWithAssistant(core);
     if (wroteLast) this.note(READ_WORDS_NOTE, false);
     const maySayNothing = offer ? Boolean(telling?.said) : wroteLast || hasReplied(core);
@@ -515,9 +514,9 @@ export class TextLead implements Speaker {
     let hasCalled = false;
     let isBroken = false;
     let echo: Echo | undefined;
-    /** What stands last of what the model has read, and of the calls that it made since (TEXT-RESPONSE-1). */
+    /** The last item that the model has read, or its last call since (TEXT-RESPONSE-1). */
     let after = readTo ?? undefined;
-    /** As it was when the words began. */
+    /** The value of `after` when the words began. */
     let saidAfter = after;
     let made: LeadCall | null = null;
     /** Passes the pending call on (TEXT-RESPONSE-4). */
@@ -546,7 +545,7 @@ export class TextLead implements Speaker {
           final,
           at,
           ...(isBroken ? { interrupted: true } : {}),
-          // The ids by which a client acknowledges what was told.
+          // The ids with which a client acknowledges the deliveries.
           ...(final && !isBroken && !hasCalled && offer
             ? {
                 deliveryId: offer.deliveryId,
@@ -597,10 +596,10 @@ export class TextLead implements Speaker {
     }
     handOver(false);
     isBroken ||= signal.aborted;
-    // For the whole text, not for each delta: two deltas may hold half a character each.
+    // Applied to the whole text: a pair of deltas may split one character.
     text = storableText(text);
     if (text !== '') {
-      // TEXT-LEAD-9. A reply that is owed again was cut off (TEXT-LEAD-4).
+      //   TEXT-LEAD-9. A reply that is due again was cut off (TEXT-LEAD-4).
       const repliesTo = offer || this.#turn.context.isOwed ? null : readTo;
       intoConversation(core, {
         type: 'assistant.said',
@@ -611,14 +610,14 @@ export class TextLead implements Speaker {
         ...(saidAfter !== undefined && { after: saidAfter }),
         ...(echo && !isBroken && { echo }),
       });
-      // A question that was put meanwhile, on a screen, is not what was said last either.
+      // A question that was put meanwhile, on a screen, is no longer the last thing said either.
       followQuestion(core);
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };
   }
 
-  /** The reply has begun, in words or with a call. */
+  /** Records that the reply has begun, in words or with a call. */
   #spoke(): void {
     if (replyIsComing(this.#turn.snapshot))
       this.#turn.send({ type: 'model.spoke', responseId: null });
@@ -628,7 +627,7 @@ export class TextLead implements Speaker {
     const { deliveryId, generation, prompt, role } = offer;
     const id = `${tellingsOf(deliveryId)}${generation}`;
     const last = this.#core.records.conversation.items.at(-1);
-    // A note that was answered with nothing stands there still.
+    // A note to which the model returned nothing is still the last item.
     const isThere =
       last !== undefined &&
       isMessage(last) &&
@@ -642,7 +641,7 @@ export class TextLead implements Speaker {
     this.#turn.send({ type: 'call.made', callId, responseId: '', of });
   }
 
-  /** Passes a call on. Returns its id. */
+  /** Passes a call on. Returns the call's id. */
   #call(
     { name, callId: given, arguments: json, agentName, echo }: LeadCall,
     { of, requestId, repliesTo, responseId, isFollowed, after }: Making,
@@ -683,8 +682,8 @@ export class TextLead implements Speaker {
     const isDue = this.#turn.context.offer?.generation === generation;
     const telling = isDue ? this.#telling : null;
     if (!isBroken && hasCalled) {
-      // TEXT-LEAD-6: the telling continues when the calls are answered; it ends if the offer was cancelled
-      // meanwhile.
+      //   TEXT-LEAD-6. Telling the offer continues when the calls are answered; it ends if the offer was cancelled
+      //       meanwhile.
       if (telling && text !== '') telling.said = done;
       else if (text !== '')
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
@@ -704,7 +703,7 @@ export class TextLead implements Speaker {
     this.#deliver(said, generation);
   }
 
-  /** Pushes words that more words of the same telling follow: they are not the whole of it. */
+  /** Pushes words that further words about the same offer follow. */
   #pushSaid(telling: Telling | null): void {
     if (!telling?.said) return;
     const { itemId, text } = telling.said;
@@ -712,13 +711,13 @@ export class TextLead implements Speaker {
     this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
   }
 
-  /** Tells whether an urgent item will be offered as soon as the model is silent. */
+  /** Returns whether an urgent item will be offered as soon as the model is silent. */
   #isUrgentWaiting(): boolean {
     const { pending } = this.#core.unit.outbox.snapshot.context;
     return pending.some(({ priority, resting }) => priority === 'urgent' && !resting);
   }
 
-  /** Returns a unique call id: some providers count their calls from 0 in each answer. */
+  /** Returns a unique call id: some providers count their calls from 0 in each response. */
   #freshCallId(callId: string): string {
     const { records, host } = this.#core;
     const isTaken = (id: string): boolean =>
@@ -745,18 +744,18 @@ export class TextLead implements Speaker {
   }
 }
 
-/** Whether the model would read its own words last: providers refuse that, or go on with them. */
+/** Returns whether the last message for the model is its own: providers refuse that, or continue the message. */
 function endsWithAssistant({ records }: LeadSession): boolean {
   const last = records.conversation.items.findLast(
     (item) => item.role !== 'tool_result' && !(isMessage(item) && item.partial),
   );
-  // The usual cases, without building the messages.
+  // Handles the usual cases without building the messages.
   if (last?.role === 'tool_call' || (last?.role === 'user' && last.text.trim() !== ''))
     return false;
   return records.conversation.toModelMessages().at(-1)?.role === 'assistant';
 }
 
-/** Whether the lead agent has said words in reply since the user spoke. */
+/** Returns whether the lead agent has replied in words since the user spoke. */
 function hasReplied({ records }: LeadSession): boolean {
   const last = records.conversation.items.findLast(
     (item) =>
@@ -766,17 +765,13 @@ function hasReplied({ records }: LeadSession): boolean {
   return last?.role === 'assistant';
 }
 
-/** The key of the responses that tell an offer. */
+/** Returns the key of the responses that tell an offer. */
 const keyOf = (generation: number): string => `offer:${generation}`;
 
-/**
- * The prefix of the note ids with which the tellings of a delivery begin; their ids end with the generation.
- */
+/** Returns the prefix of the ids of the notes that begin the tellings of a delivery; the ids end with the generation. */
 const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
 
-/**
- * Shows the words that were told before the calls that follow: a client acknowledges the delivery by them.
- */
+/** Shows the words that were said before the calls that follow: a client acknowledges the delivery by them. */
 function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds }: Said): void {
   const item = projection.item(itemId);
   if (!item || deliveryId === null) return;
@@ -787,8 +782,8 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 }
 
 /**
- * Tells whether this call was made since the delivery was first told, in any attempt and process, or is the
- * call whose result is told.
+ * Returns whether this call was made since the delivery was first offered, in any attempt and process, or is the call
+ * whose result is told.
  */
 function wasMade(
   { records }: LeadSession,
@@ -808,7 +803,7 @@ function wasMade(
     .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
 }
 
-/** Tells whether a call was made in the telling of an offer that is still due. */
+/** Returns whether a call was made while telling an offer that is still due. */
 export function isOfTelling(
   { records, unit }: Pick<LeadSession, 'records' | 'unit'>,
   callId: string,
