@@ -1,9 +1,9 @@
-// The common core of voice and text sessions. It accepts events, wires the unit, the records, the subagents and
-// the lead agent to each other, and implements the API for apps.
+// The common core of voice and text sessions. It accepts events, connects the unit, the records, the subagents and the
+// lead agent, and implements the API for apps.
 //
-// Owns:     the unit of the session and everything that lives as long as it does.
-// Does not: begin or end (session-life), decide what happens next (machines), carry effects out
-//           (session-effects), speak (lead), hold sockets or audio.
+// Owns:     the unit of the session, and all components that exist as long as the session.
+// Does not: start or end the session (session-life), decide on next actions (machines), execute effects
+//           (session-effects), speak (lead), or hold sockets or audio.
 
 import type { Shown } from '../../runtime/hosting.ts';
 import { DEFAULT_GRACE_MS } from '../../subagents/subagent-host.ts';
@@ -63,7 +63,7 @@ import { reporter } from '../../../values/reporter.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { readTraceparent } from '../../../values/traceparent.ts';
 
-/** The options that voice and text sessions add to those of the app. */
+/** The options that voice and text sessions add to the app's. */
 interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly runtime: Runtime;
   readonly outbox: Omit<OutboxInput, 'capacity'>;
@@ -73,14 +73,14 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly connectTimeoutMs?: number;
   /** @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
-  /** True if the lead agent's speech can be stopped in mid-sentence. */
+  /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
   /**
-   * The lead model cannot leave a call open: every background call is answered at once, and its result told
-   * as a notice. @defaultValue false
+   * Whether the lead model cannot leave a call open, so that every background call is answered at once and its result
+   * told as a notice. @defaultValue false
    */
   readonly acknowledgesCalls?: boolean;
-  /** True if a question is heard (voice), not only shown (text). */
+  /** Whether a question is heard (voice), not only shown (text). */
   readonly hasVoice: boolean;
   /** Whether the lead model can settle a question by a tool. @defaultValue true */
   readonly leadSettles?: boolean;
@@ -89,7 +89,7 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly promptStyle?: PromptStyle;
 }
 
-/** The events without which a session does not end. */
+/** The events without which a session would never end. */
 const ENDS: ReadonlySet<string> = new Set(['session.close', 'deadline.close']);
 
 function failureOf(error: unknown): Failure {
@@ -119,11 +119,11 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   readonly lead: Lead;
   readonly agents: LeadAgents;
   readonly upkeep: Upkeep;
-  /** The input of the user and their screens. */
+  /** The input of the user and the clients. */
   readonly userInput: UserInput;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
-  /** Entries that this process could not apply. */
+  /** Entries that this process could not fold. */
   readonly quarantined: QuarantinedEntry[] = [];
   readonly #options: CoreOptions<Lead>;
   /** The remembered facts of the user. */
@@ -131,7 +131,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   readonly #effects: SessionEffects;
   readonly #tellOfError: Host['report'];
 
-  /** @throws {ConfigurationError} for options that cannot work; nothing is opened yet. */
+  /** @throws {ConfigurationError} for invalid options; nothing is opened then. */
   constructor(options: CoreOptions<Lead>) {
     const { runtime, hooks = {} } = options;
     const configs = options.subagentConfigs ?? {};
@@ -163,7 +163,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     });
     this.host.actors.root = this.id;
     this.startedAt = runtime.environment.clock.now();
-    // An event of the error would reach the subscriber that threw.
+    // An event about the error would reach the subscriber that threw.
     this.projection = new Projection(this.host, this.#tellOfError);
     this.awaited = new Awaited(this);
     this.userInput = new UserInput(this, { isHeard: options.hasVoice });
@@ -250,13 +250,13 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => {
           this.userInput.ignored(event, error);
-          // A caller of `close` waits for its end, which would not come.
+          // A caller of `close` waits for the session's end, which would never come.
           if (error && ENDS.has(event.type)) this.#effects.crashed(error);
         },
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
-          // Another process may be able to continue it, or does so already.
+          // Another process may be able to continue the session, or already does so.
           callSafely(this.host, 'journal', () => this.journal.release(this.id));
         },
       },
@@ -274,7 +274,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       this.journal,
       runtime.snapshots,
     );
-    // Last: invalid options have thrown by now.
+    // The last step, because invalid options have thrown before.
     runtime.supervisor.open(this.id, limits);
   }
 
@@ -294,7 +294,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return readTraceparent(this.#options.traceparent);
   }
 
-  /** The user of the session; undefined: no particular user. */
+  /** The identity of the session's user; undefined: none. */
   get user(): string | undefined {
     return this.#options.user;
   }
@@ -326,8 +326,9 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   }
 
   /**
-   * Posts a notice for the user that comes from no subagent. Returns its `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE`, {CapacityError} `MAILBOX_FULL`.
+   * Posts a notice for the user that comes from no subagent. Returns the `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
     this.unit.unit.checkRoom();
@@ -336,7 +337,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
 
   /**
    * Raises limits of the session's own budget to new totals.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   raiseBudget(given: BudgetLimits, { by }: VouchedFor): RaiseResult {
     const limits = argument('limits', 'raiseBudget(null, limits)', given);
@@ -354,7 +356,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return raised;
   }
 
-  /** Returns the newest remembered facts of the user. */
+  /** Returns the newest remembered facts about the user. */
   async facts(limit: number): Promise<readonly MemoryFact[]> {
     const { memory, scope } = this.#facts ?? {};
     return memory && scope ? memory.facts({ scope, limit }) : [];
@@ -382,7 +384,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     this.projection.emit({ type: 'error.reported', code, message, entry: error.entry });
   }
 
-  /** Returns the terms that an entry records, so that its consequences do not depend on the current code. */
+  /** Returns the terms that an entry records, so that its consequences do not depend on later code. */
   #termsOf(event: SessionMessage['event']): object | null {
     if (event.type === 'user.said') {
       const { language } = this.agents.current;
@@ -397,7 +399,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     };
   }
 
-  /** Adds what an entry records of the state in which its event was accepted. */
+  /** Adds the facts of the current state that the entry of an event records. */
   #completed(event: Received['event']): Received['event'] {
     const { records, unit } = this;
     const { leadSettles = true } = this.#options;
@@ -405,15 +407,15 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 
-  /** Words and answers that no other identity is vouched for are the user's. */
+  /** Returns the session's user, for words and answers without another identity. */
   #byOf({ by }: { readonly by?: string }): { readonly by?: string } {
     const { user } = this.#options;
     return user === undefined || by !== undefined ? {} : { by: user };
   }
 
   /**
-   * Tells whether the result of a background call may be told with others: the default, unless its author
-   * decides otherwise.
+   * Returns whether the result of a background call may be told with others: the default, unless the author decides
+   * otherwise.
    */
   #isConsolidated(tool: ToolDefinition | undefined): boolean {
     if (tool?.execution !== 'background') return false;

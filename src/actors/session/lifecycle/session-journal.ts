@@ -1,15 +1,14 @@
-// The state of a session as its journal holds it: the snapshot of all its parts in one entry, the entries of the
-// life that continues, and the fold of an entry. The same for a live session, a restored one, and one that is
-// replayed.
+// The state of a session in its journal: the snapshot of all its parts in one entry, the entries since the session's
+// last opening, and the folding of an entry. Live, restored and replayed sessions share this file.
 //
 //   ── a life that was closed ──┤ opened ── … ── snapshot ── … the end
 //                                                └ this is folded
 //
-// Owns:     the forms of the snapshot, where the life that continues begins, and the route of an event to the
+// Owns:     the forms of the snapshot, the entry from which a session continues, and the route of an event to the
 //           component that folds it.
-// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts),
-//           know the content of a part (each defines its own), or the app: an event holds all that its
-//           folding needs.
+// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts), know the
+//           content of a part (each part defines it), or use the app: an event contains everything that its folding
+//           needs.
 
 import { messageOf } from '../../../values/errors.ts';
 import type { Received, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -52,10 +51,10 @@ export interface SessionSnapshot {
   readonly inputs: SessionInputs;
   readonly unit: SessionUnitSnapshot;
   readonly books: SessionRecordsSnapshot;
-  /** The services, by their names. */
+  /** The services, by name. */
   readonly services: Readonly<Record<string, ServiceSnapshot>>;
   readonly delegation: SubagentTreeSnapshot;
-  /** True if the session was put away idle: its clients are still attached. */
+  /** Whether the session was idle when it was suspended: its clients then count as still attached. */
   readonly isAsleep: boolean;
 }
 
@@ -65,7 +64,7 @@ interface SnapshotEvent extends Omit<SessionSnapshot, 'inputs'> {
   readonly inputs: unknown;
 }
 
-/** No form of a session's snapshot has been dropped yet. */
+/** The forms of a session's snapshot: so far only one. */
 export const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: {
@@ -77,7 +76,7 @@ export const SNAPSHOT_FORMS = {
   upcasters: {},
 } as const satisfies SnapshotForms;
 
-/** Returns the snapshot of this entry; null: it is none, or one that this version cannot read. */
+/** Returns the snapshot in this entry; null: the entry is none, or this version cannot read it. */
 export function snapshotIn(
   entry: JournalEntry,
   forms: SnapshotForms = SNAPSHOT_FORMS,
@@ -118,44 +117,43 @@ export function snapshotOf(
   return { event, lives };
 }
 
-/** Events with which a process continues a session. */
+/** Events with which a process resumes a session. */
 export const CONTINUES: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /** The journal of a session, as far as it is folded. */
 export interface SessionHistory {
-  /** Nothing continues: the journal is empty, or its session was closed. */
+  /** Whether there is nothing to continue: the journal is empty, or its session was closed. */
   readonly isNew: boolean;
-  /** The state of the continuing life before the folded entries; null: the entries hold all of it. */
+  /** The state before the folded entries; null: the entries contain all of it. */
   readonly snapshot: SessionSnapshot | null;
-  /** The entry of this snapshot; null: there is none. */
+  /** The entry of this snapshot; null: there is no snapshot. */
   readonly snapshotEntry: JournalEntry | null;
-  /** Snapshots of a wrong shape, which are not quarantined. */
+  /** Snapshots with an invalid shape, to be quarantined. */
   readonly unfit: readonly UnfoldableEntry[];
-  /** A snapshot of it cannot be read: the entries before the snapshot are folded instead. */
+  /** Whether a snapshot cannot be read, so that the entries before it are folded instead. */
   readonly hasUnreadable: boolean;
-  /** True if the session was put away idle, and continues as if it had never been away. */
+  /** Whether the session was idle when it was suspended, and continues as if it had never left. */
   readonly isAsleep: boolean;
-  /** Number of folded entries. */
+  /** The number of folded entries. */
   readonly folded: number;
-  /** Time at which the last entry was accepted; milliseconds since 1970. */
+  /** When the last entry was accepted, in milliseconds since 1970. */
   readonly lastAt: number;
-  /** Time that the continuing life spent in some process, in milliseconds. */
+  /** How long the session was loaded in any process since its last opening, in milliseconds. */
   readonly awakeMs: number;
-  /** The folded entries, by their unit. */
+  /** The folded entries by unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
-  /** Ids of the units that have entries, in any life. */
+  /** Ids of the units that have entries, also of earlier sessions with this id. */
   readonly unitIds: ReadonlySet<string>;
   /** Returns the folded entries of a unit. */
   of(unit: string): readonly JournalEntry[];
-  /** Returns the number of a unit's entries before these, in this life or an earlier one. */
+  /** Returns the number of the unit's entries before these, also of earlier sessions with this id. */
   before(unit: string): number;
 }
 
 /**
- * Finds the entries to fold among all entries of the session `id`. `quarantined`: the numbers of quarantined
- * snapshots.
- * @throws {JournalError} `JOURNAL_CUT` if the beginning of the life is missing; `JOURNAL_VERSION` if the
- * journal only has a snapshot that this version cannot read.
+ * Finds the entries to fold among all entries of the session `id`. `quarantined`: the numbers of quarantined snapshots.
+ * @throws {JournalError} `JOURNAL_CUT` if the opening is missing; `JOURNAL_VERSION` if the journal only has a snapshot
+ *   that this version cannot read.
  */
 export function historyOf(
   entries: readonly JournalEntry[],
@@ -171,7 +169,7 @@ export function historyOf(
   const folded = entries.length - from;
   const units = byUnit(entries.slice(from));
   const earlier = byUnit(entries.slice(0, from));
-  // The entries of a closed session before it are not kept: its numbers go on.
+  // The entries of an earlier, closed session are missing, but their numbers stay taken.
   const [first] = entries;
   const isTrimmed = begins === 0 && first !== undefined && isOpening(first) && first.seq > 1;
   const awake = timeAwake(
@@ -198,12 +196,12 @@ export function historyOf(
   };
 }
 
-/** Tells whether these entries of the session `id` hold a life that can continue. */
+/** Returns whether these entries of the session `id` can be continued. */
 export function canContinue(entries: readonly JournalEntry[], id: string): boolean {
   return entries.length > 0 && !isClosed(entries, id);
 }
 
-/** Tells whether the session was closed: the end of a session is the last entry of its unit. */
+/** Returns whether the session was closed: the end of a session is the last entry of its unit. */
 function isClosed(entries: readonly JournalEntry[], id: string): boolean {
   const own = entries.filter(({ unit }) => unit === id);
   const last = own.findLast(({ event }) => event.type !== QUARANTINED)?.event.type;
@@ -214,11 +212,11 @@ function isClosed(entries: readonly JournalEntry[], id: string): boolean {
 interface Beginning {
   /** The index of its entry. */
   readonly begins: number;
-  /** Null: it is the opening. */
+  /** Null: the entry is the opening. */
   readonly snapshot: SessionSnapshot | null;
 }
 
-/** Returns the snapshot of this entry; null: it is none, or none from which a session can continue. */
+/** Returns the snapshot in this entry; null: the entry is none, or no session can continue from it. */
 function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnapshot | null {
   if (entry.event.type !== SNAPSHOT || isUnreadable(entry, SNAPSHOT_FORMS)) return null;
   const { scope, unit, seq, event } = entry;
@@ -233,7 +231,7 @@ function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnap
   return null;
 }
 
-/** Finds the last snapshot that this version can read, or the opening. */
+/** Returns the last snapshot that this version can read, or the opening. */
 function beginningOf(
   entries: readonly JournalEntry[],
   id: string,
@@ -254,7 +252,7 @@ function beginningOf(
   // SNAPSHOT-FORMS-2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
-  // An entry from before there were openings reveals by its version why it cannot be read.
+  // The version of an entry from before there were openings tells why it cannot be read.
   const [first] = entries;
   if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
     throw journalCut(first, unfit[0] ?? passedOver);
@@ -281,8 +279,8 @@ export function foldSessionEvent(
 }
 
 /**
- * Forgets records that are over, as a live session does when it carries the effects out. Returns their names,
- * such as `question sub_1:1`.
+ * Removes records that are over, as a live session does when it executes the effects. Returns their names, such as
+ * `question sub_1:1`.
  */
 export function forgetWhatIsOver(records: SessionRecords, unit: SessionUnit): readonly string[] {
   const { questions, calls, batches } = unit;

@@ -1,35 +1,35 @@
-// The life of a session in this process: it begins, as a new session or from its journal, and ends for good,
-// or is suspended.
+// The start and end of a session in this process: it starts as a new session or from its journal, and is closed or
+// suspended.
 //
 //   read ─▶ restore the snapshot, refold the rest ─▶ what is due ─▶ session.recovered ─▶ session.start
 //
-// Owns:     the callers that wait for its start and for its end, and the order in which its parts begin, come
-//           back and leave.
-// Does not: decide when it is connected or closed (its machine does), or what is due of each kind (its
-//           effects), fold (units), or manage suspended sessions (session-pool.ts).
+// Owns:     the callers that wait for the start and for the end, and the order in which the session's parts start, are
+//           restored and leave.
+// Does not: decide when the session is connected or closed (its machine does), or which effects are due
+//           (session-effects), fold entries (units), or manage suspended sessions (session-pool.ts).
 //
 // Invariants
-//   SESSION-LIFE-1. A start is settled once: when the lead agent is connected, when a session that continues rests
-//       without a connection, or when there will be none.
-//   SESSION-LIFE-2. A start that failed before anything had begun can be tried again, and holds no claim.
-//   SESSION-LIFE-3. A suspended session reports no end, and writes down every accepted event.
-//   SESSION-LIFE-4. A session that has left does not release the claim of a later session with its id in this
-//       process, which continues under the same claim.
-//   SESSION-LIFE-5. A start after the end, or after the session was left to its journal, is refused; the
-//       error names the state of the session and the remedy. The store shows the state, too: `closed` or
-//       `suspended`.
-//   SESSION-LIFE-6. A close that the death of a process interrupted is finished by the next start, which then says so
-//       (`CLOSE_INTERRUPTED`): the session is over, as if it had been closed in time, and its id begins a new one.
-//   RECOVERY-1. No effect of an old entry is carried out again as such. The state determines what is due:
-//       deadlines with their old time, interrupted work, unreported ends.
-//   RECOVERY-2. The state of things that no longer exist (a client, a connection, a voice) ends first
-//       (`session.recovered`), and the journal records that: questions are put again under their old ids, and
-//       unheard deliveries are due again. A session that was put away idle is the exception
-//       (`session.woken`): its clients are still attached.
-//   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has applied
-//       one ignores it.
-//   RECOVERY-4. An entry that cannot be applied is quarantined (runtime/quarantine.ts), and so is a snapshot:
-//       then the entries before it are folded, if the journal has them.
+//   SESSION-LIFE-1. A start settles once: when the lead agent is connected, when a resumed session waits without a
+//       connection, or when there will be no connection.
+//   SESSION-LIFE-2. A start that failed before anything began can be repeated, and holds no claim.
+//   SESSION-LIFE-3. A suspended session reports no end, and writes every accepted event.
+//   SESSION-LIFE-4. A session that has left does not release the claim of a later session with its id in this process,
+//       which continues under the same claim.
+//   SESSION-LIFE-5. A start after the end or the suspension of the session is refused; the error names the state and
+//       the remedy. The store also shows the state: `closed` or `suspended`.
+//   SESSION-LIFE-6. If a process died during a close, the next start completes the close and then says so
+//       (`CLOSE_INTERRUPTED`): the session has ended, as if it had been closed in time, and its id can be used for a
+//       new one.
+//   RECOVERY-1. No effect of an old entry is executed again for that entry. The state determines what is due: deadlines
+//       with their old time, interrupted work, unreported ends.
+//   RECOVERY-2. First, the state of things that no longer exist (a client, a connection, a voice) ends with
+//       `session.recovered` in the journal: questions are put again under the same ids, and unheard deliveries are due
+//       again. The exception is a session that was idle when it was suspended (`session.woken`): its clients count as
+//       still attached.
+//   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has already applied one
+//       ignores it.
+//   RECOVERY-4. An entry that cannot be folded is quarantined (runtime/quarantine.ts). So is a snapshot; the entries
+//       before it are then folded, if the journal has them.
 
 import { outageOf, type Failure } from '../../../machines/index.ts';
 import {
@@ -61,9 +61,9 @@ import { canContinue, historyOf, type SessionHistory } from './session-journal.t
 import type { StartOptions } from './session-options.ts';
 import type { SessionScope } from './session-scope.ts';
 
-/** The session as its life sees it. */
+/** The session, as its start and end see it. */
 export interface HostedSession extends EffectsSession {
-  /** The ports that the subagents of background calls work for. */
+  /** The ports of the subagents of background calls. */
   readonly ofCalls: SessionScope;
   /** The ports of the subagents that the lead agent spawned by a tool. */
   readonly ofLead: SessionScope;
@@ -75,7 +75,7 @@ export interface HostedSession extends EffectsSession {
   /** The trace context of the request that opened the session. */
   readonly traceparent: string | undefined;
   readonly workingMemory: WorkingMemory | undefined;
-  /** Entries that this process could not apply. */
+  /** Entries that this process could not fold. */
   readonly quarantined: RecoveryReport['setAside'];
 }
 
@@ -88,9 +88,9 @@ const suspended: Failure = {
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
-  /** The state that the start recovered; null: the session is new. */
+  /** The facts with which the session was resumed; null: the session is new. */
   #recovery: Recovery | null = null;
-  /** The session goes on from its journal. */
+  /** Whether the session was resumed from its journal. */
   #isContinued = false;
   #started: Promise<void> | null = null;
   #settleStart: { resolve: () => void; reject: (error: Error) => void } | null = null;
@@ -98,9 +98,9 @@ export class SessionLife {
   /** The reported reason why the session has no connection. */
   #restsFor: string | null = null;
   #closed: (() => void)[] = [];
-  /** True once a start has resolved. */
+  /** Whether a start has resolved. */
   #hasBegun = false;
-  /** The final state here, once nothing of the session is left. */
+  /** The final state in this process; null while the session is here. */
   #overAs: 'closed' | 'suspended' | null = null;
 
   constructor(core: HostedSession, effects: SessionEffects) {
@@ -109,21 +109,21 @@ export class SessionLife {
   }
 
   /**
-   * Resolves when the lead agent is connected, or a session that continues rests without a connection; rejects with
-   * the reason why it cannot be connected.
+   * Resolves when the lead agent is connected, or when a resumed session waits without a connection; rejects with the
+   * reason why it cannot be connected.
    */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
-    // SESSION-LIFE-5. The first start of a session that could not begin rejects with the reason.
+    //   SESSION-LIFE-5. The first start of a session that could not begin rejects with the reason.
     if (this.#isEnding && (this.#hasBegun || !this.#started))
       return Promise.reject(this.#overError());
     this.#started ??= (async () => {
       const entries = await this.#read(ifKnown).catch((error: unknown) => {
-        // SESSION-LIFE-2. The journal may be reachable, or unclaimed, at the next attempt.
+        //   SESSION-LIFE-2. The journal may be reachable, or unclaimed, at the next attempt.
         this.#started = null;
         throw error;
       });
       await new Promise<void>((resolve, reject) => {
-        // First: the session may end, or be suspended, before all of it is restored (SESSION-LIFE-1).
+        // Set before the recovery: the session may end, or be suspended, before it is fully restored (SESSION-LIFE-1).
         this.#settleStart = { resolve, reject };
         this.#recovery = this.#recover(entries);
         this.#core.receive('session', { type: 'session.start' });
@@ -151,9 +151,7 @@ export class SessionLife {
     });
   }
 
-  /**
-   * Rejects the start of a session that was closed before, or meanwhile: nothing would settle it any more.
-   */
+  /** Rejects the start of a session that has been closed, which nothing else would settle. */
   #checkNotOver(): void {
     if (this.#unit.disposed) throw new CancelledError('closed');
   }
@@ -162,7 +160,7 @@ export class SessionLife {
     try {
       return this.#open(this.#restore(entries, true));
     } catch (error) {
-      // SESSION-LIFE-2. It does not fit this process: another one may continue it.
+      //   SESSION-LIFE-2. This process cannot continue the session, but another may.
       if (!this.#isLostBy(error))
         void this.#core.journal.releaseSafely(this.#core.id, this.#core.host);
       throw error;
@@ -170,9 +168,9 @@ export class SessionLife {
   }
 
   /**
-   * Opens the session: as a new one, or with what is due in the state of the journal. Returns that state; null:
-   * the session is new, also if the former session with its id was closed.
-   * @throws {ConfigurationError} `UNKNOWN_AGENT` if the former lead agent does not exist any more.
+   * Opens the session: as a new one, or with the effects that are due in the journal's state. Returns the facts with
+   * which it resumes; null: the session is new, also if an earlier session with its id was closed.
+   * @throws {ConfigurationError} `UNKNOWN_AGENT` if the former lead agent no longer exists.
    */
   #open(history: SessionHistory): Recovery | null {
     const core = this.#core;
@@ -199,7 +197,7 @@ export class SessionLife {
       awakeMs: history.awakeMs,
       raised: core.records.facts.raised,
     });
-    // A running tool is examined separately: it may have had an effect (P6).
+    // A running tool is handled separately: it may have had an effect (P6).
     unit.unit.releaseDue(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));
     effects.replyAgain();
     const continues: EventFor<'session'> = isAsleep
@@ -209,10 +207,10 @@ export class SessionLife {
     const { items } = core.records.conversation;
     const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
     const recovery = {
-      // An attached client got the reply before the session was put away, or will not get it.
+      // An attached client got the reply before the session was suspended, or will not get it.
       owesReply:
         !(isAsleep && unit.session.snapshot.value.client === 'attached') && owesReply(core),
-      // The result of a transfer tool is the answer to its call, not words of the new agent.
+      // The result of a transfer tool answers its call, and is not speech of the new agent.
       hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
       hasEntered: core.records.facts.hasEntered || tookOver >= 0,
       takesOverFrom: core.records.facts.takesOverFrom,
@@ -240,9 +238,9 @@ export class SessionLife {
   }
 
   /**
-   * Sets the unit and the records to the state of the journal (RECOVERY-4). Returns the history. `isFresh`:
-   * both are in their first state. Their actors stay, because observers may follow them already.
-   * @throws {OffstageError} for a journal that does not fit.
+   * Sets the unit and the records to the state of the journal (RECOVERY-4). Returns the history. `isFresh`: both are in
+   * their initial state. Their actors stay, because observers may already follow them.
+   * @throws {OffstageError} for a journal that cannot be folded.
    */
   #restore(entries: readonly JournalEntry[], isFresh = false): SessionHistory {
     const { id, host, unit, records } = this.#core;
@@ -283,7 +281,7 @@ export class SessionLife {
     }
   }
 
-  /** True if the session has ended, or is ending. */
+  /** Whether the session has ended, or is ending. */
   get #isEnding(): boolean {
     return (
       this.#unit.disposed ||
@@ -336,7 +334,7 @@ export class SessionLife {
     callSafely(host, 'hook onSessionStart', () => hooks.onSessionStart?.({ sessionId }));
   }
 
-  /** Cancels running work, and resolves when nothing of the session is left. Never rejects. */
+  /** Cancels running work, and resolves when the session has completely ended. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([this.#end(), this.#core.upkeep.end()]);
   }
@@ -348,18 +346,17 @@ export class SessionLife {
         return;
       }
       this.#closed.push(resolve);
-      // However often it is closed, that is one event.
+      // Repeated closes are one event.
       if (this.#closed.length > 1) return;
-      // The life in the journal continues another time.
+      // The session in the journal is not closed, and can be continued later.
       if (this.#unit.isPaused) this.#effects.endUnopened();
       else this.#core.receive('session', { type: 'session.close' });
     });
   }
 
   /**
-   * Writes accepted events down and removes the session from this process without reporting an end. If it
-   * `isIdle`, it continues later as if it had never been away. Returns, for each call, whether it was idle
-   * until it had left.
+   * Writes accepted events and removes the session from this process without reporting an end. If it `isIdle`, it
+   * continues later as if it had never left. Returns whether it was idle until it had left.
    */
   suspend(isIdle: () => boolean = () => false): Promise<boolean> {
     return (this.#leaving ??= this.#putAway(isIdle));
@@ -369,7 +366,7 @@ export class SessionLife {
     const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.disposed) return false;
     if (this.#unit.isPaused) {
-      // It has not begun here: there is nothing to write down.
+      // The session has not begun here, so there is nothing to write.
       this.leave(null);
       await upkeep.end();
       await journal.release(this.#core.id);
@@ -388,7 +385,7 @@ export class SessionLife {
     return this.#unit.isBusy || tree.isBusy || services.isBusy;
   }
 
-  /** Leaves the session to another process, or a later one. @param error Null: the app asked for it. */
+  /** Leaves the session to another process, or a later one. @param error Null: the app requested it. */
   leave(error: Failure | null): void {
     if (this.#unit.disposed) return;
     const { services, tree, lead } = this.#core;
@@ -399,12 +396,12 @@ export class SessionLife {
     this.#left({ type: 'session.suspended', error }, error ?? suspended);
   }
 
-  /** Ends the session, as its last event; called by the effects. */
+  /** Handles the end of the session, after its last event; called by the effects. */
   ended(error: Failure | null): void {
     const { tree, records, projection, host, id, workingMemory } = this.#core;
     tree.dispose();
-    // The working memory may be needed under the same id after an error, or if the session was never begun
-    // here; not after a close.
+    // After an error, or if the session never began here, the working memory may still be needed under the same id;
+    // after a close it is not.
     if (!error && !this.#unit.isPaused)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
     // A killed subagent could not withdraw its question.
@@ -420,7 +417,7 @@ export class SessionLife {
     this.#left({ type: 'session.ended', error }, error);
   }
 
-  /** Ends everything of the session in this process. */
+  /** Ends all parts of the session in this process. */
   #left(event: SessionEvent, error: Failure | null): void {
     const { unit, agents, upkeep, supervisor, userInput, projection, id } = this.#core;
     this.#overAs = event.type === 'session.suspended' ? 'suspended' : 'closed';
@@ -471,9 +468,7 @@ function failureOf(begin: () => void): string | null {
   }
 }
 
-/**
- * Withdraws questions of askers that ended in a process that could not write the end of their questions down.
- */
+/** Withdraws the questions of askers that ended in a process that could not write the withdrawal. */
 function withdrawQuestionsOfEnded(core: HostedSession): void {
   for (const { requestId, subagentId } of core.records.questions.values()) {
     const asker = core.tree.get(subagentId);
@@ -484,9 +479,8 @@ function withdrawQuestionsOfEnded(core: HostedSession): void {
 }
 
 /**
- * Tells whether the last words of the user, a result of a tool that was called for them, or the greeting of
- * the current agent are still unanswered by the lead agent. The outbox is responsible for the results of
- * subagents.
+ * Returns whether the lead agent has not yet answered the last words of the user, a result of a tool that was called
+ * for them, or the current agent's greeting. The outbox is responsible for the results of subagents.
  */
 function owesReply({
   records,
@@ -503,18 +497,18 @@ function owesReply({
     const { callId, isPending = false, wantsReply = true } = item;
     const state = unit.calls.stateOf(callId)?.value;
     const isWorkedOn = state !== undefined && state !== 'settled' && state !== 'delivered';
-    // A call in the telling of a due delivery is made again when that is told again.
+    // A call that was made while telling a due delivery is made again when the delivery is told again.
     const isOfOffer =
       calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
     return wantsReply && !isOfOffer && (isPending ? isWorkedOn : state !== 'settled');
   });
   const places = new Map(items.map(({ id }, index) => [id, index]));
-  // How far the model had read that gave each reply (TEXT-LEAD-9).
+  // How far the model had read when it gave each reply (TEXT-LEAD-9).
   const lastOfModel = items.findLast(({ role }) => role === 'assistant' || role === 'tool_call');
   const readTo = items.map((item, index) => {
     if (item.role === 'assistant')
       return item.repliesTo === null ? -1 : (places.get(item.repliesTo ?? '') ?? index);
-    // The call is a reply, unless the next one of its response was lost.
+    // The call is a reply, unless the next call of its response was lost.
     const isReply = item.role === 'tool_call' && !(item.isFollowed && item === lastOfModel);
     return isReply ? (places.get(item.repliesTo ?? '') ?? -1) : -1;
   });

@@ -1,4 +1,4 @@
-// The options of a session: those that every app may give, and those that voice and text add.
+// The options of a session: those of every session, which voice and text sessions extend.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -28,54 +28,52 @@ export interface SessionOptions extends OutcomeOptions {
   readonly agents: readonly LeadAgent[];
   /** The configurations of background tools, by the name of the tool. */
   readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
-  /** Agents that watch external events, for as long as the session lives. */
+  /** Agents that watch external events as long as the session exists. */
   readonly services?: readonly ServiceSubagentConfig[];
-  /** The model of the subagents without a model of their own. */
+  /** The model of subagents without a model. */
   readonly model?: LanguageModel;
   /** Facts about the user, for the subagents' context. */
   readonly memory?: MemoryStore;
   /** The scope of the facts: a user's id. @defaultValue 'default' */
   readonly memoryScope?: string;
   /**
-   * The identity of the user: words, answers and dismissals without `by` are theirs. It matters if subagents
-   * or tools restrict who may answer (`answerableBy`), and tools read it as `requester`. @defaultValue no
-   * particular user
+   * The identity of the user, which applies to words, answers and dismissals without `by`. Needed if subagents or tools
+   * restrict who may answer (`answerableBy`); tools get it as `requester`. @defaultValue none
    */
   readonly user?: string;
-  /** The bounds of the conversation, and its memory. */
+  /** The limits of the conversation, and its memory. */
   readonly conversation?: ConversationOptions;
   /** The limits of the session; each that is absent has its default. @defaultValue the defaults of `SessionLimits` */
   readonly limits?: Partial<SessionLimits>;
-  /** The budget of all its subagents together; its time begins when the session is created. */
+  /** The budget of all subagents together; its time begins when the session is created. */
   readonly budget?: BudgetLimits;
   /** Functions of the app that are called when something happens. @defaultValue none */
   readonly hooks?: SessionHooks;
   /**
-   * Decides whether one reply tells the results of all background calls of one request. @defaultValue 'batch'
-   * in text; 'off' by voice: a listener wants news in small pieces, as it comes
+   * Whether one reply tells the results of all background calls of one request. @defaultValue 'batch' in text; 'off' by
+   * voice, because listeners prefer news in small pieces
    */
   readonly consolidation?: Consolidation;
-  /** Decides which progress reports of subagents are spoken. @defaultValue 'off' */
+  /** Which progress reports of subagents are spoken. @defaultValue 'off' */
   readonly speakProgress?: SpeakProgress;
   /**
-   * The role of the runtime's own notes to the lead model in mid-conversation. `system` needs a model that
-   * accepts system messages there; most providers refuse them in text. Results, errors, questions and words
-   * of the user have the role of the user in either case, quoted. @defaultValue 'user' in text; by voice what
-   * the transport can (`takesSystemMessages`)
+   * The role of the runtime's notes to the lead model in mid-conversation. `system` needs a model that accepts system
+   * messages there; most providers refuse them in text. Results, errors, questions and words of the user always have the
+   * user role, quoted. @defaultValue 'user' in text; by voice what the transport supports (`takesSystemMessages`)
    */
   readonly systemAs?: SystemAs;
   /**
-   * The W3C `traceparent` of the request that opens the session: the trace of `tracedJournal` goes on below it. One that
-   * cannot be read is ignored. A session that goes on stays in its trace. @defaultValue none: a trace of its own
+   * The W3C `traceparent` of the request that opens the session, the parent of the spans of `tracedJournal`. An invalid
+   * one is ignored. A resumed session stays in its trace. @defaultValue none: a new trace
    */
   readonly traceparent?: string;
   /** The id of the session in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
-  /** Time that subagents may take to stop on `close()`, in milliseconds. @defaultValue 5000 */
+  /** The time that subagents have to stop on `close()`, in milliseconds. @defaultValue 5000 */
   readonly closeGraceMs?: number;
   /**
-   * Time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue
-   * null: never
+   * The time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue null:
+   * never
    */
   readonly detachGraceMs?: number | null;
 }
@@ -83,17 +81,17 @@ export interface SessionOptions extends OutcomeOptions {
 /** The options of a session's `start()`. */
 export interface StartOptions {
   /**
-   * Starts only a session that the journal knows: otherwise it rejects with `UNKNOWN_SESSION`, and nothing
-   * was begun. @defaultValue false: it begins
+   * Whether to start only a session that the journal has: otherwise the start rejects with `UNKNOWN_SESSION`, and has no
+   * effect. @defaultValue false: a new session begins
    */
   readonly ifKnown?: boolean;
 }
 
 const durationMs = z.number().nonnegative().optional();
 const name = z.string().min(1).max(200).optional();
-/** For options with a check of their own, where they are read. */
+/** For options that are checked where they are read. */
 const elsewhere = z.unknown().optional();
-/** The same for an object. */
+/** For objects that are checked where they are read. */
 export const someObject = z.looseObject({}).optional();
 
 export const sessionChecks = {
@@ -120,7 +118,7 @@ export const sessionChecks = {
 
 /**
  * Checks the options of a session before any of them is read.
- * @param type is the class, as errors name it.
+ * @param type The name of the class in errors.
  * @throws {ConfigurationError} for an option that is unknown or wrong.
  */
 export function checkSessionOptions(

@@ -1,13 +1,13 @@
 // The ports of a session's subagents, which work for the user through the lead agent.
 //
-// Owns:     which results are held, expected or told by a tool (ONCE-1, ONCE-2); all other news it passes on.
+// Owns:     which results are held, expected or told by a tool (ONCE-1, ONCE-2); passes on all other news.
 // Does not: run subagents (subagents/), or decide when a delivery is told (outbox).
 //
 // Invariants
-//   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or comes during it, is told by
-//       the words that follow the result of that tool, and by no delivery. If no words follow, or the user
-//       interrupts them, it is told as a delivery (P4). Until that is known it is neither. The entry of the tool's
-//       output names it: a process that takes over gives the reply that is owed, or posts the delivery, and never both.
+//   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or arrives during it, is told by the words
+//       that follow that tool's result, and not by a delivery. If no words follow, or the user interrupts them, it is
+//       told as a delivery (P4). Until that is known it is neither. The entry of the tool's output names the result, so
+//       that a process that takes over either gives the reply that is due or posts the delivery, never both.
 //   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
 import type { LanguageModel } from 'ai';
@@ -42,15 +42,15 @@ import { floorOf } from '../../../machines/index.ts';
 
 /** A result that is not told as a delivery yet. */
 interface Held {
-  /** Tells it as a delivery. */
+  /** Makes the result a delivery. */
   post(): void;
   /** Records that the words of the lead agent have told it. */
   known(): void;
 }
 
-/** A result that tools of the lead agent have returned to it. */
+/** A result that tools returned to the lead agent. */
 interface Told extends Held, ReturnedResult {
-  /** Number of turns that the lead agent had completed at that time. */
+  /** The number of turns that the lead agent had completed when it was returned. */
   readonly turns: number;
 }
 
@@ -63,18 +63,16 @@ export class SessionScope implements ScopePorts {
   readonly #session: EffectsSession;
   readonly #facts: FactSource | undefined;
   readonly #subagentReports: () => SubagentReports;
-  /** True if the subagents work for background calls and services, which handle their results. */
+  /** Whether the subagents work for background calls and services, which handle their results. */
   readonly #hasCalls: boolean;
   readonly #beside: SessionScope | undefined;
-  /** Ids that were posted and not taken back; they may not be in the outbox yet. */
+  /** Ids that were posted and not taken back; the outbox may not have them yet. */
   readonly #posted = new Set<string>();
-  /** Results that a wait of the lead agent will return to it. */
+  /** Results that a wait of the lead agent will return. */
   readonly #held = new Map<string, Held & Pick<ReturnedResult, 'deliveryId'>>();
   /** Results that were returned and may not have been told yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
-  /**
-   * Subagents whose results may be told with others, and have not come; true: their siblings wait for them.
-   */
+  /** Subagents whose results may be told with others, and have not arrived; true: their siblings wait for them. */
   readonly #expected = new Map<string, boolean>();
   /** Number of turns that the former process completed, if the lead agent owes a reply since; else -1. */
   #turnsBefore = -1;
@@ -88,7 +86,7 @@ export class SessionScope implements ScopePorts {
       readonly outcomes: OutcomeProcessor;
       readonly subagentReports: () => SubagentReports;
       readonly hasCalls: boolean;
-      /** The other scope of the session, which is told about the waits of the lead agent by this one. */
+      /** The other scope of the session, which this one tells about the waits of the lead agent. */
       readonly beside?: SessionScope;
     },
   ) {
@@ -141,7 +139,7 @@ export class SessionScope implements ScopePorts {
       }
       case 'input.requested':
         return this.#inputRequested(news.view, news.request);
-      // Also if the lead agent answers it in the very response that was to tell of it.
+      // The notice is taken back even if the lead agent answers the request in the response that was to tell it.
       case 'input.settled':
         return this.#takeBack(deliveryAbout(news.requestId), ['pending', 'offered']);
       case 'progressed':
@@ -173,7 +171,7 @@ export class SessionScope implements ScopePorts {
     notes: NoteMarks | null,
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
-    // The conversation at the moment of the handoff, whatever is said while the facts are read.
+    // The conversation at the moment of the handoff, before the facts are read.
     const { conversation } = this.#session.records;
     const model = own.relay ? undefined : (own.model ?? this.giver.model);
     const now = this.host.environment.clock.now();
@@ -277,14 +275,14 @@ export class SessionScope implements ScopePorts {
 
   #tellOnce(id: string, deliveryId: string, held: Held, isDelivered: boolean): void {
     if (isDelivered || this.#isReturned(deliveryId)) this.#returned(id, deliveryId, held);
-    // A wait for several subagents continues: the lead agent reads this result when it ends.
+    // A wait for several subagents continues: the lead agent reads this result when the wait ends.
     else if (this.#session.tree.waits.isAwaitedByLead(id))
       this.#held.set(id, { ...held, deliveryId });
-    // No tool waits for it at this moment: the lead agent learns of it in the next pause.
+    // No tool waits for the result now: the lead agent gets it in the next pause.
     else held.post();
   }
 
-  /** Handles a result that was read: by a tool of the lead agent, or, if none runs, by the app. */
+  /** Handles a result that was read: by a tool of the lead agent or, if none runs, by the app. */
   #returned(id: string, deliveryId: string, held: Held): void {
     const { facts, returned } = this.#session.records;
     const before = returned.get(deliveryId);
@@ -305,7 +303,7 @@ export class SessionScope implements ScopePorts {
       .map(({ deliveryId, callIds }) => ({ deliveryId, callIds }));
   }
 
-  /** Called when the floor may be free: settles whether returned results were told (ONCE-1). */
+  /** Called when the floor may be free: decides whether returned results were told (ONCE-1). */
   settleTold(): void {
     if (this.#told.size === 0) return;
     const { records, unit } = this.#session;
@@ -319,7 +317,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Tells whether uninterrupted words follow the results of these calls. */
+  /** Returns whether uninterrupted words follow the results of these calls. */
   #isSaidAfter(callIds: readonly string[]): boolean {
     const { items } = this.#session.records.conversation;
     const read = items.findLastIndex(
@@ -330,7 +328,7 @@ export class SessionScope implements ScopePorts {
     return reply.text.trim() !== '' && reply.interrupted !== true;
   }
 
-  /** Running inline tools of the lead agent. */
+  /** The running inline tools of the lead agent. */
   get #runningCalls(): readonly string[] {
     const { calls } = this.#session.unit;
     return calls.ids.filter((callId) => calls.stateOf(callId)?.value === 'executing');
@@ -340,7 +338,7 @@ export class SessionScope implements ScopePorts {
     for (const id of this.#expected.keys()) this.#heed(id);
   }
 
-  /** Tells results that the ended wait did not return in the next pause. */
+  /** Posts results that the ended wait did not return, for the next pause. */
   #waitEnded(): void {
     this.#beside?.tell({ type: 'wait.ended' });
     this.#waitBegan();
@@ -366,8 +364,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Continues with the results that the lead agent had read when the former process ended. `owesReply`: the reply that
-   * tells them is given in this process.
+   * Continues with the results that the lead agent had read when the former process ended. `owesReply`: whether this
+   * process gives the reply that tells them.
    */
   recovered(owesReply: boolean): void {
     const { records, tree, projection } = this.#session;
@@ -384,8 +382,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Lets batches wait, after a crash, for the subagents that continue, and for no others. `live`: the ids of
-   * live subagents, and of those whose ends are about to be reported.
+   * Makes batches wait, after a crash, only for the subagents that continue. `live`: the ids of live subagents, and of
+   * those whose ends are about to be reported.
    */
   expectOnly(live: ReadonlySet<string>): void {
     const { batches, calls } = this.#session.unit;
@@ -398,7 +396,7 @@ export class SessionScope implements ScopePorts {
       }
   }
 
-  /** Lets the results of one user request's subagents wait for each other: one reply tells them ([R34]). */
+  /** Makes the results of one request's subagents wait for each other, so that one reply tells them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
     const { unit, records, tree } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;
@@ -412,8 +410,8 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Updates whether its siblings wait for it: not while it waits for the user, or the lead agent waits for
-   * it.
+   * Updates whether the siblings wait for a subagent: they do not while it waits for the user, or while the lead agent
+   * waits for it.
    */
   #heed(id: string, state = this.#session.projection.subagent(id)?.state): void {
     const before = this.#expected.get(id);
@@ -434,13 +432,13 @@ export class SessionScope implements ScopePorts {
     this.#session.receive(`member:${callId}`, { type, callId });
   }
 
-  /** Posts a notice under the subagent's own id, by which a repeated post after a crash is recognized. */
+  /** Posts a notice under an id that follows from the subagent, so that a repeated post after a crash is recognised. */
   #post(deliveryId: string, notice: NewNotice): void {
     this.#posted.add(deliveryId);
     postNotice(this.#session, { ...notice, deliveryId });
   }
 
-  /** Takes back a waiting delivery whose content is known already, or over. */
+  /** Takes back a waiting delivery whose content is already known, or over. */
   #takeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): void {
     const isPosted = this.#posted.delete(deliveryId);
     const view = this.#session.projection.delivery(deliveryId);
