@@ -49,7 +49,7 @@ interface Reasoning {
 
 type When = (asked: ChatCompletionRequest) => boolean;
 const never: When = () => false;
-/** A place after the beginning of an answer, and before the end of a long one, on every wire. */
+/** The lines or frames after which a cut answer ends: past its beginning on every wire, before the end of a long one. */
 const LINES_BEFORE_END = 24;
 const FRAMES_BEFORE_END = 4;
 

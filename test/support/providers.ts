@@ -30,7 +30,7 @@ export interface Provider {
   readonly resultIn?: (json: unknown) => unknown;
   /** Corrects lines in which the server differs from the API that it stands for. */
   readonly mend?: (line: string) => string;
-  /** The API reads white space that it wrote. @defaultValue false */
+  /** The API accepts an earlier answer that is only white space. @defaultValue false */
   readonly readsBlanks?: boolean;
   /** The server can send the reasoning of its answers. @defaultValue true */
   readonly reasons?: boolean;

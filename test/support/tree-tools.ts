@@ -306,7 +306,7 @@ export const everyToolName = (): string[] =>
 export const rootTools: Readonly<Record<string, object>> = everyTool;
 
 function helper(): object {
-  // The tools of this node are these tools, itself included: they are complete once this returns.
+  // The helper itself is one of the tools of its subagent: the list is complete once this function has returned.
   const made = subAgentTools(
     createSubAgentTool(
       {

@@ -46,7 +46,7 @@ export interface LinePorts {
   utterance(): Utterance | null;
   /** Tells whether a television is on near the user. */
   isNoisy(): boolean;
-  /** The outage of the provider, in which every connection is refused; `begin` takes its length. */
+  /** The outage of the provider, in which every connection is refused; `begin` starts one of `ms` milliseconds. */
   readonly outage: { isOn(): boolean; begin(ms: number): void };
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
   /** Called when the session asks the model to tell a message. */

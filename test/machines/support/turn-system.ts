@@ -6,8 +6,8 @@
 // `unanswered`), unless the user leaves.
 //
 // In the scope `nobody helps` no words of the microphone are ever known, no reply ever has a word, and the tool never
-// settles. The turn still waits for two tools, until they settle or their timeout ends them (tool call): that of a
-// model which cannot speak during an open call, and that of a telling, which continues with the result.
+// settles. The turn still waits for two tools, until they settle or their timeout ends them (tool call): the tool of
+// a model that cannot speak during an open call, and the tool of a telling, which continues with the result.
 
 import { assign, initialTransition, setup, transition, type AnyEventObject } from 'xstate';
 import {
