@@ -46,8 +46,8 @@ agent({ name: 'example-agent' })
         rawInput: { path: 'menu.txt', line: dish },
       },
       options: [
-        { optionId: 'once', name: 'Allow', kind: 'allow_once' },
-        { optionId: 'no', name: 'Reject', kind: 'reject_once' },
+        { optionId: 'once', name: 'Approve', kind: 'allow_once' },
+        { optionId: 'no', name: 'Decline', kind: 'reject_once' },
       ],
     });
     if (outcome.outcome !== 'selected' || outcome.optionId !== 'once')

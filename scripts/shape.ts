@@ -305,11 +305,11 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_407, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_410, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_284,
+    limit: 66_287,
   },
   {
     what: "files that `import 'offstage'` loads",

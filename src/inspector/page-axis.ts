@@ -118,8 +118,8 @@ function pan(part) {
   state.to += by;
   draw();
 }
-$('closer').addEventListener('click', () => zoom(0.5));
-$('wider').addEventListener('click', () => zoom(2));
+$('zoom-in').addEventListener('click', () => zoom(0.5));
+$('zoom-out').addEventListener('click', () => zoom(2));
 $('earlier').addEventListener('click', () => pan(-0.5));
 $('later').addEventListener('click', () => pan(0.5));
 $('all').addEventListener('click', () => { state.fits = true; fit(); draw(); });

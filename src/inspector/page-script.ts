@@ -408,7 +408,7 @@ function go(n) {
 }
 $('first').addEventListener('click', () => go(1));
 $('back').addEventListener('click', () => go(state.at - 1));
-$('forth').addEventListener('click', () => go(state.at + 1));
+$('next').addEventListener('click', () => go(state.at + 1));
 $('live').addEventListener('click', () => go(state.entries.length));
 $('entry').addEventListener('change', () => go(Number($('entry').value) || 1));
 $('link').addEventListener('click', (event) => {
@@ -455,7 +455,7 @@ function show() {
   $('of').textContent = 'of ' + all.length;
   $('live').setAttribute('aria-pressed', String(state.isLive));
   $('back').disabled = $('first').disabled = at === 1;
-  $('forth').disabled = at === all.length;
+  $('next').disabled = at === all.length;
   const { unit, seq } = all[at - 1];
   $('link').setAttribute('href', '#' + of({ token, session: state.session, entry: String(at), unit, seq: String(seq) }));
   tree.items = treeOf(factsAt(at));
@@ -638,9 +638,9 @@ function actions(id, wait, acting, limits, { detail, mayAnswer }) {
     el('option', { value: 'queue' }, 'after its work'),
     el('option', { value: 'interrupt' }, 'at once'));
   const answer = (label, given) => button(label, () => ({ type: 'answer', requestId: rest, answer: given() }));
-  if (what === 'question' && wait && !mayAnswer) return [el('p', {}, 'Somebody else has to answer this.')];
+  if (what === 'question' && wait && !mayAnswer) return [el('p', {}, 'Only ' + (detail?.answerableBy?.join?.(' or ') ?? 'another person') + ' can answer this.')];
   if (what === 'question' && wait) return detail?.kind === 'approval' ? [
-    answer('Approve', () => ({ approved: true })), answer('Refuse', () => ({ approved: false })),
+    answer('Approve', () => ({ approved: true })), answer('Decline', () => ({ approved: false })),
   ] : [
     words, answer('Answer', () => ({ text: text() })),
     ...(Array.isArray(detail?.options) ? detail.options : []).filter((option) => typeof option?.id === 'string').slice(0, 12)

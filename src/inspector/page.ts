@@ -23,7 +23,7 @@ export function pageHtml(base: string): string {
   <button id="back" type="button">Back</button>
   <label>Entry <input id="entry" type="number" min="1" value="1"></label>
   <span id="of"></span>
-  <button id="forth" type="button">Forth</button>
+  <button id="next" type="button">Next</button>
   <button id="live" type="button" aria-pressed="true">Latest</button>
   <a id="link" href="#">Link to this entry</a>
   <button id="save" type="button">Save as a test</button>
@@ -47,8 +47,8 @@ export function pageHtml(base: string): string {
   <section id="middle" aria-labelledby="middle-title">
     <h2 id="middle-title">Time</h2>
     <p class="tools">
-      <button id="closer" type="button">Closer</button>
-      <button id="wider" type="button">Wider</button>
+      <button id="zoom-in" type="button">Zoom in</button>
+      <button id="zoom-out" type="button">Zoom out</button>
       <button id="earlier" type="button">Earlier</button>
       <button id="later" type="button">Later</button>
       <button id="all" type="button">All</button>
@@ -60,7 +60,7 @@ export function pageHtml(base: string): string {
     <h3 id="entries-title">Entries</h3>
     <p class="tools">
       <input id="find" type="search" aria-label="Find entries" placeholder="Find" maxlength="200">
-      <label><input id="only" type="checkbox"> Only those of the chosen one</label>
+      <label><input id="only" type="checkbox"> Only selected</label>
       <span id="found" role="status"></span>
     </p>
     <div id="entries" class="rows" role="listbox" aria-labelledby="entries-title" tabindex="0"></div>

@@ -54,8 +54,9 @@ export interface QuestionLabels {
 export interface QuestionCardProps {
   /** The question to show. */
   readonly question: QuestionView;
-  /** The client that sends the answer. */
-  readonly client: Pick<SessionClient, 'answer' | 'questionShown'> & Partial<Timed>;
+  /** With its `status`, the card of a session with a voice tells the user that an answer can be spoken. */
+  readonly client: Pick<SessionClient, 'answer' | 'questionShown'> &
+    Partial<Timed & Pick<SessionClient, 'status'>>;
   /** The place of the question in line. @defaultValue 1 */
   readonly place?: number;
   /** Whether the buttons show the digits 1 to 9. @defaultValue false */
@@ -70,7 +71,7 @@ export interface QuestionCardProps {
 }
 
 const refusals: Readonly<Record<string, string>> = {
-  not_allowed: 'Somebody else has to answer this.',
+  not_allowed: 'Only another person can answer this.',
   unknown: 'This question is not there any more.',
   queued: 'Another question comes first.',
   not_presented: 'This question has not been asked yet.',
@@ -118,6 +119,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
   const [text, setText] = useState('');
   const [isPending, setPending] = useState(false);
   const [refusal, setRefusal] = useState<string | null>(null);
+  const say = client.status?.get().hasVoice ? 'say it or press it' : 'waits for your answer';
   const over = isOver(question);
   const others = isForOthers(question);
   const asked = isAsked(question);
@@ -220,7 +222,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
       },
     },
     h('p', { id: `${id}-name`, 'data-part': 'from' }, humanName(subagentName)),
-    !over && h('p', { 'data-part': 'turn' }, turnIn(labels, question, place)),
+    !over && h('p', { 'data-part': 'turn' }, turnIn(labels, question, place, say)),
     !over &&
       putAgain &&
       h('p', { key: putAgain.times, 'data-part': 'again' }, againIn(labels, putAgain)),
@@ -231,7 +233,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     ),
     !over &&
       kind === 'approval' &&
-      h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you allow it.'),
+      h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you approve it.'),
     action && h(Call, { input: action.input }),
     !over &&
       (choices.length > 0
@@ -250,18 +252,19 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
   );
 }
 
-function turnIn(labels: QuestionLabels, question: QuestionView, place: number): string {
-  if (isForOthers(question)) return labels.others ?? 'Somebody else has to answer this.';
-  return labels.turn?.(question, place) ?? turnOf(question, place);
+function turnIn(labels: QuestionLabels, of: QuestionView, place: number, say: string): string {
+  const { answerableBy: people = ['another person'] } = of;
+  if (isForOthers(of)) return labels.others ?? `Only ${people.join(' or ')} can answer this.`;
+  return labels.turn?.(of, place) ?? turnOf(of, place, say);
 }
 
 function againIn({ again }: QuestionLabels, { times }: QuestionPut): string {
   return again?.(times) ?? (times > 2 ? `Asked for the ${ordinal(times)} time.` : 'Asked again.');
 }
 
-function turnOf({ state }: QuestionView, place: number): string {
+function turnOf({ state }: QuestionView, place: number, say: string): string {
   if (state === 'presenting') return 'is being asked';
-  if (state === 'open') return 'say it or press it';
+  if (state === 'open') return say;
   if (state === 'parked') return 'waits for you to come back';
   return place > 1 ? `${ordinal(place)} in line` : 'comes next';
 }

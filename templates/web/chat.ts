@@ -35,12 +35,12 @@ export function show(client: SessionClient): void {
       ...open.map(({ requestId, question, kind, options, mayAnswer = true }) => {
         void client.questionShown(requestId); // its buttons count from now
         const card = element('article', question);
-        if (!mayAnswer) card.append(element('p', 'Somebody else has to answer this.'));
+        if (!mayAnswer) card.append(element('p', 'Only another person can answer this.'));
         const buttons: readonly { id: string; label: string; description?: string }[] =
           kind === 'approval'
             ? [
-                { id: 'yes', label: 'Allow' },
-                { id: 'no', label: 'Refuse' },
+                { id: 'yes', label: 'Approve' },
+                { id: 'no', label: 'Decline' },
               ]
             : options;
         for (const { id, label, description } of buttons) {

@@ -26,7 +26,7 @@ describe('a refund', () => {
       ({ subagents }) => subagents.length > 0,
     );
     const card = tab.question('May I refund');
-    await card.getByText('It does this only if you allow it.').waitFor();
+    await card.getByText('It does this only if you approve it.').waitFor();
     await card.locator('dl').waitFor();
     expect(await card.locator('dt, dd').allTextContents()).toEqual(CALL);
     await tab.caption('May I refund 640 dollars for order 1042?').waitFor();

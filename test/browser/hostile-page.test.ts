@@ -80,7 +80,7 @@ test('an approval and a question of hostile words are text, and accessible in li
   await talk.pause();
   const cards = page.getByRole('article');
   await cards.nth(1).waitFor();
-  await cards.getByText('It does this only if you allow it.').waitFor();
+  await cards.getByText('It does this only if you approve it.').waitFor();
   await page.getByText('Statecharts, live').click();
   await expect
     .poll(() => page.locator('[aria-current=step]').allTextContents())

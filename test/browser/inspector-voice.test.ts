@@ -254,7 +254,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   await say('please refund order 1041');
   const other = await idOf('refund_clerk', 1);
   await it.choose(new RegExp(`question ${other}`));
-  await it.press('Refuse', '"accepted":true,"by":"you"');
+  await it.press('Decline', '"accepted":true,"by":"you"');
 
   // Work that takes long.
   await say('make me a sales report for last week');
@@ -285,19 +285,19 @@ test('a spoken conversation is watched and acted in, and the same after the proc
 
   // The entry shows who approved the refund, long after the question is over.
   await it.choose(new RegExp(`question ${refund}`));
-  await page.getByLabel('Only those of the chosen one').check();
-  it.did('Only those of the chosen one');
+  await page.getByLabel('Only selected').check();
+  it.did('Only selected');
   await it.fill('Find entries', 'answered');
   await page.getByRole('option').last().click();
   await page.locator('#detail', { hasText: 'answered by' }).waitFor();
   expect(await page.locator('#detail').textContent()).toContain('you');
   await it.fill('Find entries', '');
-  await page.getByLabel('Only those of the chosen one').uncheck();
+  await page.getByLabel('Only selected').uncheck();
 
   // Back and forth.
   for (const [name, entry] of [
     ['First', '1'],
-    ['Forth', '2'],
+    ['Next', '2'],
     ['Back', '1'],
   ] as const) {
     await it.press(name);
@@ -319,10 +319,10 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   const download = page.waitForEvent('download');
   await it.press('Save as a test', 'Saved as voice_demo-12.test.ts');
   expect((await download).suggestedFilename()).toBe('voice_demo-12.test.ts');
-  for (const name of ['Closer', 'Earlier', 'Later', 'Wider', 'All']) {
+  for (const name of ['Zoom in', 'Earlier', 'Later', 'Zoom out', 'All']) {
     const before = await page.locator('#span').textContent();
     await it.press(name);
-    if (name === 'Closer') expect(await page.locator('#span').textContent()).not.toBe(before);
+    if (name === 'Zoom in') expect(await page.locator('#span').textContent()).not.toBe(before);
   }
   await it.fill('Id of a fork', 'fork_1');
   await it.press('Fork from here', '"session":"fork_1"');

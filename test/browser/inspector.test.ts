@@ -120,7 +120,7 @@ test('a running session is watched and acted in, and its past is stepped through
   const changes = new Set<string>();
   for (let n = 1; n < count; n += 1) {
     changes.add((await page.locator('#diff').textContent()) ?? '');
-    await page.getByRole('button', { name: 'Forth' }).click();
+    await page.getByRole('button', { name: 'Next' }).click();
   }
   const answered = [...changes].find((text) => /question sub_[\w-]+\.q1/.test(text));
   expect(answered).toBeDefined();
@@ -139,7 +139,7 @@ test('a running session is watched and acted in, and its past is stepped through
   const copied = await opened({ journal, redact: false, forks: true });
   await copied.page.getByRole('status').getByText('Connected: it only looks').waitFor();
   await copied.page.getByRole('button', { name: 'First' }).click();
-  await copied.page.getByRole('button', { name: 'Forth' }).click();
+  await copied.page.getByRole('button', { name: 'Next' }).click();
   const download = copied.page.waitForEvent('download');
   await copied.page.getByRole('button', { name: 'Save as a test' }).click();
   expect((await download).suggestedFilename()).toBe('ses_1-2.test.ts');
@@ -159,7 +159,7 @@ test('a running session is watched and acted in, and its past is stepped through
   const steps = Number((await small.page.locator('#of').textContent())?.slice(3));
   for (let n = 1; n < steps; n += 1) {
     if ((await small.page.locator('#diff').textContent())?.includes('onerror')) break;
-    await small.page.getByRole('button', { name: 'Forth' }).click();
+    await small.page.getByRole('button', { name: 'Next' }).click();
   }
   expect(await small.page.locator('#diff').textContent()).toContain('<img src=x onerror');
   await small.page.locator('#event', { hasText: 'onerror' }).waitFor();
@@ -333,7 +333,7 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   await press('Approve', '"accepted":true,"by":"ann"');
   await isEvent('answer.given', { requestId: `${pay}.q1`, approved: true });
   await choose(page, new RegExp(`^question ${pack}`));
-  await press('Refuse', '"accepted":true,"by":"ann"');
+  await press('Decline', '"accepted":true,"by":"ann"');
   await isEvent('answer.given', { requestId: `${pack}.q1`, approved: false });
 
   await choose(page, new RegExp(`pay ${pay}`));

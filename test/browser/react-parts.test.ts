@@ -44,7 +44,7 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
   expect(await cards.nth(1).locator('dt, dd').allTextContents()).toEqual(['to', 'Ann', 'sum', '7']);
   // REACT-PARTS-3
   expect(await cards.nth(1).getByRole('button', { disabled: false }).count()).toBe(0);
-  await cards.nth(0).getByText('say it or press it').waitFor();
+  await cards.nth(0).getByText('waits for your answer').waitFor();
   await cards.nth(0).getByRole('progressbar', { name: 'Time to answer' }).waitFor();
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });

@@ -119,7 +119,7 @@ test('REACT-PARTS-3: tells the user whom a question excludes so, and takes the a
   await ann.evaluate(() => bundled.seen.client?.send('use ask'));
   const pay = (page: Page) => page.getByRole('button', { name: 'Pay', exact: true });
   await pay(boss).waitFor();
-  await ann.getByText('Somebody else has to answer this.').waitFor();
+  await ann.getByText('Only another person can answer this.').waitFor();
   expect(await pay(ann).isDisabled()).toBe(true);
   expect(await boss.getByText('Somebody else').count()).toBe(0);
   await pay(boss).click();

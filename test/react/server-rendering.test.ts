@@ -2,7 +2,8 @@
 
 import { createElement as h, type ReactElement } from 'react';
 import { renderToString } from 'react-dom/server';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { QuestionView } from '../../src/actors/contracts/session-views.ts';
 import { approvalQuestion } from '../../src/actors/subagent/ask-user.ts';
 import {
   QuestionCard,
@@ -172,10 +173,48 @@ test.each([
       }),
     );
     expect(html.split('disabled=""').length - 1).toBe(disabled);
-    expect(html.includes('Somebody else has to answer this.')).toBe(!mayAnswer);
+    expect(html.includes('Only another person can answer this.')).toBe(!mayAnswer);
     expect(html.includes('<kbd')).toBe(mayAnswer);
   },
 );
+
+describe('the card of a question', () => {
+  const question: QuestionView = {
+    ...approvalQuestion({ callId: 'c', toolName: 'pay', input: { sum: 7 } }),
+    requestId: 'q',
+    subagentId: 's',
+    subagentName: 'payer',
+    kind: 'approval',
+    state: 'open',
+    askedAt: 0,
+    dueAt: null,
+    timeoutMs: 1000,
+    answer: null,
+  };
+  const cardOf = (hasVoice: boolean | null, more: Partial<QuestionView> = {}): string =>
+    renderToString(
+      h(QuestionCard, {
+        client: {
+          ...(hasVoice !== null && { status: { get: () => ({ hasVoice }) } }),
+        } as never,
+        question: { ...question, ...more },
+      }),
+    );
+
+  test('mentions speech only where the session has a voice', () => {
+    expect(cardOf(true)).toContain('>say it or press it<');
+    for (const hasVoice of [false, null])
+      expect(cardOf(hasVoice)).toContain('>waits for your answer<');
+  });
+
+  test('names the people who can answer, where the page may know them', () => {
+    const others = { mayAnswer: false };
+    expect(cardOf(false, others)).toContain('>Only another person can answer this.<');
+    expect(cardOf(false, { ...others, answerableBy: ['ann', 'bob'] })).toContain(
+      '>Only ann or bob can answer this.<',
+    );
+  });
+});
 
 test('names who else has said or answered something', () => {
   const said = { role: 'user', final: true, at: 0 } as const;

@@ -334,8 +334,8 @@ export class ServedSession {
           }),
         },
         options: [
-          { optionId: 'allow', name: 'Allow once', kind: 'allow_once' },
-          { optionId: 'reject', name: 'Reject', kind: 'reject_once' },
+          { optionId: 'allow', name: 'Approve', kind: 'allow_once' },
+          { optionId: 'reject', name: 'Decline', kind: 'reject_once' },
           ...(lasting
             ? [
                 {

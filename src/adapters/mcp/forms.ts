@@ -46,7 +46,7 @@ export function formOf({ kind, text, options, action }: TaskQuestion): Form {
 }
 
 function propertyOf(kind: TaskQuestion['kind'], options: TaskQuestion['options']): Property {
-  if (kind === 'approval') return { type: 'boolean', title: 'Allow it' };
+  if (kind === 'approval') return { type: 'boolean', title: 'Approve' };
   if (options.length === 0) return { type: 'string', title: 'Answer' };
   return {
     type: 'string',
