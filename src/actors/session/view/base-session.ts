@@ -1,5 +1,5 @@
-// The API that voice and text sessions share, and that of their subagents; and the commands of a user, which are the same
-// from a client over a network, from the inspector, and as events of the actor of a session.
+// The API that voice and text sessions share, and the API of their subagents. Also the commands of a user, which are the same
+// from a client over a network, from the inspector, and as events of a session's actor.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -64,30 +64,33 @@ const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
 
 /** The subagents of a session. */
 export interface SessionSubagents {
-  /** Lists the live subagents, and the last that ended. */
+  /** Returns the live subagents, and the last that ended. */
   list(): readonly SubagentView[];
   /** Returns one subagent; undefined for an unknown id. */
   get(id: string): SubagentView | undefined;
-  /** Returns the subagent that works, or worked, for a tool call of the lead agent. */
+  /** Returns the subagent that works, or worked, for this tool call of the lead agent. */
   ofCall(callId: string): SubagentView | undefined;
   /** Returns the subagent that asked this question. */
   ofQuestion(requestId: string): SubagentView | undefined;
-  /** Number of live subagents. */
+  /** The number of live subagents. */
   readonly activeCount: number;
   /**
-   * Cancels a subagent. False if it has ended, or never existed.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   * Cancels a subagent. Returns false if it has ended, or is unknown.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   cancel(id: string, reason?: string, options?: VouchedFor): boolean;
   /**
    * Sends a subagent a message, or answers its request to the lead agent.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`; {CapacityError} `TEXT_TOO_LONG` above 100,000 characters.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters.
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /**
-   * Raises limits of a subagent's budget to new totals, as `raiseBudget` of the service does for the lead agent; null: of
-   * the session's own budget.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like `raiseBudget` of the service for
+   * the lead agent.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   raiseBudget(id: string | null, limits: BudgetLimits, options?: VouchedFor): RaiseResult;
   /** The service of the subagents, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
@@ -120,29 +123,29 @@ export abstract class BaseSession {
   }
 
   /**
-   * The XState actor of the session: one object for its whole life. Its children are those of the interaction, the
-   * outbox, the questions, the calls and the subagents. The commands of a user may be sent to it (`SessionActorEvent`); they
-   * go through the journal. Any other event, and one that has no effect, changes nothing and is emitted as `refused`.
-   * Stopping it closes the session.
+   * The XState actor of the session, always the same object. Its children are the actors of the interaction, the outbox, the
+   * questions, the calls and the subagents. An app may send it the commands of a user (`SessionActorEvent`), which go through
+   * the journal. Any other event, and one that has no effect, changes nothing and is emitted as `refused`. Stopping the actor
+   * closes the session.
    */
   get actor(): SessionCore['unit']['actor'] {
     return this.#core.unit.actor;
   }
 
   /**
-   * Transcript, subagents, questions and deliveries, for screens. Updated within a turn or two of the event
-   * loop. It is read-only: its `send` and `trigger` throw `READ_ONLY_STORE`.
+   * Transcript, subagents, questions and deliveries, for screens. Updated one or two turns of the event loop after a change.
+   * Read-only: `send` and `trigger` throw `READ_ONLY_STORE`.
    */
   get store(): SessionStore {
     return this.#core.projection.store;
   }
 
-  /** All events of the session, in order. Hot; completes when the session has ended. */
+  /** All events of the session, in order, without past ones; completes when the session has ended. */
   get events(): Observable<SessionEvent> {
     return this.#core.projection.events;
   }
 
-  /** Results and notices, each when it changes: `delivery` of the events `delivery.changed`. */
+  /** Results and notices, each when it changes: the `delivery` of `delivery.changed` events. */
   get notifications(): Observable<DeliveryView> {
     return this.events.pipe(
       filter((event) => event.type === 'delivery.changed'),
@@ -150,7 +153,7 @@ export abstract class BaseSession {
     );
   }
 
-  /** Questions, each when it changes: `question` of the events `question.changed`. */
+  /** Questions, each when it changes: the `question` of `question.changed` events. */
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
       filter((event) => event.type === 'question.changed'),
@@ -158,7 +161,7 @@ export abstract class BaseSession {
     );
   }
 
-  /** The words of both sides, partial and final: `item` of the events `transcript.changed`. */
+  /** The words of both sides, partial and final: the `item` of `transcript.changed` events. */
   get transcript(): Observable<TranscriptItem> {
     return this.events.pipe(
       filter((event) => event.type === 'transcript.changed'),
@@ -167,7 +170,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Shows the lead model a picture, if it is a voice model that accepts pictures.
+   * Shows a picture to the lead model, if it is a voice model that accepts pictures.
    * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED`
    */
   showImage(_image: ShownImage): boolean {
@@ -175,8 +178,8 @@ export abstract class BaseSession {
   }
 
   /**
-   * Transfers the lead to another agent. Resolves when it leads, or with the reason why it does not.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a name that is no text (rejects).
+   * Transfers the lead to another agent. Resolves when that agent leads, or with the reason why it does not.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a name that is not a text (rejects).
    */
   async transfer(agentName: string): Promise<TransferAnswer> {
     check('transfer(agentName)', z.string(), agentName, INVALID_ARGUMENT);
@@ -188,14 +191,14 @@ export abstract class BaseSession {
     return this.#core.agents.setDirective;
   }
 
-  /** Calls of the lead agent without a result, including background calls. */
+  /** The calls of the lead agent without a result, including background calls. */
   get pendingToolCalls(): readonly string[] {
     const { calls } = this.#core.unit;
     return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
   }
 
   /**
-   * Aborts a tool call, or cancels its subagent. False if it is not pending.
+   * Aborts a tool call, or cancels its subagent. Returns false if the call is not pending.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   cancelToolCall(callId: string): boolean {
@@ -211,11 +214,12 @@ export abstract class BaseSession {
   }
 
   /**
-   * Starts the session. Resolves when the lead agent is connected; rejects with the reason why it cannot be.
-   * Safe to call twice.
-   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended;
-   * `SESSION_SUSPENDED` after `suspend()` or `hibernate()` (rejects).
-   * @throws {OffstageError} `CLOSE_INTERRUPTED`: an earlier process died while it closed the session, which is closed now (rejects).
+   * Starts the session. Resolves when the lead agent is connected; rejects with the reason why it cannot be. A repeated call
+   * returns the same result.
+   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended; `SESSION_SUSPENDED` after
+   *   `suspend()` or `hibernate()` (rejects).
+   * @throws {OffstageError} `CLOSE_INTERRUPTED`: an earlier process died while it closed the session, which is now closed
+   *   (rejects).
    */
   async start(options: StartOptions = {}): Promise<void> {
     const { ifKnown = false } = check('start(options)', startOptions, options, INVALID_ARGUMENT);
@@ -223,88 +227,86 @@ export abstract class BaseSession {
   }
 
   /**
-   * Ends the session: cancels every subagent, and kills it after `closeGraceMs`. Resolves when nothing of the
-   * session is left. Never rejects; safe to call twice.
+   * Ends the session: cancels every subagent, and kills it after `closeGraceMs`. Resolves when the session has completely
+   * ended. Never rejects; may be repeated.
    */
   close(): Promise<void> {
     return this.#core.life.close();
   }
 
   /**
-   * Leaves the session to its journal: nothing of it stays in memory, no subagent is cancelled and nothing
-   * ends. Another session with the same id and journal continues it when it is started, in this process or
-   * another one. Running work is broken off as by a crash: model calls are made again, and so are tool calls
-   * that may be (`idempotent`). Safe to call twice.
+   * Leaves the session to its journal: no part of it stays in memory, no subagent is cancelled, and nothing ends. Start a
+   * session with the same id and journal to resume it, in this process or another one. Running work is interrupted as by a
+   * crash: model calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
    */
   async suspend(): Promise<void> {
     await this.#core.life.suspend();
   }
 
   /**
-   * Leaves the session to its journal while it is idle, without a visible effect: as `suspend`, but after the
-   * next start the former clients are still attached, its time has gone on, and nothing is said or asked
-   * again. A session that is not idle is suspended. Resolves with whether it was idle until it had left:
-   * otherwise something of it may be due at once. Safe to call twice.
+   * Leaves an idle session to its journal without a visible effect: as `suspend`, but after the next start the former clients
+   * count as still attached, its time has continued, and nothing is said or asked again. A session that is not idle is
+   * suspended. Resolves with whether it was idle until it had left; if not, some of its work may be due at once. May be
+   * repeated.
    */
   hibernate(): Promise<boolean> {
     return this.#core.life.suspend(() => this.isIdle);
   }
 
   /**
-   * True while nothing is said, called, told or examined: everything that is open waits for the user, for
-   * time, or for an event from outside. A session with `services` is never idle, nor one with an attached
-   * client: both need it in memory.
+   * Whether nothing is being said, called, told or examined, so that everything that is open waits for the user, for time, or
+   * for an event from outside. A session with `services` or with an attached client is never idle, because both need it in
+   * memory.
    */
   get isIdle(): boolean {
     return isIdle(this.#core, this.ownClients);
   }
 
-  /** Number of attached clients that only embed the session. */
+  /** The number of attached clients that only embed the session. */
   protected get ownClients(): number {
     return 0;
   }
 
   /**
-   * Resolves when nothing goes on that could say something by itself: no model, tool or subagent works, and
-   * every due delivery has been told, or has no listener. A question that waits for the user is quiet.
-   * Resolves also when the session has ended.
-   * @throws {CancelledError} when `signal` aborts (rejects); {ConfigurationError} `INVALID_ARGUMENT`;
-   * `SESSION_NOT_ACTIVE` before `start()` (rejects).
+   * Resolves when the session is quiet: no model, tool or subagent works, and every due delivery has been told, or has no
+   * listener. A question that waits for the user is quiet. Also resolves when the session has ended.
+   * @throws {CancelledError} when `signal` aborts (rejects).
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` (rejects).
    */
   async idle(options: IdleOptions = {}): Promise<void> {
     await this.#core.awaited.idle(options);
   }
 
   /**
-   * Returns the next result of a subagent that has been told or shown as a card, or was told before and not
-   * returned yet: each is returned once, in the order of telling. In a text session the wait listens to the
-   * result, which counts as heard.
-   * @throws {CancelledError} when the session ends or `signal` aborts (rejects); {OffstageError} `NO_RESULT`
-   * if the named subagent has ended and no result of it will be told; {ConfigurationError}
-   * `INVALID_ARGUMENT`.
+   * Returns the next result of a subagent that is told or shown as a card, or that was told before and not yet returned. Each
+   * result is returned once, in the order of telling. In a text session the wait counts as a listener, so that the result
+   * counts as heard.
+   * @throws {CancelledError} when the session ends or `signal` aborts (rejects).
+   * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and no result of it will be told.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    */
   async nextResult(options: NextResultOptions = {}): Promise<SessionResult> {
     return this.#core.awaited.nextResult(options);
   }
 
   /**
-   * Time at which the session acts by itself, such as the end of a question's time: milliseconds since 1970;
-   * null: it does not.
+   * When the session's next deadline is due, such as the end of a question's time, in milliseconds since 1970; null: none is
+   * pending.
    */
   get nextDueAt(): number | null {
     return nextDueAt(this.#core);
   }
 
-  /** True while a client is attached; the program that embeds a text session is none. */
+  /** Whether a client is attached; the program that embeds a text session does not count. */
   get isAttached(): boolean {
     return this.#core.userInput.clients > this.ownClients;
   }
 
   /**
-   * Attaches a client. Returns the function that detaches it. `by`: who uses it, if the app vouches for that; words
-   * that are spoken while it is the last one that was attached are theirs. @defaultValue the session's `user`
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL` while 10,000 events of the session
-   * wait for the journal.
+   * Attaches a client. Returns the function that detaches it. `by`: the identity of the client's user, if the app vouches for
+   * it; words that are spoken while this client is the last attached one are theirs. @defaultValue the session's `user`
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   attach(options: VouchedFor = {}): () => void {
     const by = checkedBy('attach(options)', options);
@@ -313,23 +315,21 @@ export abstract class BaseSession {
   }
 
   /**
-   * Adds a listener: a client that follows `events` or `store`, shows deliveries to the user and acknowledges
-   * each with `shown`. It counts as a listener until the returned function is called.
+   * Adds a listener: a client that follows `events` or `store`, shows deliveries to the user and acknowledges each with
+   * `shown`. The returned function removes the listener.
    */
   listen(): () => void {
     return this.#core.userInput.listen();
   }
 
   /**
-   * Passes typed words of the user on to the open question, or to the lead agent. Resolves when they were
-   * accepted.
-   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before `start()`
-   * and after the end (rejects).
-   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the
-   * session wait for the journal (rejects).
-   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without
-   * them (rejects). {OffstageError} the session ended, by a failure or by `CANCELLED`, before it had accepted
-   * them (rejects).
+   * Passes typed words of the user to the open question, or to the lead agent. Resolves when they were accepted.
+   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before `start()` and after the end
+   *   (rejects).
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the session wait
+   *   for the journal (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without them (rejects).
+   * @throws {OffstageError} The session ended, by a failure or by `CANCELLED`, before it had accepted them (rejects).
    */
   async sendText(text: string, options: SaidBy = {}): Promise<void> {
     const source = withoutUndefined(checkedSource('sendText(text, options)', options));
@@ -338,18 +338,17 @@ export abstract class BaseSession {
   }
 
   /**
-   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first valid
-   * answer wins; the receipt reports the fate of this one. If the question lists who may answer
-   * (`answerableBy`), `by`, or else the session's `user`, must be one of them: else the receipt says
-   * `not_allowed`, and the question stays open.
-   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of another
-   * type, or not exactly one of the three (rejects).
-   * @throws {CapacityError} `TEXT_TOO_LONG` for words above 100,000 characters; `MAILBOX_FULL` while 10,000 events of
-   * the session wait for the journal (rejects).
-   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays
-   * open (rejects).
-   * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it has left this process before the
-   * answer was kept: the question waits for the next process (rejects).
+   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first valid answer counts; the
+   * receipt tells whether this one was accepted. If the question restricts who may answer (`answerableBy`), `by`, or else the
+   * session's `user`, must be one of these identities. Anyone else's answer is refused with `not_allowed`; the question stays
+   * open.
+   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of another type, or not
+   *   exactly one of the three (rejects).
+   * @throws {CapacityError} `TEXT_TOO_LONG` for words above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the
+   *   session wait for the journal (rejects).
+   * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays open (rejects).
+   * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it left this process before the answer was
+   *   written: the question waits for the next process (rejects).
    */
   async answer(
     requestId: string,
@@ -363,8 +362,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that a client shows the question: its buttons count from now.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   * Reports that a client shows the question: its buttons count from now on.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   questionShown(requestId: string, options: VouchedFor = {}): void {
     check('questionShown(requestId)', anyId, requestId, INVALID_ARGUMENT);
@@ -374,8 +374,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that the user has seen a result or notice, which then need not be said any more.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   * Reports that the user has seen a result or notice, which then need not be said.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   shown(deliveryId: string, options: VouchedFor = {}): void {
     check('shown(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
@@ -386,7 +387,8 @@ export abstract class BaseSession {
 
   /**
    * Dismisses a result or notice that the user does not want to hear.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT`, {CapacityError} `MAILBOX_FULL`.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`.
+   * @throws {CapacityError} `MAILBOX_FULL`.
    */
   dismiss(deliveryId: string, options: VouchedFor = {}): void {
     check('dismiss(deliveryId)', anyId, deliveryId, INVALID_ARGUMENT);
@@ -396,9 +398,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports an error at the edge of the app, such as a malformed message of a client: to the hook
-   * `onError`, and as the event `error.reported`. `where` names the place. The session continues.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is no text.
+   * Reports an error of the app's own code, such as a malformed message of a client, to the hook `onError` and as the event
+   * `error.reported`. `where` names the place. The session continues.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is not a text.
    */
   reportError(error: unknown, where: string): void {
     check('reportError(error, where)', words, where, INVALID_ARGUMENT);
@@ -406,11 +408,11 @@ export abstract class BaseSession {
   }
 
   /**
-   * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns its `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options;
-   * `SESSION_NOT_ACTIVE` after the end of the session.
-   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the
-   * session wait for the journal.
+   * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns the `deliveryId`.
+   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options; `SESSION_NOT_ACTIVE` after the
+   *   end of the session.
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the session wait
+   *   for the journal.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
     const { connection } = this.#core.projection;
@@ -423,24 +425,22 @@ export abstract class BaseSession {
   }
 
   /**
-   * Resolves when everything that was asked of the session and its subagents so far is in the journal, so that a crash
-   * does not lose it: `cancel`, `shown`, `dismiss`, a notice. Promises of the session, as that of `answer`, resolve no
-   * earlier.
-   * @throws {CancelledError} (rejects) if the session ends or is suspended by then, or was before the call: what is
-   * asked of it afterwards is dropped.
+   * Resolves when all requests to the session and its subagents so far are in the journal, so that a crash does not lose them:
+   * `cancel`, `shown`, `dismiss`, a notice. Promises of the session, such as that of `answer`, do not resolve earlier.
+   * @throws {CancelledError} (rejects) if the session has ended or was suspended: later requests are dropped.
    */
   async committed(): Promise<void> {
     await Promise.all([this.#core.unit.unit.whenHandled(), this.#core.tree.whenHandled()]);
   }
 
-  /** Refuses a call while the journal is stuck, so that calls do not fill the memory. */
+  /** Refuses a call while the journal makes no progress, so that calls do not fill the memory. */
   protected checkRoom(): void {
     this.#core.unit.unit.checkRoom();
   }
 }
 
-// A class, not an object with getters of its own: V8 keeps such a getter among the old objects from the start,
-// and with it the session that it reads, until the next full collection.
+// A class, not an object with getters: V8 would keep such a getter among the old objects from the start, and with it the
+// session that it reads, until the next full collection.
 class SubagentsOfSession implements SessionSubagents {
   readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user' | 'raiseBudget'>;
 
@@ -501,9 +501,10 @@ export type CommandedSession = Pick<
 >;
 
 /**
- * Carries a command out, and returns the value of its receipt when the journal has what was asked for: a crash loses
- * nothing that has a receipt.
- * @throws {OffstageError} as the method of the session (rejects); {CancelledError} if the session leaves before.
+ * Executes a command, and returns the value of its receipt when the journal has the request: a crash loses nothing that has a
+ * receipt.
+ * @throws {OffstageError} as the method of the session (rejects).
+ * @throws {CancelledError} if the session leaves before.
  */
 export async function carryOut(
   session: CommandedSession,
@@ -511,7 +512,7 @@ export async function carryOut(
   by: VouchedFor,
 ): Promise<unknown> {
   const value = await valueOf(session, command, by);
-  // These two resolve no earlier than their entries are kept, and the session may have ended at once.
+  // These two resolve only when their entries are written, and the session may have ended at once.
   if (command.type !== 'send' && command.type !== 'answer') await session.committed();
   return value;
 }
@@ -571,11 +572,11 @@ const OF_QUESTION: readonly CommandType[] = ['answer', 'question.shown'];
 const OF_SUBAGENT: readonly CommandType[] = ['cancel', 'message', 'raise'];
 
 /**
- * Returns the door of a session's actors. It lets the commands of a user in: at the actor of the session all of them, at
- * those of a question and of a subagent its own.
+ * Returns the door of a session's actors, which lets the commands of a user in: the session's actor takes all of them, the
+ * actor of a question or a subagent those about itself.
  */
 export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'close'>): Door {
-  /** Returns the commands that an actor takes, and what its path says of them. */
+  /** Returns the commands that an actor takes, and the properties of a command that its path determines. */
   function openAt(path: string): readonly [readonly CommandType[], object] {
     const name = path.slice(path.lastIndexOf('/') + 1);
     if (path === session.id) return [OF_SESSION, {}];
@@ -585,7 +586,7 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
   }
   async function carried(command: SessionCommand, by: VouchedFor): Promise<OffstageError | null> {
     try {
-      // Who answers a question by its id has seen it.
+      // A user who answers a question by its id has seen it.
       if (command.type === 'answer') session.questionShown(command.requestId, by);
       return refusalIn(command, await carryOut(session, command, by));
     } catch (error) {
@@ -599,14 +600,14 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
       if (!open.some((type) => type === event.type))
         return unopened(path, event, open.join(', ') || 'none: only its session moves it');
       const { by, ...command } = { ...event, ...subject };
-      // The methods of the session check the rest.
+      // The methods of the session check the other properties.
       return carried(command as SessionCommand, by === undefined ? {} : { by });
     },
     stopped: () => void session.close(),
   };
 }
 
-/** Returns the reason for which a receipt says that nothing has happened; null: something has. */
+/** Returns why, according to its receipt, a command had no effect; null: it had one. */
 function refusalIn(command: SessionCommand, value: unknown): OffstageError | null {
   if (command.type === 'answer') {
     const receipt = value as AnswerReceipt;

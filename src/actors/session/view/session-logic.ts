@@ -2,15 +2,15 @@
 // `getPersistedSnapshot` work as with any other logic.
 //
 // Owns:     the snapshot of the actor.
-// Does not: run the session, or decide what an event does: the session does (base-session.ts).
+// Does not: run the session, or decide the effect of an event (base-session.ts does).
 //
 // Invariants
-//   SESSION-LOGIC-1. Outsiders move it by the commands of a user only. Any other event, and one that has no effect, is
+//   SESSION-LOGIC-1. Outsiders can only send the commands of a user. Any other event, and one that has no effect, is
 //       emitted as `refused` and changes nothing.
-//   SESSION-LOGIC-2. A question that was answered is `answered` in the snapshot at once, so that a machine that answers in
-//       `onSnapshot` answers once. If the answer is refused, the question is open again with the next change.
-//   SESSION-LOGIC-3. An actor that is stopped closes its session, unless `leave` has aborted: then the session is left to
-//       its journal.
+//   SESSION-LOGIC-2. The snapshot shows an answered question as `answered` at once, so that a machine that answers in
+//       `onSnapshot` answers once. If the answer is refused, the next change shows the question as open again.
+//   SESSION-LOGIC-3. Stopping an actor closes its session, unless `leave` has aborted: the session is then left to its
+//       journal.
 
 import type { ActorLogic, ActorScope, AnyActorRef, AnyEventObject, Snapshot } from 'xstate';
 import { z } from 'zod';
@@ -28,9 +28,9 @@ import {
 import { below, knock, type ActorRefusal, type Door } from '../../runtime/actor-tree.ts';
 import { BaseSession, doorOf } from './base-session.ts';
 
-/** The output of the actor of a session: how it has ended. */
+/** The output of a session's actor: how the session has ended. */
 export interface SessionEnd {
-  /** Why it ended by itself; null: it was closed. */
+  /** The error that ended the session; null: it was closed. */
   readonly error: { readonly code: string; readonly message: string } | null;
   /** The last state of the session. */
   readonly state: SessionState;
@@ -42,21 +42,21 @@ export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
   /** The state of `session.store`. */
   readonly context: SessionState;
   readonly input: Input;
-  /** Tells whether this is the state. */
+  /** Returns whether the actor is in this state. */
   matches(value: ConnectionState): boolean;
 };
 
 /** The options of `sessionLogic`. */
 export interface SessionLogicOptions {
   /**
-   * Aborts when the process leaves: the session is suspended, an actor whose `open` makes a session of the same `sessionId`
-   * continues it from its journal, and stopping this one closes nothing. @defaultValue none: an actor that is stopped
-   * closes its session
+   * Aborts when the process leaves: the session is suspended, and stopping its actor closes nothing. An actor whose `open`
+   * makes a session with the same `sessionId` resumes it from its journal. @defaultValue none: stopping an actor closes its
+   * session
    */
   readonly leave?: AbortSignal;
 }
 
-/** A session as actor logic of XState, whose output is its end. */
+/** A session as actor logic of XState, whose output is how it ended. */
 export type SessionLogic<Input = unknown> = ActorLogic<
   SessionActorSnapshot<Input>,
   SessionActorEvent,
@@ -65,13 +65,13 @@ export type SessionLogic<Input = unknown> = ActorLogic<
   SessionEvent | ActorRefusal
 >;
 
-/** The session of an actor that was started. */
+/** The session of a started actor. */
 interface Live {
   readonly door: Door;
   readonly id: string;
-  /** The questions whose answer is under way. */
+  /** The questions whose answer is being processed. */
   readonly answered: Set<string>;
-  /** Its actor is stopped. */
+  /** Called when the actor is stopped. */
   leave(): void;
 }
 
@@ -89,12 +89,12 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SessionLogicOptions>);
 
 /**
- * Returns a session as actor logic of XState. Its actor opens the session with the input, starts it, and has its state:
- * `value` is that of the connection, `context` that of `session.store`. The events of the session are emitted. When the
- * session is closed, the actor is done, and its output says how it ended; if it cannot be started, the actor fails with the
- * reason.
- * @param open Makes the session, with the `sessionId` under which it is to be continued.
- * @throws {ConfigurationError} for an argument that is wrong.
+ * Returns a session as actor logic of XState. The actor opens the session with the input, starts it, and shows its state:
+ * `value` is the state of the connection, `context` that of `session.store`. The actor emits the session's events. When the
+ * session is closed, the actor is done, and its output tells how the session ended; if the session cannot be started, the
+ * actor fails with the reason.
+ * @param open Makes the session, with a `sessionId` by which it can be resumed.
+ * @throws {ConfigurationError} for an invalid argument.
  */
 export function sessionLogic<Input>(
   open: (input: Input) => BaseSession,
@@ -112,7 +112,7 @@ export function sessionLogic<Input>(
   check('sessionLogic(open)', aFunction, open);
   const { leave } = check('sessionLogic(open, options)', optionsSchema, options);
   const lives = new WeakMap<object, Live>();
-  /** The change that each event of the session makes. No event of an outsider is one of these. */
+  /** The changes of the snapshot by the events of the session. An outsider's event is not among them. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   const shot = (kept: Kept): Shot =>
@@ -158,7 +158,7 @@ export function sessionLogic<Input>(
         complete() {
           follow();
           stopFollowing();
-          // A session that was suspended has not ended: another one continues it.
+          // A suspended session has not ended: another actor resumes it.
           if (session.store.getSnapshot().context.connection === 'closed')
             move('session.ended', ({ context: state }) => ({
               status: 'done',
@@ -177,9 +177,9 @@ export function sessionLogic<Input>(
       },
     });
     leave?.addEventListener('abort', suspend, { once: true });
-    // Who follows the snapshots shows what the session says.
+    // The app that follows the snapshots shows the session's output, so it counts as a listener.
     session.listen();
-    // With it, the actors of its parts are there.
+    // Reading the actor creates the actors of the session's parts.
     void session.actor;
     follow();
     session.start().catch((reason: unknown) => {
@@ -200,7 +200,7 @@ export function sessionLogic<Input>(
         input,
       }),
 
-    // Its state comes from its journal.
+    // The context comes from the journal.
     getPersistedSnapshot: ({ matches: _matches, context: _context, ...kept }) => kept,
 
     restoreSnapshot: (persisted) => shot({ ...(persisted as Kept), context: emptySessionState }),

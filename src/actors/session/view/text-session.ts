@@ -1,5 +1,5 @@
-// A conversation in text: the lead agent is a streaming model, and the results of subagents come between its
-// messages.
+// A conversation in text: the lead agent is a streaming model, and it tells the results of subagents between its
+// replies.
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
@@ -23,20 +23,20 @@ import { TextLead } from '../lead/text-lead.ts';
 import { TextOutput, type TextPart } from '../lead/text-output.ts';
 
 export interface TextSessionOptions extends SessionOptions {
-  /** The model of the lead agent, and of the subagents without a model of their own. */
+  /** The model of the lead agent, and of subagents without a model. */
   readonly model: LanguageModel;
   /** The runtime that the session belongs to. */
   readonly runtime: Runtime;
   /**
-   * The form of results for the lead model; with `turn` they are also shown as they are, before the model
-   * puts them into words. @defaultValue 'notice'
+   * The form of results for the lead model; with `turn` results are also shown unchanged, before the model puts them
+   * into words. @defaultValue 'notice'
    */
   readonly promptStyle?: PromptStyle;
 }
 
 const schema = z.strictObject({
   ...sessionChecks,
-  // Checked by itself, first: it is forgotten most often.
+  // Checked separately and first, because it is the option that is forgotten most often.
   model: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
   promptStyle: z.enum(['notice', 'turn']).optional(),
@@ -52,11 +52,9 @@ function checkTextSession(options: TextSessionOptions): void {
 const TEXT_EXAMPLE =
   "new TextSession({ model: openai('gpt-5.1'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
-/**
- * The pause before a due delivery, in milliseconds: in text it is told as soon as nothing else is being said.
- */
+/** The pause before a due delivery, in milliseconds: in text it is told as soon as nothing else is being said. */
 const QUIET_MS = 0;
-/** An attempt in which the model has not begun to speak by then has failed. */
+/** The time after which an attempt has failed if the model has not begun to speak. */
 const OFFER_TIMEOUT_MS = 60_000;
 const PLAY_TIMEOUT_MS = 600_000;
 const MAX_ATTEMPTS = 3;
@@ -67,7 +65,7 @@ export class TextSession extends BaseSession {
   readonly #lead: TextLead;
   #isOwnClient = false;
 
-  /** @throws {ConfigurationError} for options that cannot work. */
+  /** @throws {ConfigurationError} for invalid options. */
   constructor(options: TextSessionOptions) {
     checkTextSession(options);
     const output = new TextOutput();
@@ -92,14 +90,14 @@ export class TextSession extends BaseSession {
     this.#lead = core.lead;
   }
 
-  /** The output from now on, including replies that no caller reads. Hot. */
+  /** The output from now on, including replies that no caller reads. Past output is not replayed. */
   get parts(): Observable<TextPart> {
     return this.#parts;
   }
 
   /**
-   * Starts the session; resolves when it accepts input. The embedding program counts as attached for the
-   * whole life of the session, unless a client has attached before: then clients come and go by `attach`.
+   * Starts the session; resolves when it accepts input. The embedding program counts as attached as long as the session
+   * exists, unless a client has attached before; then clients attach and detach by `attach`.
    */
   override async start(options?: StartOptions): Promise<void> {
     await super.start(options);
@@ -113,8 +111,8 @@ export class TextSession extends BaseSession {
   }
 
   /**
-   * Sends text to the session and reads its reply, until there is nothing more to say at the moment. Later
-   * results are in `parts`.
+   * Sends text to the session and reads the output until there is nothing more to say for now. `parts` has later
+   * results.
    */
   async *send(text: string, options: SaidBy = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();
