@@ -1,14 +1,14 @@
 // Helix's step plan: splits the calls of a model step into subagent calls and other calls. Pure.
 
 import { ownValue } from '../values/own-value.ts';
-import { subAgentOf } from '../actors/model/tool-flags.ts';
+import { subagentOf } from '../actors/model/tool-flags.ts';
 import { SUBAGENT_TOOL_PREFIX } from '../actors/subagents/toolsets/sub-agent-tool.ts';
 
 /** Recognises a subagent tool by the prefix of its name, or by the marks of the tool itself. */
 export function isSubAgentTool(nameOrTool: unknown): boolean {
   return typeof nameOrTool === 'string'
     ? nameOrTool.startsWith(SUBAGENT_TOOL_PREFIX) && nameOrTool !== SUBAGENT_TOOL_PREFIX
-    : subAgentOf(nameOrTool) !== null;
+    : subagentOf(nameOrTool) !== null;
 }
 
 /** A call of the AI SDK, or a call with the property names of other systems. */
@@ -52,6 +52,6 @@ function partsOf(call: PlannableCall) {
 }
 
 function agentTypeOf(name: string, tool: unknown): string | null {
-  if (tool !== undefined) return subAgentOf(tool)?.name ?? null;
+  if (tool !== undefined) return subagentOf(tool)?.name ?? null;
   return isSubAgentTool(name) ? name.slice(SUBAGENT_TOOL_PREFIX.length) : null;
 }

@@ -1,7 +1,7 @@
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { SUB_AGENT } from '../../src/actors/model/tool-flags.ts';
+import { SUBAGENT } from '../../src/actors/model/tool-flags.ts';
 import {
   isSubAgentTool,
   planStepProcessing,
@@ -10,7 +10,7 @@ import {
 
 const plain = tool({ inputSchema: z.object({}), execute: () => 1 });
 const summarizer = Object.assign(tool({ inputSchema: z.object({}), execute: () => 1 }), {
-  [SUB_AGENT]: { name: 'summarizer', instructions: 'Summarize.' },
+  [SUBAGENT]: { name: 'summarizer', instructions: 'Summarize.' },
 });
 
 describe('names', { tags: ['H2'] }, () => {

@@ -36,7 +36,7 @@ export interface Reconfigures {
 }
 
 /** On a tool that runs a subagent: the configuration of that subagent. */
-export const SUB_AGENT: unique symbol = Symbol.for('offstage.subAgent');
+export const SUBAGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /**
  * On a tool that runs a subagent: an engine that keeps runs runs this subagent as a separate run, and this happens to it
@@ -46,8 +46,8 @@ export const RUN_OF_ITS_OWN: unique symbol = Symbol.for('offstage.runOfItsOwn');
 export type OnParentClose = 'cancel' | 'abandon';
 
 /** A tool that runs a subagent, under any name. */
-export interface SubAgentFlag {
-  readonly [SUB_AGENT]: SubagentConfig;
+export interface SubagentFlag {
+  readonly [SUBAGENT]: SubagentConfig;
 }
 
 /**
@@ -70,9 +70,9 @@ export function reconfigureOf(tool: unknown): Reconfigure | null {
 }
 
 /** Returns the configuration of the subagent that a tool runs; null for any other tool. */
-export function subAgentOf(tool: unknown): SubagentConfig | null {
+export function subagentOf(tool: unknown): SubagentConfig | null {
   try {
-    return isRecord(tool) && SUB_AGENT in tool ? (tool as SubAgentFlag)[SUB_AGENT] : null;
+    return isRecord(tool) && SUBAGENT in tool ? (tool as SubagentFlag)[SUBAGENT] : null;
   } catch {
     // An app may pass a Proxy whose traps throw.
     return null;
@@ -81,7 +81,7 @@ export function subAgentOf(tool: unknown): SubagentConfig | null {
 
 /** Returns what happens to a tool's separate run when the calling run ends; null: the tool's subagent is no separate run. */
 export function runOfItsOwn(tool: unknown): OnParentClose | null {
-  if (subAgentOf(tool) === null || !isRecord(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
+  if (subagentOf(tool) === null || !isRecord(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
   return tool[RUN_OF_ITS_OWN] === 'abandon' ? 'abandon' : 'cancel';
 }
 

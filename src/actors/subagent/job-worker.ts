@@ -22,7 +22,7 @@ import { withCaller } from '../model/caller.ts';
 import { aModel, type Structured } from '../model/model.ts';
 import { runModelStep, toStepError } from '../model/model-step.ts';
 import { structuredOutput } from '../model/output.ts';
-import { subAgentOf } from '../model/tool-flags.ts';
+import { subagentOf } from '../model/tool-flags.ts';
 import { runToolCall } from '../model/tool-run.ts';
 import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
@@ -146,7 +146,7 @@ class JobWorker implements JobHandler {
     if (definition.relay) return;
     this.#known.set(name, { definition, tools: toolsOf(definition) });
     for (const tool of Object.values(definition.tools)) {
-      const nested = subAgentOf(tool);
+      const nested = subagentOf(tool);
       if (nested) this.#learn(`${path}.tools`, nested);
     }
   }

@@ -25,7 +25,7 @@ import {
   type RecordSnapshot,
 } from './subagent-registry.ts';
 import { granterOf, grantTools, sourceOf, type Granter } from './grants.ts';
-import { reconfigureOf, subAgentOf } from '../model/tool-flags.ts';
+import { reconfigureOf, subagentOf } from '../model/tool-flags.ts';
 import type { ScopePorts } from './scope-ports.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
@@ -282,7 +282,7 @@ function configOf(
     }
   if (problems.length > 0) throw problems[0];
   for (const tool of tools) {
-    const config = subAgentOf(tool);
+    const config = subagentOf(tool);
     if (config?.name === name) return config;
   }
   return ports.configOf?.(task.toolName, name);

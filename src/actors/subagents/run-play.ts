@@ -18,7 +18,7 @@ import type { SubagentConfig } from '../contracts/config.ts';
 import { readOutcome, type Outcome, type StoredOutcome } from '../contracts/outcome.ts';
 import type { AskedQuestion } from '../contracts/records.ts';
 import { THE_LEAD } from '../contracts/service-types.ts';
-import { runOfItsOwn, subAgentOf, type OnParentClose } from '../model/tool-flags.ts';
+import { runOfItsOwn, subagentOf, type OnParentClose } from '../model/tool-flags.ts';
 import type { Environment } from '../ports/environment.ts';
 import {
   cancelledEnd,
@@ -71,7 +71,7 @@ export function standInsOf(known: ReadonlyMap<string, SubagentConfig>): StandIns
   for (const { tools = {} } of known.values())
     for (const tool of Object.values(tools)) {
       const onParentClose = runOfItsOwn(tool);
-      const nested = subAgentOf(tool);
+      const nested = subagentOf(tool);
       if (!nested || !onParentClose) continue;
       const { name, title, inputSchema } = nested;
       const config: SubagentConfig = {

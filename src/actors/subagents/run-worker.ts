@@ -42,7 +42,7 @@ import { forgetOldest } from '../../values/forget-oldest.ts';
 import { reporter } from '../../values/reporter.ts';
 import type { SubagentConfig } from '../contracts/config.ts';
 import type { Outcome } from '../contracts/outcome.ts';
-import { subAgentOf } from '../model/tool-flags.ts';
+import { subagentOf } from '../model/tool-flags.ts';
 import type { Environment } from '../ports/environment.ts';
 import {
   JobError,
@@ -151,7 +151,7 @@ function learn(known: Map<string, SubagentConfig>, path: string, config: Subagen
         `expected the tool ${toolName} to be \`idempotent\`, or not to have \`runs: 'here'\`: a turn of the run may be done again`,
       );
   for (const [toolName, tool] of Object.entries(definition.tools)) {
-    const nested = subAgentOf(tool);
+    const nested = subagentOf(tool);
     if (nested) learn(known, `${path}.tools.${toolName}`, nested);
   }
 }

@@ -29,7 +29,7 @@ import type { ConversationLog } from '../../conversation/conversation.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
 import { BACKGROUND_CALLS } from '../../conversation/prompts.ts';
 import { mayNeedApproval } from '../../model/tools.ts';
-import { delegates, reconfigureOf, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
+import { delegates, reconfigureOf, SOURCE_TOOL, subagentOf } from '../../model/tool-flags.ts';
 import { note, wordsOfApp } from '../../notes/note.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
@@ -484,7 +484,7 @@ function isSpawning(tool: ToolDefinition): boolean {
 }
 
 function spawns(tool: unknown): boolean {
-  return reconfigureOf(tool) !== null || delegates(tool) || subAgentOf(tool) !== null;
+  return reconfigureOf(tool) !== null || delegates(tool) || subagentOf(tool) !== null;
 }
 
 /** Returns whether a subagent of this configuration may ask the user a question or for an approval. */

@@ -9,7 +9,7 @@ import { isIdempotent } from '../../model/tools.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import type { SubagentConfig } from '../../contracts/config.ts';
 import { withCaller } from '../../model/caller.ts';
-import { delegates, SOURCE_TOOL, subAgentOf } from '../../model/tool-flags.ts';
+import { delegates, SOURCE_TOOL, subagentOf } from '../../model/tool-flags.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /** The options of `leadTools`. */
@@ -59,7 +59,7 @@ export function leadTools(
     };
     const pending =
       typeof pendingMessage === 'object' ? ownValue(pendingMessage, name) : pendingMessage;
-    if (subAgentOf(source))
+    if (subagentOf(source))
       return {
         ...base,
         execution: 'background' as const,
@@ -83,7 +83,7 @@ export function leadSubagents(
   check('leadSubagents', toolsSchema, tools);
   return Object.fromEntries(
     Object.entries(tools).flatMap(([name, source]) => {
-      const config = subAgentOf(source);
+      const config = subagentOf(source);
       return config ? [[name, config]] : [];
     }),
   );

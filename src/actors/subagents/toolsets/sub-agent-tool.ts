@@ -23,9 +23,9 @@ import {
   DELEGATES,
   marked,
   RUN_OF_ITS_OWN,
-  SUB_AGENT,
+  SUBAGENT,
   type OnParentClose,
-  type SubAgentFlag,
+  type SubagentFlag,
 } from '../../model/tool-flags.ts';
 import { programChecks, programService, type ProgramOptions } from '../subagent-service.ts';
 import type { SubagentReport } from '../../contracts/service-types.ts';
@@ -60,7 +60,7 @@ export interface SubAgentToolOptions extends ProgramOptions {
 }
 
 /** A failure as the calling model reads it. */
-export interface SubAgentFailure {
+export interface SubagentFailure {
   readonly error: string;
   readonly code: string;
   /** The last text of the subagent. */
@@ -69,7 +69,7 @@ export interface SubAgentFailure {
 
 /** An AI SDK tool that the runtime recognises as a subagent. */
 export type SubAgentTool<Input> = Tool<Input, unknown> &
-  SubAgentFlag & { readonly [DELEGATES]: true };
+  SubagentFlag & { readonly [DELEGATES]: true };
 
 const optionsSchema = z.strictObject({
   ...programChecks,
@@ -128,7 +128,7 @@ export function createSubAgentTool<Input>(
   });
   return marked(made, {
     [DELEGATES]: true as const,
-    [SUB_AGENT]: config,
+    [SUBAGENT]: config,
     // A question can only be the result of the call within the caller's run.
     ...(questions === 'decline' ? { [RUN_OF_ITS_OWN]: onParentClose } : {}),
   });
@@ -138,12 +138,12 @@ export function createSubAgentTool<Input>(
  * Returns the tools under the names by which the runtime recognises them: `subagent__<type>`.
  * @throws {ConfigurationError} INVALID_TOOL, if two have the same type.
  */
-export function subAgentTools<const Tools extends readonly SubAgentFlag[]>(
+export function subAgentTools<const Tools extends readonly SubagentFlag[]>(
   ...tools: Tools
 ): Record<string, Tools[number]> {
   const record: Record<string, Tools[number]> = {};
   for (const made of tools) {
-    const name = `${SUBAGENT_TOOL_PREFIX}${made[SUB_AGENT].name}`;
+    const name = `${SUBAGENT_TOOL_PREFIX}${made[SUBAGENT].name}`;
     if (Object.hasOwn(record, name))
       throw new ConfigurationError(
         'INVALID_TOOL',
@@ -196,7 +196,7 @@ function resultOf(report: SubagentReport): unknown {
 }
 
 /** Returns the failure in the form for the calling model: `{ error: 'Max steps exceeded', code }`. */
-function flat({ message, code }: ToolFailure['error']): SubAgentFailure {
+function flat({ message, code }: ToolFailure['error']): SubagentFailure {
   return { error: message, code };
 }
 

@@ -7,7 +7,7 @@ import type { DeliveryView, SubagentView } from '../../../actors/contracts/sessi
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
 import { sessionLimits } from '../../../actors/admission/limits.ts';
-import { subAgentOf } from '../../../actors/model/tool-flags.ts';
+import { subagentOf } from '../../../actors/model/tool-flags.ts';
 import type { SubagentConfig } from '../../../actors/contracts/config.ts';
 import type { SimulatedApp } from '../log/app.ts';
 import { deliveryAbout } from '../../../actors/contracts/records.ts';
@@ -55,7 +55,7 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
 
 /** A child that is left behind is killed after 5 s; the journal may be slow. */
 const OUTLIVES_MS = 6000;
-const SUB_AGENT = 'subagent__';
+const PREFIX = 'subagent__';
 
 interface Person {
   readonly view: SubagentView;
@@ -83,7 +83,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
     const ledger = view.outcome?.toolLedger ?? [];
     for (const entry of ledger) {
       if (entry.status !== 'ok') continue;
-      if (entry.toolName.startsWith(SUB_AGENT)) yield* waitedFor(view, entry, children, people);
+      if (entry.toolName.startsWith(PREFIX)) yield* waitedFor(view, entry, children, people);
       else yield* lookedAt(view, entry, people);
       if (entry.toolName === 'request_input') yield* answeredFromAbove(view, entry, people);
     }
@@ -149,7 +149,7 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
 function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   const seen = new Map<string, string>();
   for (const { id, parentId, callId, toolName } of children) {
-    if (callId === null || !toolName.startsWith(SUB_AGENT)) continue;
+    if (callId === null || !toolName.startsWith(PREFIX)) continue;
     const call = `${parentId}/${callId}`;
     const first = seen.get(call);
     if (first !== undefined && first !== id)
@@ -231,7 +231,7 @@ function* answeredFromAbove(
   people: ReadonlyMap<string, Person>,
 ): Iterable<Broken> {
   const { responded, response } = (output ?? {}) as { responded?: boolean; response?: string };
-  if (responded !== true || child.parentId === null || child.toolName.startsWith(SUB_AGENT)) return;
+  if (responded !== true || child.parentId === null || child.toolName.startsWith(PREFIX)) return;
   const said: unknown[] = [];
   for (let above = people.get(child.parentId); above; above = people.get(above.view.parentId ?? ''))
     for (const entry of above.view.outcome?.toolLedger ?? []) {
@@ -404,7 +404,7 @@ function configsIn({
     if (configs.has(config.name)) return;
     configs.set(config.name, config);
     for (const tool of Object.values(config.tools ?? {})) {
-      const below = subAgentOf(tool);
+      const below = subagentOf(tool);
       if (below) add(below);
     }
   };
