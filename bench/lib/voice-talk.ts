@@ -87,14 +87,14 @@ export class Talk {
       await this.#ask(LONG);
       await this.#until(() => this.#device.playedMs >= HEARD_BEFORE_BREAKING_IN_MS);
       await this.#ask(WITH_CALL, true);
-      await this.#until(() => this.#isQuiet);
+      await this.#until(() => this.#isIdle);
       await this.#pause(QUIET_MS);
       this.#wasTold = false;
       this.#time('offer', SHORT);
       this.#device.finishWork();
       await this.#until(() => this.#timed === null);
       // If the user continued before the result counts as heard, the session would rightly tell it again.
-      await this.#until(() => this.#isQuiet && this.#wasTold);
+      await this.#until(() => this.#isIdle && this.#wasTold);
       await this.#pause(QUIET_MS);
     }
   }
@@ -110,7 +110,7 @@ export class Talk {
     await this.#until(() => this.#timed === null);
   }
 
-  get #isQuiet(): boolean {
+  get #isIdle(): boolean {
     return !this.#model.isSpeaking && this.#device.isSilent;
   }
 

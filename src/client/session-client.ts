@@ -800,13 +800,13 @@ export class SessionClient {
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
     // The server allows a user few streams: a hidden page leaves them to visible pages.
-    const isResting = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
-    if (!isResting) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
+    const isHidden = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
+    if (!isHidden) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
       ...(reason !== undefined && { reason }),
       state: 'waiting',
       transport: null,
-      retryAt: isResting ? null : clock.now() + delayMs,
+      retryAt: isHidden ? null : clock.now() + delayMs,
       hasVoice: false,
       ownsVoice: false,
     });

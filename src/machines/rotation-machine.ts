@@ -54,7 +54,7 @@ interface RotationContext extends RotationInput {
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */
-  readonly isAtRest: boolean;
+  readonly isIdle: boolean;
   /** The wire can resume the connection after it ends. */
   readonly canResume: boolean;
 }
@@ -143,9 +143,9 @@ export const rotationMachine = setup({
     }),
   },
   guards: {
-    isAtRest: ({ event }) => event.isAtRest,
+    isIdle: ({ event }) => event.isIdle,
     canResume: ({ event }) => event.canResume,
-    isGoodMoment: ({ event }) => event.isAtRest && event.canResume,
+    isGoodMoment: ({ event }) => event.isIdle && event.canResume,
     isLate: ({ context, event }) => event.at >= context.lastAt,
     isLimited: ({ context }) => context.dueAt !== null,
     isDue: ({ context, event }) => context.dueAt !== null && event.at >= context.dueAt,
@@ -228,7 +228,7 @@ export const rotationMachine = setup({
           exit: stopActivity('deadline', 'attempt'),
           on: {
             'candidate.ready': [
-              { guard: or(['isAtRest', 'isLate']), ...takesOver },
+              { guard: or(['isIdle', 'isLate']), ...takesOver },
               { target: 'prepared' },
             ],
             'deadline.attempt': { target: '#rotation.pausing', actions: [drops, 'failed'] },
@@ -242,7 +242,7 @@ export const rotationMachine = setup({
           },
           exit: stopActivity('deadline', 'last'),
           on: {
-            'connection.rested': { guard: 'isAtRest', ...takesOver },
+            'connection.rested': { guard: 'isIdle', ...takesOver },
             'deadline.last': takesOver,
             'connection.lost': takesOver,
             'connection.expiring': { target: 'prepared', reenter: true, actions: 'expires' },

@@ -269,7 +269,7 @@ class Server implements OffstageServer {
         this.#uses.set(hub, leaves);
         resolve(hub);
         // Before a deploy the hub finishes the work under way; its clients then reconnect to another process.
-        const leave = (): void => void hub.quiet().then(() => closing(hub));
+        const leave = (): void => void hub.idle().then(() => closing(hub));
         if (draining.aborted) leave();
         else draining.addEventListener('abort', leave);
         await over;

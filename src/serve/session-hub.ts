@@ -191,15 +191,15 @@ export class SessionHub implements ClientHub {
   }
 
   /** Resolves when no command is being executed. */
-  async settled(): Promise<void> {
+  async commandsDone(): Promise<void> {
     while (this.#executing.size > 0) await Promise.all(this.#executing);
   }
 
   /** Resolves when the session is idle, and no command is being executed. */
-  async quiet(): Promise<void> {
+  async idle(): Promise<void> {
     // `idle` rejects if the session has not started, or has ended.
     await this.#session.idle().catch(ignore);
-    await this.settled();
+    await this.commandsDone();
   }
 
   notice(client: ServedClient, frame: NoticeFrame): void {

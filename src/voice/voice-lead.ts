@@ -233,8 +233,8 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return this.#configurationOf(this.#core.agents.current.name);
   }
 
-  get isAtRest(): boolean {
-    return this.#turns.isAtRest;
+  get isIdle(): boolean {
+    return this.#turns.isIdle;
   }
 
   /** Returns the commands that tell the whole conversation to a new model. */

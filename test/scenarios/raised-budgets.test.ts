@@ -2,7 +2,7 @@
 // no process has open.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { RestingSession } from '../../src/actors/replay/resting-session.ts';
+import { UnloadedSession } from '../../src/actors/replay/unloaded-session.ts';
 import { replaySession } from '../../src/entries/replay.ts';
 import { createRuntime, memoryJournal } from '../../src/index.ts';
 import { rideSession, served, testClient } from '../serve/support/served.ts';
@@ -82,25 +82,27 @@ test('BUDGETS-13: the next process has a raise written to an unowned journal', a
   const { of, talk, id, answer } = await inQuestion();
   talk.kill();
   const { journal } = of.begin().runtime;
-  const resting = await RestingSession.claim(journal, 'ses', of.environment);
+  const unloaded = await UnloadedSession.claim(journal, 'ses', of.environment);
   const by = { by: 'ann' };
   const { length } = of.entries;
-  expect(await resting.raiseBudget('sub_9', { steps: 3 }, by)).toMatchObject({ reason: 'unknown' });
-  expect(await resting.raiseBudget(id, { agents: 3 }, by)).toMatchObject({
+  expect(await unloaded.raiseBudget('sub_9', { steps: 3 }, by)).toMatchObject({
+    reason: 'unknown',
+  });
+  expect(await unloaded.raiseBudget(id, { agents: 3 }, by)).toMatchObject({
     reason: 'no_such_limit',
   });
-  expect(await resting.raiseBudget(id, { tokens: 99_999 }, by)).toMatchObject({ reason: 'lower' });
+  expect(await unloaded.raiseBudget(id, { tokens: 99_999 }, by)).toMatchObject({ reason: 'lower' });
   for (const limits of [{ steps: 0.5 }, {}, { steps: Number.NaN }])
-    await expect(resting.raiseBudget(id, limits, by)).rejects.toMatchObject({
+    await expect(unloaded.raiseBudget(id, limits, by)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });
   expect(of.entries).toHaveLength(length);
-  expect(await resting.raiseBudget(id, { steps: 3 }, by)).toEqual({
+  expect(await unloaded.raiseBudget(id, { steps: 3 }, by)).toEqual({
     accepted: true,
     limits: { steps: 3, tokens: 100_000 },
     by: 'ann',
   });
-  await resting.release();
+  await unloaded.release();
   const later = textLife(of, asking);
   await later.start();
   expect(await answer(later)).toMatchObject({ status: 'completed' });
@@ -317,23 +319,23 @@ describe("a session's own budget", () => {
     const { of, talk, answer } = await begun();
     talk.kill();
     const { journal } = of.begin().runtime;
-    const resting = await RestingSession.claim(journal, 'ses', of.environment);
+    const unloaded = await UnloadedSession.claim(journal, 'ses', of.environment);
     const by = { by: 'ann' };
     const { length } = of.entries;
-    expect(await resting.raiseBudget(null, { agents: 3 }, by)).toMatchObject({
+    expect(await unloaded.raiseBudget(null, { agents: 3 }, by)).toMatchObject({
       reason: 'no_such_limit',
     });
-    expect(await resting.raiseBudget(null, { tokens: 1 }, by)).toMatchObject({ reason: 'lower' });
-    await expect(resting.raiseBudget(null, {}, by)).rejects.toMatchObject({
+    expect(await unloaded.raiseBudget(null, { tokens: 1 }, by)).toMatchObject({ reason: 'lower' });
+    await expect(unloaded.raiseBudget(null, {}, by)).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });
     expect(of.entries).toHaveLength(length);
-    expect(await resting.raiseBudget(null, { steps: 3 }, by)).toEqual({
+    expect(await unloaded.raiseBudget(null, { steps: 3 }, by)).toEqual({
       accepted: true,
       limits: { steps: 3, tokens: 100_000 },
       by: 'ann',
     });
-    await resting.release();
+    await unloaded.release();
     const later = textLife(of, own);
     await later.start();
     expect(await answer(later)).toMatchObject({ status: 'completed' });

@@ -11,7 +11,7 @@ import { inWords, parentOf, type Outside, type Scene, type Story } from './tree-
 import { TreeUser } from './tree-user.ts';
 
 /** The bound until the tree is idle, in milliseconds after the last event from outside. */
-const QUIET_WITHIN_MS = 200_000;
+const IDLE_WITHIN_MS = 200_000;
 const ROUND_MS = 2000;
 const THE_LEAD = { subagentId: null };
 
@@ -64,13 +64,13 @@ class Theatre {
     nodes.forEach((_, index) => {
       if (parentOf(nodes, index) === null) this.#spawn(index);
     });
-    await this.#rest(0);
+    await this.#pause(0);
     for (const each of outside) {
-      await this.#rest(each.afterMs);
+      await this.#pause(each.afterMs);
       await this.#happens(each);
-      await this.#rest(0);
+      await this.#pause(0);
     }
-    await this.#becomesQuiet();
+    await this.#becomesIdle();
     if (this.#closing === null && stage.wrong.length === 0) await this.#isForgotten();
     await this.#ends();
   }
@@ -185,7 +185,7 @@ class Theatre {
   /** By voice: waits until the current question is heard and seen, before the user acts. */
   async #hearsOut(): Promise<void> {
     for (let round = 0; round < 4 && this.#book.owner?.state === 'presenting'; round += 1)
-      await this.#rest(300);
+      await this.#pause(300);
   }
 
   #close(): void {
@@ -198,7 +198,7 @@ class Theatre {
   }
 
   /** Lets time pass until the tree is idle, and checks it. */
-  async #rest(ms: number): Promise<void> {
+  async #pause(ms: number): Promise<void> {
     const { environment } = this.stage;
     if (ms > 0) {
       this.#user.listens();
@@ -208,7 +208,7 @@ class Theatre {
     if (this.stage.isPrompt) this.#book.check();
   }
 
-  async #becomesQuiet(): Promise<void> {
+  async #becomesIdle(): Promise<void> {
     const { stage } = this;
     this.#user.attach();
     for (
@@ -216,12 +216,12 @@ class Theatre {
       stage.live.length > 0 && stage.wrong.length === 0;
       waitedMs += ROUND_MS
     ) {
-      if (waitedMs >= QUIET_WITHIN_MS) {
+      if (waitedMs >= IDLE_WITHIN_MS) {
         const left = stage.service.live.map(({ id, state }) => `${id} is ${state}`);
         stage.wrong.push(`P1: not quiet after ${waitedMs} ms: ${left.join(', ')}`);
         return;
       }
-      await this.#rest(ROUND_MS);
+      await this.#pause(ROUND_MS);
     }
   }
 

@@ -257,7 +257,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         'questions(query): expected a journal that lists its scopes (`scopes`)',
       );
     // Loaded lazily: a pool without this query does not need the replay.
-    const { waitingQuestions } = await import('../replay/resting-session.ts');
+    const { waitingQuestions } = await import('../replay/unloaded-session.ts');
     const later = (await journal.scopes())
       .map(({ scope }) => scope)
       .filter((scope) => scope > after)

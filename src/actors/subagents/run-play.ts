@@ -116,7 +116,7 @@ function endOf(stored: StoredOutcome | null): JobEnd {
 }
 
 /** The end of a turn: the run has ended, or waits. */
-type Rest =
+type TurnEnd =
   | { readonly outcome: Outcome }
   | (Pick<RunTurnEnd, 'waiting' | 'wakeAt' | 'children'> & { readonly steps: readonly RunStep[] });
 
@@ -270,7 +270,7 @@ export class RunPlay {
   }
 
   /** Executes the run until it has ended or waits. `doesWithout`: no worker has what this worker lacks. */
-  async untilRest(turn: RunTurn, signal: AbortSignal, doesWithout: boolean): Promise<Rest> {
+  async untilIdle(turn: RunTurn, signal: AbortSignal, doesWithout: boolean): Promise<TurnEnd> {
     this.#turn = turn;
     this.#doesWithout = doesWithout;
     this.#hasBegunOne = false;
@@ -294,7 +294,7 @@ export class RunPlay {
       if (receipt.status === 'rejected')
         throw new OffstageError(receipt.error.code, receipt.error.message);
       if (news.type === 'cancelled') this.#cancel(news.reason);
-      return await this.#rest(receipt.subagentId, signal);
+      return await this.#untilIdle(receipt.subagentId, signal);
     } catch (error) {
       // RUN-WORKER-6
       if (signal.aborted || this.#isFailed || this.#lacking || codeOf(error) === 'JOURNAL_VERSION')
@@ -366,7 +366,7 @@ export class RunPlay {
       if (parentId === null) this.#service.cancel(id, THE_LEAD, reason);
   }
 
-  #rest(subagentId: string, signal: AbortSignal): Promise<Rest> {
+  #untilIdle(subagentId: string, signal: AbortSignal): Promise<TurnEnd> {
     const { scheduler, clock } = this.#setup.environment;
     return new Promise((resolve, reject) => {
       let isLooking = false;
@@ -394,10 +394,10 @@ export class RunPlay {
         const isAwaiting = this.#asked.size + this.#children.size + this.#wanted.size > 0;
         const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
         // A call that spawns a subagent, or waits for one, does not report that it has begun.
-        if (this.#isAtRest && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
+        if (this.#isIdle && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
           beginnings += 1;
           again();
-        } else if (this.#isAtRest && hasEnd) {
+        } else if (this.#isIdle && hasEnd) {
           if (this.#sends(subagentId)) return sign();
           const own = this.#stepOfThisTurn;
           if (own) return this.#begin(own);
@@ -433,7 +433,7 @@ export class RunPlay {
    * subagent when this is checked (RUN-WORKER-3). A parent that waits for a subagent also waits for everything that the
    * subagent waits for.
    */
-  get #isAtRest(): boolean {
+  get #isIdle(): boolean {
     if (this.#underWay > 0) return false;
     const wanted = new Map<string, number>();
     for (const { subagentId } of this.#wanted.values())

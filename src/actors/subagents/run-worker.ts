@@ -291,7 +291,7 @@ class RunWorker implements RunHandler {
     }
     let isKept = false;
     try {
-      const rest = await play.untilRest(turn, signal, isOver);
+      const rest = await play.untilIdle(turn, signal, isOver);
       const { read } = play;
       const told = read.length > 0 ? { read } : {};
       if ('outcome' in rest) return { ...this.#ended(rest.outcome), ...told };

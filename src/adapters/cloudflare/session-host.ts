@@ -219,7 +219,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
         await this.#joined;
         if (typeof message === 'string') client.received(message);
         else client.receivedSound(new Uint8Array(message));
-        await this.#hub?.settled();
+        await this.#hub?.commandsDone();
       });
     } catch (error) {
       this.#options.onError(error, `hostSession: waking ${this.sessionId}`);

@@ -6,7 +6,7 @@
 
 import { userInfo } from 'node:os';
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
-import { RestingSession } from '../../actors/replay/resting-session.ts';
+import { UnloadedSession } from '../../actors/replay/unloaded-session.ts';
 import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 import { replaySession } from '../../entries/replay.ts';
@@ -124,7 +124,7 @@ async function inJournal(
     if (sessionId === undefined) throw new WrongCall('Expected --session with the id of a session');
     if (!deed) return await show(source, sessionId, values, print);
     if (source.recording) throw new WrongCall('Expected a journal: a recording is read-only');
-    const session = await RestingSession.claim(source.journal, sessionId, nodeEnvironment());
+    const session = await UnloadedSession.claim(source.journal, sessionId, nodeEnvironment());
     try {
       const receipt = await performed(session, deed, values.by ?? userOfMachine());
       return told(receipt, deed, values.json, print, complain);
@@ -136,7 +136,7 @@ async function inJournal(
   }
 }
 
-function performed(session: RestingSession, deed: Deed, by: string): Promise<Receipt> {
+function performed(session: UnloadedSession, deed: Deed, by: string): Promise<Receipt> {
   switch (deed.type) {
     case 'answer':
       return session.answer(deed.requestId, deed.answer, { by });

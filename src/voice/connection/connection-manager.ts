@@ -88,7 +88,7 @@ export interface ConnectionOwner {
   /** The configuration of the current lead agent, for a connection that replaces the one in use. */
   readonly configuration: TransportConfiguration;
   /** Whether no side speaks or is about to. */
-  readonly isAtRest: boolean;
+  readonly isIdle: boolean;
   /** Returns the conversation as the commands that tell it. */
   history(): readonly TransportCommand[];
   /** Returns the part of the history that the current model received or said. */
@@ -160,7 +160,7 @@ export class ConnectionManager {
       input: { connectTimeoutMs, ...backoff },
       isBackground: true,
       now: () => ({
-        isAtRest: owner.isAtRest,
+        isIdle: owner.isIdle,
         canResume: transport.capabilities.resumes && this.#canResume,
       }),
       due: (fact) => this.#rotate(fact),

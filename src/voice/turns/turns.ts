@@ -203,10 +203,10 @@ export class Turns implements Turn {
   }
 
   /** Whether neither side speaks or is about to; earlier speech may still be playing. */
-  get isAtRest(): boolean {
+  get isIdle(): boolean {
     const { snapshot } = this.chart;
-    const isQuiet = !userHasFloor(snapshot) && !modelIsBusy(snapshot) && !this.isToolAwaited;
-    return this.#isFree && isQuiet && !replyIsWanted(snapshot);
+    const isSilent = !userHasFloor(snapshot) && !modelIsBusy(snapshot) && !this.isToolAwaited;
+    return this.#isFree && isSilent && !replyIsWanted(snapshot);
   }
 
   /** The length of the newest user sound whose words are not understood or answered, in milliseconds. */

@@ -66,8 +66,8 @@ function factsOf(snapshot: S): readonly RotationFact[] {
 function rotationEvents(snapshot: S): readonly RotationEvent[] {
   return factsOf(snapshot).flatMap((fact) =>
     [5, DUE, LAST].flatMap((at) =>
-      [true, false].flatMap((isAtRest) =>
-        [true, false].map((canResume) => ({ ...fact, at, isAtRest, canResume })),
+      [true, false].flatMap((isIdle) =>
+        [true, false].map((canResume) => ({ ...fact, at, isIdle, canResume })),
       ),
     ),
   );
@@ -137,7 +137,7 @@ export function checkRotation(
       },
     },
     steps: {
-      'ROTATION-2: the exchange is made at rest, or at the last moment': (
+      'ROTATION-2: the exchange is made while both are idle, or at the last moment': (
         before,
         event,
         _after,
@@ -145,9 +145,9 @@ export function checkRotation(
       ) => {
         const exchanges = count(effects, 'takeOver') + count(effects, 'renew');
         if (exchanges === 0) return true;
-        const { at, isAtRest, type } = event as RotationEvent;
+        const { at, isIdle, type } = event as RotationEvent;
         const isLast = type === 'deadline.last' || type === 'connection.lost';
-        return exchanges === 1 && (isAtRest || isLast || at >= before.context.lastAt);
+        return exchanges === 1 && (isIdle || isLast || at >= before.context.lastAt);
       },
       'ROTATION-2: one that is closed first can be gone on from, unless it is late': (
         _before,

@@ -15,8 +15,8 @@ export const rotationFaults: readonly Fault<Machine>[] = [
   },
   {
     fault: 'it breaks in on who speaks',
-    machine: provide(rotationMachine, 'guards', { isAtRest: () => true }),
-    property: 'ROTATION-2: the exchange is made at rest, or at the last moment',
+    machine: provide(rotationMachine, 'guards', { isIdle: () => true }),
+    property: 'ROTATION-2: the exchange is made while both are idle, or at the last moment',
   },
   {
     fault: 'it gives up what cannot be gone on from',

@@ -142,36 +142,36 @@ const HURRIED_IN: readonly {
   readonly step: string | null;
   readonly isModelCall?: boolean;
   /** The run waits for the program meanwhile. */
-  readonly isAtRest?: boolean;
+  readonly isIdle?: boolean;
 }[] = [
   { state: 'in a model call', steps: 'look_up', step: '-scout/model-1', isModelCall: true },
   { state: 'in a look-up', steps: 'look_up', step: '-scout/look_up' },
   { state: 'in a charge', steps: 'charge', step: '-scout/charge' },
-  { state: 'while it asks', steps: 'ask', step: null, isAtRest: true },
+  { state: 'while it asks', steps: 'ask', step: null, isIdle: true },
   {
     state: 'while it waits for a subagent of its own',
     steps: 'guide charge',
     step: '-scout-guide/charge',
-    isAtRest: true,
+    isIdle: true,
   },
 ];
 
 /** Sends a message to a subagent in a state. `meanwhile` runs while a model call reads it. */
 async function hurry(
   bench: RunsBench,
-  { steps, step, isModelCall = false, isAtRest = false }: (typeof HURRIED_IN)[number],
+  { steps, step, isModelCall = false, isIdle = false }: (typeof HURRIED_IN)[number],
   meanwhile?: () => Promise<void>,
 ): Promise<void> {
   const trip = bench.trip();
   const scout = `${trip}-scout`;
   const reads = isModelCall ? 'model-1' : 'model-2';
-  const release = isAtRest ? null : bench.hold(`${trip}/model-2`);
+  const release = isIdle ? null : bench.hold(`${trip}/model-2`);
   const releaseReader = bench.hold(`${scout}/${reads}`);
   if (step !== null && !isModelCall) bench.hold(`${trip}${step}`);
-  const watched = bench.start(trip, `spawn ${steps}, ${isAtRest ? 'input, ' : ''}hurry, await`);
+  const watched = bench.start(trip, `spawn ${steps}, ${isIdle ? 'input, ' : ''}hurry, await`);
   if (step !== null) await bench.begun(`${trip}${step}`);
   release?.();
-  if (isAtRest) {
+  if (isIdle) {
     await bench.asked(watched, step === null ? 2 : 1);
     watched.put.find(({ kind }) => kind === 'input')?.answer('Seven dollars');
   }

@@ -158,8 +158,8 @@ export async function talk(scene: Scene): Promise<void> {
     );
     const due = left.filter(({ card }) => !card);
     const isCalm = floor === 'nobody' && listener.isSilent && unheard === null;
-    const isQuiet = isCalm && asked().length === 0;
-    if (isQuiet && wanted && working.length < AT_ONCE) {
+    const isUnasked = isCalm && asked().length === 0;
+    if (isUnasked && wanted && working.length < AT_ONCE) {
       unheard = wordsOf(wanted);
       speak(unheard);
     } else if (isCalm && !wanted && isLast && left.length > due.length) {
@@ -168,9 +168,9 @@ export async function talk(scene: Scene): Promise<void> {
       unheard = `What else, number ${life} ${restful}?`;
       speak(unheard);
     }
-    const isAtRest =
-      isQuiet && !wanted && working.length + due.length + session.pendingToolCalls.length === 0;
-    restful = isAtRest && isLast ? restful + 1 : 0;
+    const isIdle =
+      isUnasked && !wanted && working.length + due.length + session.pendingToolCalls.length === 0;
+    restful = isIdle && isLast ? restful + 1 : 0;
   }
   const subagents = state().subagents.map(({ id, state: is }) => ({ id, state: is }));
   log({ what: 'rested', subagents });

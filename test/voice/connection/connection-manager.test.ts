@@ -23,7 +23,7 @@ function managerOf(transport = new FakeTransport()) {
   const who = {
     leads: lead,
     history: [] as TransportCommand[],
-    isAtRest: true,
+    isIdle: true,
   };
   const reported: string[] = [];
   const connections = new ConnectionManager(
@@ -40,8 +40,8 @@ function managerOf(transport = new FakeTransport()) {
       },
       history: () => who.history,
       toldHistory: () => who.history,
-      get isAtRest() {
-        return who.isAtRest;
+      get isIdle() {
+        return who.isIdle;
       },
       connectionRenewing: () => told.push('renewing'),
       connectionReady: (untold) => told.push(['ready', ...words(untold)].join(' ')),

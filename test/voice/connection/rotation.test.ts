@@ -35,7 +35,7 @@ function managerOf(capabilities: Partial<TransportCapabilities>) {
   transport.autoReady = false;
   const environment = simulatedEnvironment();
   const told: string[] = [];
-  const who = { leads: agent('lead'), history: [message('hello')], isAtRest: true };
+  const who = { leads: agent('lead'), history: [message('hello')], isIdle: true };
   const texts = (untold: readonly TransportCommand[]): string =>
     untold.map((command) => ('text' in command ? command.text : command.type)).join(',');
   const connections = new ConnectionManager(
@@ -52,8 +52,8 @@ function managerOf(capabilities: Partial<TransportCapabilities>) {
       },
       history: () => who.history,
       toldHistory: () => who.history,
-      get isAtRest() {
-        return who.isAtRest;
+      get isIdle() {
+        return who.isIdle;
       },
       connectionReady: (untold) => told.push(`ready: ${texts(untold)}`),
       connectionLost: ({ reason }) => told.push(`lost: ${reason}`),
@@ -87,7 +87,7 @@ describe('make before break', () => {
   test('ROTATION-2, CONNECTION-MANAGER-3: prepares the new connection early, switches in a pause, and closes the old one', async () => {
     const made = managerOf({ maxConnectionMs: HOUR });
     const { connections, told, who, environment, transport, at } = made;
-    who.isAtRest = false;
+    who.isIdle = false;
     await environment.advance(HOUR * 0.9 - 1);
     expect(transport.connections).toHaveLength(1);
     transport.autoReady = true;
@@ -100,7 +100,7 @@ describe('make before break', () => {
     expect(told).toEqual(['utterance.started', 'utterance.ended', 'utterance.transcribed']);
     told.length = 0;
     who.history = [...who.history, message('wait')];
-    who.isAtRest = true;
+    who.isIdle = true;
     connections.rotateIfDue();
     expect(told).toEqual(['replaced: hello,wait']);
     expect(open(made)).toEqual([false, true]);
@@ -114,7 +114,7 @@ describe('make before break', () => {
   test('ROTATION-2: awaits no pause shortly before the end', async () => {
     const made = managerOf({});
     const { told, who, environment, at } = made;
-    who.isAtRest = false;
+    who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     at(1).ready();
     await environment.advance(7499);
@@ -127,7 +127,7 @@ describe('make before break', () => {
   test('ROTATION-2: replaces a lost connection by the prepared one', () => {
     const made = managerOf({});
     const { told, who, at } = made;
-    who.isAtRest = false;
+    who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
     at(1).ready();
     at(0).drop(false, 'time is over');
@@ -152,7 +152,7 @@ describe('make before break', () => {
     expect(transport.connections).toHaveLength(3);
     at(2).ready();
     expect(told).toEqual(['replaced: hello']);
-    who.isAtRest = false;
+    who.isIdle = false;
     at(2).events.next({ type: 'transport.expiring', inMs: 120_000 });
     await environment.advance(31_000);
     expect(at(3).isClosed).toBe(true);
@@ -161,7 +161,7 @@ describe('make before break', () => {
     expect(at(2).isClosed).toBe(false);
     await environment.advance(4000);
     at(5).ready();
-    who.isAtRest = true;
+    who.isIdle = true;
     await environment.advance(90_000);
     expect(told.at(-1)).toBe('replaced: hello');
     expect(at(5).isClosed).toBe(false);
@@ -182,7 +182,7 @@ describe('make before break', () => {
   test('ROTATION-3: a transfer replaces a rotation, and a failed transfer is followed by one', async () => {
     const made = managerOf({ updatesSession: false });
     const { connections, told, who, at } = made;
-    who.isAtRest = false;
+    who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     at(1).ready();
     connections.transfer(agent('billing'));
@@ -226,10 +226,10 @@ describe('a conversation that the next connection resumes', () => {
   test('CONNECTION-MANAGER-3: closes the old connection in a pause, and gives the next only new messages', async () => {
     const made = resumable();
     const { connections, told, who, at } = made;
-    who.isAtRest = false;
+    who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     expect(open(made)).toEqual([true]);
-    who.isAtRest = true;
+    who.isIdle = true;
     connections.rotateIfDue();
     expect(told).toEqual(['renewing']);
     expect(open(made)).toEqual([false]);
@@ -323,12 +323,12 @@ describe('a conversation that the next connection resumes', () => {
 
   test('CONTINUATION-1: gives only newer messages to such a wire that waited for a pause', () => {
     const { connections, told, who, at } = managerOf({});
-    who.isAtRest = false;
+    who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
     at(1).takeHistory();
     at(1).ready({ told: true });
     who.history = [...who.history, message('new')];
-    who.isAtRest = true;
+    who.isIdle = true;
     connections.rotateIfDue();
     expect(told).toEqual(['replaced: new']);
   });

@@ -90,13 +90,13 @@ export class Awaited {
       );
     return new Promise((resolve, reject) => {
       this.#until(signal, reject, (done) => {
-        const quiet = (): void => {
-          this.#idle.delete(quiet);
+        const becameIdle = (): void => {
+          this.#idle.delete(becameIdle);
           done();
           resolve();
         };
-        this.#idle.add(quiet);
-        return () => this.#idle.delete(quiet);
+        this.#idle.add(becameIdle);
+        return () => this.#idle.delete(becameIdle);
       });
       this.settleWaits();
     });
@@ -155,8 +155,8 @@ export class Awaited {
     scheduler.yieldThen(() =>
       scheduler.yieldThen(() => {
         this.#isSettling = false;
-        if (this.#isOver || !isQuiet(this.#session)) return;
-        for (const quiet of this.#idle) quiet();
+        if (this.#isOver || !hasNothingUnderWay(this.#session)) return;
+        for (const becameIdle of this.#idle) becameIdle();
         this.#refuseWhatNeverComes();
       }),
     );
@@ -242,7 +242,7 @@ export class Awaited {
 
   #ended(): void {
     this.#isOver = true;
-    for (const quiet of this.#idle) quiet();
+    for (const becameIdle of this.#idle) becameIdle();
     for (const { reject } of this.#waiters) reject(ended());
   }
 }
@@ -252,7 +252,7 @@ function ended(): CancelledError {
 }
 
 /** The states in which the connection waits: for words, for a time, or for its use. */
-const SETTLED: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
+const IDLE_CONNECTION: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
 
 /** The states in which a call waits for an event from outside. */
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
@@ -262,12 +262,12 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  * Everything that is open waits for the user (questions that were put), for time, or for an event from outside; a
  * delivery without a listener waits, too.
  */
-function isQuiet({ unit, tree, records, userInput, agents }: LeadSession): boolean {
+function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.snapshot;
   const { pending, current } = unit.outbox.snapshot.context;
   const isTelling = current !== null || pending.some(({ resting }) => !resting);
   return (
-    SETTLED.has(session.value.connection) &&
+    IDLE_CONNECTION.has(session.value.connection) &&
     floorOf(session) === 'nobody' &&
     records.unfinished.length === 0 &&
     // A due delivery is told as soon as a client is attached.
@@ -292,7 +292,7 @@ export function isIdle(
   ownClients: number,
 ): boolean {
   return (
-    isQuiet(session) &&
+    hasNothingUnderWay(session) &&
     // An attached client may speak at any time.
     session.userInput.clients <= ownClients &&
     // The upkeep would be interrupted, and started again after the next turn.

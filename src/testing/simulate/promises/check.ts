@@ -36,7 +36,7 @@ export function brokenPromises(
 }
 
 const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
-const SETTLED: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
+const FINAL: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
 
 /**
  * P9: a crash loses nothing. State that was shown before a crash is there afterwards, unchanged or advanced; the
@@ -117,7 +117,7 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
     if (entry.kind === 'event' && entry.event.type === 'delivery.changed') {
       const { deliveryId, kind, state } = entry.event.delivery;
       if (kind === 'question') continue;
-      if (SETTLED.has(state)) due.delete(deliveryId);
+      if (FINAL.has(state)) due.delete(deliveryId);
       else due.set(deliveryId, kind);
       if (state === 'offered' || state === 'playing') underWay.add(deliveryId);
       else underWay.delete(deliveryId);

@@ -7,11 +7,11 @@
 // Does not: run anything: no effect of an entry is released here.
 //
 // Invariants
-//   RESTING-SESSION-1. It writes what a process that died directly after the entry would have left: the same event,
+//   UNLOADED-SESSION-1. It writes what a process that died directly after the entry would have left: the same event,
 //       accepted by the same machines.
-//   RESTING-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`) before anything is written.
-//   RESTING-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
-//   RESTING-SESSION-4. After an entry, the wake time of a session that a pool has suspended is now, so that a process
+//   UNLOADED-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`) before anything is written.
+//   UNLOADED-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
+//   UNLOADED-SESSION-4. After an entry, the wake time of a session that a pool has suspended is now, so that a process
 //       loads it.
 
 import { propertiesOf } from '../../values/json.ts';
@@ -35,21 +35,21 @@ import { Replay, quarantineReasons, type ReplayStep } from './replay-session.ts'
 import type { ReplayView } from './replay-view.ts';
 
 /** The outcome of a message to a subagent. */
-export type RestingMessage =
+export type UnloadedMessage =
   | { readonly accepted: true; readonly messageId: string; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'too_many_unread' };
 
 /** The outcome of a cancellation. */
-export type RestingCancellation =
+export type UnloadedCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
 
 /** The outcome of a raise: the new totals of the limits. */
-export type RestingRaise =
+export type UnloadedRaise =
   | { readonly accepted: true; readonly limits: BudgetLimits; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'no_such_limit' | 'lower' };
 
-export class RestingSession {
+export class UnloadedSession {
   readonly #journal: Journal;
   readonly #environment: Environment;
   readonly #sessionId: string;
@@ -82,7 +82,7 @@ export class RestingSession {
     journal: Journal,
     sessionId: string,
     environment: Environment,
-  ): Promise<RestingSession> {
+  ): Promise<UnloadedSession> {
     await journal.claim?.(sessionId);
     try {
       const entries = await journal.read({ scope: sessionId });
@@ -94,7 +94,7 @@ export class RestingSession {
             ? `The session "${sessionId}" was closed: nothing can be done in it any more`
             : `The journal has no session "${sessionId}"`,
         );
-      return new RestingSession(journal, environment, entries, last);
+      return new UnloadedSession(journal, environment, entries, last);
     } catch (error) {
       await journal.release?.(sessionId);
       throw error;
@@ -157,7 +157,7 @@ export class RestingSession {
     subagentId: string,
     reason: string,
     options: VouchedFor = {},
-  ): Promise<RestingCancellation> {
+  ): Promise<UnloadedCancellation> {
     const by = checkedBy('cancel(subagentId, reason, options)', options);
     if (!this.#replay.unreadOf(subagentId)) return this.#gone(subagentId);
     const at = this.#now();
@@ -175,7 +175,7 @@ export class RestingSession {
     subagentId: string,
     text: string,
     { mode = 'steer', ...options }: VouchedFor & { readonly mode?: MessageMode } = {},
-  ): Promise<RestingMessage> {
+  ): Promise<UnloadedMessage> {
     const by = checkedBy('message(subagentId, text, options)', options);
     const unread = this.#replay.unreadOf(subagentId);
     if (!unread) return this.#gone(subagentId);
@@ -204,7 +204,7 @@ export class RestingSession {
     subagentId: string | null,
     limits: BudgetLimits,
     options: VouchedFor = {},
-  ): Promise<RestingRaise> {
+  ): Promise<UnloadedRaise> {
     const raised = argument('limits', 'raiseBudget(subagentId, limits)', limits);
     const by = checkedBy('raiseBudget(subagentId, limits, options)', options);
     const { subagents } = this.view;
@@ -248,7 +248,7 @@ export class RestingSession {
     return Math.max(this.#environment.clock.now(), this.#last.entry.at);
   }
 
-  /** Writes an entry. Returns false, and writes nothing, if it is not accepted (RESTING-SESSION-3). */
+  /** Writes an entry. Returns false, and writes nothing, if it is not accepted (UNLOADED-SESSION-3). */
   async #write(
     unit: string,
     actor: string,
@@ -273,7 +273,7 @@ export class RestingSession {
     await this.#journal.append(entry);
     this.#entries.push(entry);
     this.#last = step;
-    // RESTING-SESSION-4
+    // UNLOADED-SESSION-4
     if (this.#wasAsleep) await this.#journal.wakeTimes?.set(this.#sessionId, event.at);
     return true;
   }

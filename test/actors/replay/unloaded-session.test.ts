@@ -1,7 +1,7 @@
 // Commands to a session in a journal that no process runs, and their effect in the next process.
 
 import { expect, test } from 'vitest';
-import { RestingSession } from '../../../src/actors/replay/resting-session.ts';
+import { UnloadedSession } from '../../../src/actors/replay/unloaded-session.ts';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
 import { CapacityError, type Journal } from '../../../src/index.ts';
 import { textLife, world, type World } from '../../support/crashes.ts';
@@ -13,7 +13,7 @@ const leftBehind = (entries: readonly JournalEntry[]): World =>
 
 const rest = (of: World, id = 'ses') => {
   const { runtime } = of.begin();
-  return RestingSession.claim(runtime.journal, id, of.environment);
+  return UnloadedSession.claim(runtime.journal, id, of.environment);
 };
 
 async function goOn(of: World) {
@@ -45,7 +45,7 @@ test('an answer is written down, and the next process books the ride with it', a
   expect(ride(next)?.outcome?.text).not.toContain('coach');
 });
 
-test('RESTING-SESSION-1: an answer, a message and a cancellation match their receipts at each entry', async () => {
+test('UNLOADED-SESSION-1: an answer, a message and a cancellation match their receipts at each entry', async () => {
   const { of: whole, talk } = await wholeRide();
   talk.kill();
   const { entries } = whole;
@@ -89,7 +89,7 @@ test('RESTING-SESSION-1: an answer, a message and a cancellation match their rec
   expect(cancelled).toBeGreaterThan(10);
 });
 
-test('RESTING-SESSION-3: a wrong answer, an unknown id and a subagent that has ended write nothing', async () => {
+test('UNLOADED-SESSION-3: a wrong answer, an unknown id and a subagent that has ended write nothing', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const { length } = of.entries;
@@ -122,11 +122,11 @@ test('an unknown session, a closed one, and one that another process holds are r
       throw new CapacityError('SCOPE_IN_USE', 'ses is in use by p1 at http://10.0.0.7');
     },
   };
-  const claim = RestingSession.claim(held, 'ses', of.environment);
+  const claim = UnloadedSession.claim(held, 'ses', of.environment);
   await expect(claim).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
-test('RESTING-SESSION-4: a session that is asleep is due at once, one that was killed is not; both are given up', async () => {
+test('UNLOADED-SESSION-4: a session that is asleep is due at once, one that was killed is not; both are given up', async () => {
   const dueAfter = async (isAsleep: boolean) => {
     const { of, talk, question } = await inMidQuestion();
     if (isAsleep) expect(await talk.session.hibernate()).toBe(true);
@@ -142,7 +142,7 @@ test('RESTING-SESSION-4: a session that is asleep is due at once, one that was k
         earliest: () => [],
       },
     };
-    const session = await RestingSession.claim(journal, 'ses', of.environment);
+    const session = await UnloadedSession.claim(journal, 'ses', of.environment);
     const receipt = await session.answer(question.requestId, { text: 'comfort' });
     expect(receipt).toEqual({ accepted: true });
     await session.release();
