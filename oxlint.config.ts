@@ -73,6 +73,7 @@ export default defineConfig({
   options: { typeAware: true, denyWarnings: true, reportUnusedDisableDirectives: 'error' },
   ignorePatterns: ['node_modules/**', 'dist/**', 'coverage/**'],
   rules: {
+    'offstage/names': 'error',
     eqeqeq: 'error',
     'no-var': 'error',
     'prefer-const': 'error',

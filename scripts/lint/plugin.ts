@@ -1,6 +1,7 @@
 // Rules of this repository, which the linter does not have.
 
 import { importDirection } from './import-direction.ts';
+import { names } from './names.ts';
 import { noAmbientDate } from './no-ambient-date.ts';
 import { noSpreadIntoEvent } from './no-spread-into-event.ts';
 import { rxjsNeedsScheduler } from './rxjs-needs-scheduler.ts';
@@ -10,6 +11,7 @@ export default {
   meta: { name: 'offstage' },
   rules: {
     'import-direction': importDirection,
+    names,
     'no-ambient-date': noAmbientDate,
     'no-spread-into-event': noSpreadIntoEvent,
     'rxjs-needs-scheduler': rxjsNeedsScheduler,

@@ -205,7 +205,7 @@ const lost = [
 const backToStart = { target: 'created', actions: ['forgetFailures', 'begin'] } as const;
 
 /** The transitions of a session that has no connection and opens none. */
-const atRest = {
+const whileResting = {
   // The user is back, or the app has new information.
   'client.attached': 'connecting',
   'session.reconnect': 'connecting',
@@ -447,7 +447,7 @@ export const sessionMachine = setup({
           },
           exit: stopActivity('deadline', 'reconnect'),
           on: {
-            ...atRest,
+            ...whileResting,
             'deadline.reconnect': {
               guard: ({ context, event }) => event.dueAt === context.reconnectAt,
               target: 'connecting',
@@ -455,7 +455,7 @@ export const sessionMachine = setup({
           },
         },
         // Another automatic attempt would fail for the same reason.
-        refused: { on: atRest },
+        refused: { on: whileResting },
         closing: {
           entry: [
             assign(({ context, event }) => ({ closeBy: event.at + context.closeGraceMs })),

@@ -21,6 +21,7 @@ const properties = 'eslint(no-restricted-properties)';
 const imports = 'eslint(no-restricted-imports)';
 const scheduler = 'offstage(rxjs-needs-scheduler)';
 const titles = 'offstage(test-titles)';
+const names = 'offstage(names)';
 
 /** Stands for a problem without a rule: the line could not be parsed. */
 const syntaxError = 'syntax error';
@@ -44,6 +45,16 @@ const planted: readonly Planted[] = [
   ['test/a.test.ts', `describe('if a client leaves', () => {});`],
   ['test/a.test.ts', `it.says('if a client leaves');`],
   ['test/suites/a.test.ts', titled('if nobody listens')],
+
+  // names
+  ['src/machines/a.ts', 'export const nobodyWorks = true;', names],
+  [
+    'src/machines/a.ts',
+    'export class A { readonly #goesOn = true; b = () => this.#goesOn; }',
+    names,
+  ],
+  ['test/a.ts', 'export interface A { readonly bornBy: string }', names],
+  ['src/machines/a.ts', 'export const contextWindow = { birth: 1, bornAt: 2, setAside: 3 };'],
 
   // machines: xstate, errors and each other
   ['src/machines/a.ts', importing('xstate')],

@@ -49,19 +49,19 @@ export function living({ command, args, env = {}, cwd, isUp }: Life): Living {
     },
     async start() {
       let output = '';
-      const born = spawn(command, args, {
+      const started = spawn(command, args, {
         cwd,
         env: { ...process.env, NODE_ENV: 'production', ...env },
         stdio: ['ignore', 'pipe', 'pipe'],
       });
-      for (const stream of [born.stdout, born.stderr])
+      for (const stream of [started.stdout, started.stderr])
         stream?.on('data', (data) => {
           output = `${output}${String(data)}`.slice(-4_000);
         });
-      child = born;
+      child = started;
       // The process may be killed while it starts.
-      while (child === born && !(await isUp(output))) {
-        if (born.exitCode !== null) throw new Error(`${command} ended: ${output}`);
+      while (child === started && !(await isUp(output))) {
+        if (started.exitCode !== null) throw new Error(`${command} ended: ${output}`);
         await moment();
       }
     },
