@@ -44,7 +44,7 @@ export class Talk {
   #timed: { readonly what: Timed; readonly since: number } | null = null;
   #waiting: { readonly isTrue: () => boolean; go(): void; ticks: number } | null = null;
   #isConfigured = false;
-  #wasTold = false;
+  #wasDelivered = false;
 
   constructor(device: WebSocket, model: WebSocket, samples: Samples) {
     this.#samples = samples;
@@ -54,7 +54,7 @@ export class Talk {
       begun: () => this.#happened('turn'),
       cleared: () => this.#happened('bargeIn'),
       told: () => {
-        this.#wasTold = true;
+        this.#wasDelivered = true;
       },
     });
     this.#model = new ModelPeer(model, this.#up, this.#down, {
@@ -89,12 +89,12 @@ export class Talk {
       await this.#ask(WITH_CALL, true);
       await this.#until(() => this.#isIdle);
       await this.#pause(QUIET_MS);
-      this.#wasTold = false;
+      this.#wasDelivered = false;
       this.#time('offer', SHORT);
       this.#device.finishWork();
       await this.#until(() => this.#timed === null);
       // If the user continued before the result counts as heard, the session would rightly tell it again.
-      await this.#until(() => this.#isIdle && this.#wasTold);
+      await this.#until(() => this.#isIdle && this.#wasDelivered);
       await this.#pause(QUIET_MS);
     }
   }

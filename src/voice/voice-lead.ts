@@ -243,12 +243,12 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
   }
 
-  toldHistory(): readonly TransportCommand[] {
+  knownHistory(): readonly TransportCommand[] {
     return this.history().filter((command) => !this.#turns.memory.isQueued(command));
   }
 
-  connectionReady(untold: readonly TransportCommand[]): void {
-    this.#sendUntold(untold);
+  connectionReady(pending: readonly TransportCommand[]): void {
+    this.#sendPending(pending);
     this.#core.receive('session', { type: 'transport.ready' });
     this.#sendKeptAudio();
     this.#turns.next();
@@ -256,10 +256,10 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   }
 
   /** Handles the switch to another connection: for another agent, or before the previous connection ends. */
-  connectionReplaced(untold: readonly TransportCommand[]): void {
+  connectionReplaced(pending: readonly TransportCommand[]): void {
     this.#modelLost();
     // The messages that the model still needs go first, before any offer.
-    this.#sendUntold(untold);
+    this.#sendPending(pending);
     this.#core.receive('session', { type: 'transport.replaced' });
     this.#sendKeptAudio();
     this.#turns.next();
@@ -361,9 +361,9 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.connectionLost(isHeardAgain);
   }
 
-  #sendUntold(untold: readonly TransportCommand[]): void {
+  #sendPending(pending: readonly TransportCommand[]): void {
     this.#turns.memory.clearQueue();
-    for (const command of untold) this.#connections.send(command);
+    for (const command of pending) this.#connections.send(command);
   }
 
   /** Sends the kept sound of the user to the current model. */

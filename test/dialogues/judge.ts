@@ -32,7 +32,7 @@ export function judgeDialogue(dialogue: Dialogue, record: DialogueRecord): Verdi
   for (const why of wrongWork(dialogue.work, record)) blame('task', why);
   for (const why of wrongWords(dialogue, record.said)) blame('task', why);
   for (const error of record.errors) blame('error', error);
-  if (!dialogue.asksAgain) for (const why of toldTwice(record)) blame('told twice', why);
+  if (!dialogue.asksAgain) for (const why of deliveredTwice(record)) blame('told twice', why);
   for (const why of lost(record)) blame('lost', why);
   const { waitsMs, silent } = waits(dialogue, record);
   const longestMs = Math.max(0, ...waitsMs);
@@ -92,7 +92,7 @@ function wrongWords(
 }
 
 /** A result is told twice if the lead agent spoke its text in full more than once. */
-function toldTwice({ state }: DialogueRecord): readonly string[] {
+function deliveredTwice({ state }: DialogueRecord): readonly string[] {
   return state.deliveries
     .filter(({ kind }) => kind === 'result')
     .flatMap(({ text }) => {

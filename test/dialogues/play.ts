@@ -58,7 +58,7 @@ async function comes(stage: DialogueStage, when: When): Promise<boolean> {
         stage.sounds !== true &&
         ofWork(stage, when.running).some(({ endedAt, step }) => endedAt === null && step > 0),
     );
-  if ('told' in when) return until(stage, PATIENCE_MS, () => isTold(stage, when.told));
+  if ('told' in when) return until(stage, PATIENCE_MS, () => isDelivered(stage, when.told));
   return comesOver(stage, when);
 }
 
@@ -71,7 +71,7 @@ async function comesOver(
     const isQuestion = 'overQuestion' in when;
     const work = isQuestion ? when.overQuestion : when.overResult;
     // On a stage without sound, the whole question or result counts as that moment.
-    if (stage.sounds === null) return isQuestion ? hasAsked(stage, work) : isTold(stage, work);
+    if (stage.sounds === null) return isQuestion ? hasAsked(stage, work) : isDelivered(stage, work);
     const ids = new Set(ofWork(stage, work).map(({ id }) => id));
     return stage.state.deliveries.some(
       ({ kind, state, subagentId }) =>
@@ -128,7 +128,7 @@ function hasAsked(stage: DialogueStage, work: Work): boolean {
   );
 }
 
-function isTold(stage: DialogueStage, work: Work): boolean {
+function isDelivered(stage: DialogueStage, work: Work): boolean {
   const ids = new Set(ofWork(stage, work).map(({ id }) => id));
   return stage.state.deliveries.some(
     ({ kind, state, subagentId }) =>

@@ -93,7 +93,7 @@ function unknownSpawn({ event }: JournalEntry): SpawnedEvent {
 export interface Restored {
   readonly live: readonly SubagentRecord[];
   /** Ended subagents whose end was not reported. */
-  readonly untold: readonly SubagentRecord[];
+  readonly pending: readonly SubagentRecord[];
   /** Ended subagents whose end was reported, and whose result was not read. */
   readonly unread: readonly SubagentRecord[];
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
@@ -107,7 +107,7 @@ export function restoreSubagents(
   units: RestoredUnits,
   scopes: readonly ScopePorts[],
 ): Restored {
-  const restored: MutableRestored = { live: [], untold: [], unread: [], lost: [] };
+  const restored: MutableRestored = { live: [], pending: [], unread: [], lost: [] };
   for (const [id, unit] of units) restoreOne(host, id, unit, scopes, restored);
   return restored;
 }
@@ -188,7 +188,7 @@ function restoreOne(
     instances.ended(record, () => messages);
     return;
   }
-  if (ending) restored.untold.push(record);
+  if (ending) restored.pending.push(record);
   else if (problem !== null) restored.lost.push({ record, reason: problem });
   else restored.live.push(record);
 }

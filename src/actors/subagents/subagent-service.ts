@@ -309,11 +309,11 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     ledger.open(isNew);
     this.#isOpen = true;
     this.resume(restored);
-    const { live, untold, unread, lost } = restored;
+    const { live, pending, unread, lost } = restored;
     this.repeatEnds(unread);
     return {
       resumed: live.map((record) => record.id),
-      ended: [...unread, ...untold].map((record) => record.id),
+      ended: [...unread, ...pending].map((record) => record.id),
       lost: lost.map(({ record, reason }) => ({ subagentId: record.id, reason })),
     };
   }

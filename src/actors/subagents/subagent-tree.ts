@@ -485,10 +485,10 @@ export class SubagentTree implements SubagentService {
   }
 
   /** Resumes the restored subagents, and reports those that have ended. */
-  resume({ live, untold, lost }: Restored): void {
+  resume({ live, pending, lost }: Restored): void {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
-    for (const record of untold) this.#resumed(record);
+    for (const record of pending) this.#resumed(record);
     // Subagents that ran get their run slots before any other subagent.
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {

@@ -33,12 +33,12 @@ const slow = (): ConformanceScene => {
       talk.session.notifyBackground('The mail has come');
       const { defersToolResults, responds, schedulesToolResults } = talk.capabilities;
       const mayTell = defersToolResults && (responds === 'when_asked' || schedulesToolResults);
-      if (mayTell) await talk.isTold('The mail has come');
+      if (mayTell) await talk.isDelivered('The mail has come');
       else await talk.pass(5000);
-      talk.check('it waits for no tool where it need not', mayTell === isTold(talk));
+      talk.check('it waits for no tool where it need not', mayTell === isDelivered(talk));
       ready.open();
       await talk.hears('It is noon');
-      await talk.isTold('The mail has come');
+      await talk.isDelivered('The mail has come');
     },
     outcome: (talk) => {
       talk.check('it was run once', clock.counted.runs === 1);
@@ -47,7 +47,7 @@ const slow = (): ConformanceScene => {
   };
 };
 
-const isTold = (talk: Talk): boolean => talk.deliveryOf('The mail has come')?.state === 'delivered';
+const isDelivered = (talk: Talk) => talk.deliveryOf('The mail has come')?.state === 'delivered';
 
 const duplicated = (): ConformanceScene => {
   const clock = lookUp('clock', 'It is noon');
@@ -125,7 +125,7 @@ const oneOfTwo = (): ConformanceScene => {
       talk.check('it is cancelled', talk.session.subagents.cancel(north?.id ?? ''));
       await talk.pass(1000);
       ready.open();
-      await talk.isTold('The south is fine');
+      await talk.isDelivered('The south is fine');
     },
     outcome: (talk) => {
       const states = talk.state.subagents.map(({ state }) => state).toSorted();
@@ -156,7 +156,7 @@ const transfer = (): ConformanceScene => {
       await talk.says('how are you');
       await talk.until('billing answers', () => talk.playsOf('how are you').some(wasHeard));
       ready.open();
-      await talk.isTold(SALES);
+      await talk.isDelivered(SALES);
     },
     outcome: (talk) => {
       const configured = talk.capabilities.updatesSession ? 1 : 2;

@@ -70,7 +70,7 @@ const openWork = (): InFlight => {
     after: async (talk) => {
       await talk.pass(2000);
       ready.open();
-      await talk.isTold(SALES);
+      await talk.isDelivered(SALES);
     },
   };
 };
@@ -83,7 +83,7 @@ const acknowledgement = (): InFlight => ({
     await talk.says(ASKED);
     await talk.hears('I am on it');
   },
-  after: (talk) => talk.isTold(SALES),
+  after: (talk) => talk.isDelivered(SALES),
 });
 
 const waitingResult = (): InFlight => {
@@ -101,11 +101,11 @@ const waitingResult = (): InFlight => {
       ready.open();
       await talk.pass(200);
     },
-    after: (talk) => talk.isTold(SALES),
+    after: (talk) => talk.isDelivered(SALES),
   };
 };
 
-const toldResult = (): InFlight => ({
+const deliveredResult = (): InFlight => ({
   what: 'a result that is being told',
   calls: report,
   subagents: { report: { ...working(SALES_AT_LENGTH, 3000), pending: 'I am on it' } },
@@ -113,7 +113,7 @@ const toldResult = (): InFlight => ({
     await talk.says(ASKED);
     await talk.hears(SALES_AT_LENGTH.slice(0, 5));
   },
-  after: (talk) => talk.isTold(SALES_AT_LENGTH),
+  after: (talk) => talk.isDelivered(SALES_AT_LENGTH),
 });
 
 const urgentNotice = (): InFlight => ({
@@ -124,7 +124,7 @@ const urgentNotice = (): InFlight => ({
     talk.session.notifyBackground('There is a fire in the kitchen', { priority: 'urgent' });
     await talk.pass(100);
   },
-  after: (talk) => talk.isTold('There is a fire in the kitchen'),
+  after: (talk) => talk.isDelivered('There is a fire in the kitchen'),
 });
 
 const openQuestion = (): InFlight => {
@@ -142,7 +142,7 @@ const openQuestion = (): InFlight => {
       await isOpen(talk);
       await isQuiet(talk);
       await talk.says('premium', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => talk.check('the answer was got once', asker.got.join() === 'premium'),
   };
@@ -162,7 +162,7 @@ const putQuestion = (): InFlight => {
       await isOpen(talk);
       await isQuiet(talk);
       await talk.says('economy', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => talk.check('the answer was got once', asker.got.join() === 'economy'),
   };
@@ -210,8 +210,8 @@ const twoResults = (): InFlight => ({
     await talk.until('both are there', ({ deliveries }) => deliveries.length === 2);
   },
   after: async (talk) => {
-    await talk.isTold('The north is up by three');
-    await talk.isTold('The south is down by four');
+    await talk.isDelivered('The north is up by three');
+    await talk.isDelivered('The south is down by four');
   },
 });
 
@@ -235,7 +235,7 @@ const inFlight: readonly (() => InFlight)[] = [
   openWork,
   acknowledgement,
   waitingResult,
-  toldResult,
+  deliveredResult,
   urgentNotice,
   twoResults,
   openQuestion,
@@ -331,6 +331,6 @@ const again = (): ConformanceScene => ({
 export const connectionScenes: readonly (() => ConformanceScene)[] = [
   again,
   ...inFlight.map(lost),
-  ...[openQuestion, putQuestion, openWork, toldResult].map(expired),
-  ...[openQuestion, openWork, toldResult].map(failed),
+  ...[openQuestion, putQuestion, openWork, deliveredResult].map(expired),
+  ...[openQuestion, openWork, deliveredResult].map(failed),
 ];

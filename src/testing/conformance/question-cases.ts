@@ -47,7 +47,7 @@ const byVoice = (): ConformanceScene => {
     plot: async (talk) => {
       await isAsked(talk);
       await talk.says('premium', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'premium'),
   };
@@ -63,7 +63,7 @@ const lateWords = (): ConformanceScene => {
     plot: async (talk) => {
       await isAsked(talk);
       await talk.says('premium', { to: 'subagent', transcript: { lateMs: 2000 } });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'premium'),
   };
@@ -83,7 +83,7 @@ const intoQuestion = (): ConformanceScene => {
       await talk.hears(NAME_QUESTION.slice(0, 10));
       await talk.pass(1000);
       await talk.says('Miller', { to: 'subagent', durationMs: 600 });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
       await isQuiet(talk);
       talk.check('the question is put once', talk.playsOf(NAME_QUESTION).length <= 1);
     },
@@ -106,7 +106,7 @@ const byButton = (): ConformanceScene => {
       talk.check('the first answer is accepted', first.accepted);
       const second = await talk.session.answer(requestId, { optionId: 'premium' });
       talk.check('the second is not', !second.accepted);
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'economy'),
   };
@@ -126,7 +126,7 @@ const buttonBeforeVoice = (): ConformanceScene => {
       talk.check('the button is accepted', accepted);
       await talk.pass(1500);
       await ended;
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'economy'),
   };
@@ -152,7 +152,7 @@ const forTheLead = (): ConformanceScene => {
       await talk.until('that is answered', () => talk.playsOf('what time is it').length > 0);
       await isQuiet(talk);
       await talk.says('economy');
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'economy'),
   };
@@ -178,7 +178,7 @@ const yesToTheLead = (): ConformanceScene => {
       await isQuiet(talk);
       got(talk, asker);
       await talk.says('go ahead', { to: 'subagent' });
-      await talk.isTold(PAID);
+      await talk.isDelivered(PAID);
     },
     outcome: (talk) => got(talk, asker, 'yes'),
   };
@@ -210,8 +210,8 @@ const breakfast = (
       await isOpen(talk, 'Cake or bread');
       await onSecond(talk);
       await talk.says('bread', isFollowed ? {} : { to: 'subagent' });
-      await talk.isTold('The drink is ordered');
-      await talk.isTold('The food is ordered');
+      await talk.isDelivered('The drink is ordered');
+      await talk.isDelivered('The food is ordered');
     },
     outcome: (talk) => {
       got(talk, first, 'coffee');
@@ -235,7 +235,7 @@ const typed = (): ConformanceScene => {
       await isQuiet(talk);
       await isAsked(talk);
       await talk.types('premium', 'subagent');
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'premium'),
   };
@@ -255,7 +255,7 @@ const brokenOff = (): ConformanceScene => {
       await isOpen(talk);
       await isQuiet(talk);
       await talk.says('premium', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'premium'),
   };
@@ -272,14 +272,14 @@ const lateAnswer = (): ConformanceScene => {
     plot: async (talk) => {
       await isAsked(talk);
       await talk.says('premium', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'premium'),
   };
 };
 
 /** Checks that the user began to hear the text once, and heard it to its end. */
-function isToldOnce(talk: Talk, text: string): void {
+function isDeliveredOnce(talk: Talk, text: string): void {
   const plays = talk.playsOf(text).filter(({ playedMs }) => playedMs > 0);
   const times = plays.map((play) => (wasHeard(play) ? 'to its end' : 'in part')).join(', ');
   const isOnce = plays.length === 1 && plays.every(wasHeard);
@@ -360,12 +360,12 @@ const answeredByVoice = answered.flatMap((each) =>
           await isOpen(talk, question);
           await isQuiet(talk);
           await talk.says(words, { to: 'subagent' });
-          await talk.isTold(outcome);
+          await talk.isDelivered(outcome);
           await talk.pass(20_000);
         },
         outcome: (talk) => {
           got(talk, asker, each.got);
-          isToldOnce(talk, outcome);
+          isDeliveredOnce(talk, outcome);
         },
       };
     }),
@@ -375,7 +375,7 @@ const answeredByVoice = answered.flatMap((each) =>
 /** Delays around the time after which a wire may take a requested model for silent. */
 const TELLS_AFTER_MS = [2500, 7500, 7900, 8300, 9000, 10_500] as const;
 
-const toldLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
+const deliveredLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
   const asker = ride();
   return {
     name: `answer by voice, a model that begins to tell after ${tellsAfterMs} ms: the result is told once`,
@@ -385,18 +385,18 @@ const toldLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
     plot: async (talk) => {
       await isAsked(talk);
       await talk.says('premium', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
       await talk.pass(20_000);
     },
     outcome: (talk) => {
       got(talk, asker, 'premium');
-      isToldOnce(talk, BOOKED);
+      isDeliveredOnce(talk, BOOKED);
     },
   };
 });
 
 /** The user speaks to the lead agent after the result has come and before the model tells it. */
-const toldAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene => {
+const deliveredAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene => {
   const asker = ride();
   return {
     name: `answer by voice, words ${afterMs} ms after the result: they are answered, and the result is told once`,
@@ -409,12 +409,12 @@ const toldAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene =
       await talk.until('the result is there', () => talk.deliveryOf(BOOKED) !== undefined);
       await talk.pass(afterMs);
       await talk.says('how are you');
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
       await talk.pass(20_000);
     },
     outcome: (talk) => {
       got(talk, asker, 'premium');
-      isToldOnce(talk, BOOKED);
+      isDeliveredOnce(talk, BOOKED);
     },
   };
 });
@@ -434,11 +434,11 @@ const acknowledged = (): ConformanceScene => {
       await talk.says('premium', { to: 'subagent' });
       const isWanted = () => acknowledgementsIn(talk) === 1;
       if (mayAcknowledge(talk)) await talk.until('the answer is acknowledged', isWanted, 3000);
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => {
       got(talk, asker, 'premium');
-      isToldOnce(talk, BOOKED);
+      isDeliveredOnce(talk, BOOKED);
       const times = mayAcknowledge(talk) ? 1 : 0;
       talk.check('the answer is acknowledged once', acknowledgementsIn(talk) === times);
     },
@@ -467,7 +467,7 @@ const askedOnce = (): ConformanceScene => ({
     'answer by voice: the question that waited is asked once',
     async (talk) => {
       await talk.pass(20_000);
-      isToldOnce(talk, 'Cake or bread');
+      isDeliveredOnce(talk, 'Cake or bread');
     },
     true,
   ),
@@ -491,7 +491,7 @@ const nudged = (): ConformanceScene => {
       await talk.pass(40_000);
       talk.check('it is not asked again', talk.playsOf(RIDE_QUESTION).length === 3);
       await talk.says('premium', { to: 'subagent' });
-      await talk.isTold(BOOKED);
+      await talk.isDelivered(BOOKED);
     },
     outcome: (talk) => got(talk, asker, 'premium'),
   };
@@ -513,6 +513,6 @@ export const questionScenes: readonly (() => ConformanceScene)[] = [
   acknowledged,
   nudged,
   ...answeredByVoice,
-  ...toldLate,
-  ...toldAfterWords,
+  ...deliveredLate,
+  ...deliveredAfterWords,
 ];

@@ -48,7 +48,7 @@ const acknowledged = (): ConformanceScene => ({
     await isQuiet(talk);
     talk.check('the work goes on', talk.state.subagents[0]?.endedAt === null);
     await talk.says('how are you');
-    await talk.isTold(SALES);
+    await talk.isDelivered(SALES);
   },
   outcome: (talk) => {
     isDelivered(talk, SALES);
@@ -74,7 +74,7 @@ const deferred = (): ConformanceScene => ({
       isOpen ? 'the call is still open' : 'the call, which cannot stay open, was answered',
       answers.length === (isOpen ? 0 : 1),
     );
-    await talk.isTold(SALES);
+    await talk.isDelivered(SALES);
   },
   outcome: (talk) => isDelivered(talk, SALES),
 });
@@ -88,7 +88,7 @@ const whileModelSpeaks = (): ConformanceScene => {
     plot: async (talk) => {
       await isToldAStory(talk);
       ready.open();
-      await talk.isTold(SALES);
+      await talk.isDelivered(SALES);
     },
     outcome: (talk) => {
       isBefore(talk, STORY, SALES);
@@ -115,7 +115,7 @@ const whileUserSpeaks = (): ConformanceScene => {
       ready.open();
       await talk.pass(1500);
       await ended;
-      await talk.isTold(SALES);
+      await talk.isDelivered(SALES);
     },
     outcome: (talk) => isBefore(talk, 'You said: what else is new today', SALES),
   };
@@ -132,7 +132,7 @@ const brokenOff = (): ConformanceScene => ({
     await talk.says('wait a moment');
     const delivery = talk.deliveryOf(SALES_AT_LENGTH);
     talk.check('what was broken off does not count as heard', delivery?.state !== 'delivered');
-    await talk.isTold(SALES_AT_LENGTH);
+    await talk.isDelivered(SALES_AT_LENGTH);
   },
   outcome: (talk) => {
     isDelivered(talk, SALES_AT_LENGTH);
@@ -150,8 +150,8 @@ const two = (): ConformanceScene => ({
   },
   plot: async (talk) => {
     await talk.says('north and south please');
-    await talk.isTold('The north is up by three');
-    await talk.isTold('The south is down by four');
+    await talk.isDelivered('The north is up by three');
+    await talk.isDelivered('The south is down by four');
   },
   outcome: (talk) => {
     const ready = talk.state.deliveries.filter(({ kind }) => kind === 'result');
@@ -169,8 +169,8 @@ const urgent = (): ConformanceScene => ({
     await talk.pass(1000);
     talk.session.notifyBackground('The mail has come');
     talk.session.notifyBackground(FIRE, { priority: 'urgent' });
-    await talk.isTold(FIRE);
-    await talk.isTold('The mail has come');
+    await talk.isDelivered(FIRE);
+    await talk.isDelivered('The mail has come');
   },
   outcome: (talk) => {
     isBefore(talk, FIRE, 'The mail has come');
@@ -198,7 +198,7 @@ const interrupting = (): ConformanceScene => {
       await isToldAStory(talk);
       await talk.pass(1000);
       ready.open();
-      await talk.isTold(SALES);
+      await talk.isDelivered(SALES);
     },
     outcome: (talk) => {
       const [story] = talk.playsOf(STORY.slice(0, 12));
@@ -223,7 +223,7 @@ const silent = (): ConformanceScene => ({
     await talk.pass(5000);
     // The next request tells a message that waits for one.
     talk.session.notifyBackground('The mail has come');
-    await talk.isTold('The mail has come');
+    await talk.isDelivered('The mail has come');
   },
   outcome: (talk) => {
     const [first] = talk.playsOf(SALES);

@@ -62,7 +62,7 @@ const bargeIn = (): ConformanceScene => ({
     await isQuiet(talk);
     // The next request tells a message that waits for one.
     talk.session.notifyBackground('The mail has come');
-    await talk.isTold('The mail has come');
+    await talk.isDelivered('The mail has come');
   },
   outcome: (talk) => {
     const cut = talk.log.flatMap(({ event }) =>
@@ -183,7 +183,7 @@ const saysNothing = (): ConformanceScene => ({
     talk.model.strike('silence', false);
     await talk.pass(60_000);
     await talk.says('are you there', { to: 'nobody' });
-    await talk.isTold('The mail has come');
+    await talk.isDelivered('The mail has come');
   },
 });
 
@@ -210,7 +210,7 @@ const fails = (): ConformanceScene => ({
     talk.model.strike('failure', false);
     await talk.pass(60_000);
     await talk.says('are you there', { to: 'nobody' });
-    await talk.isTold('The mail has come');
+    await talk.isDelivered('The mail has come');
   },
 });
 
@@ -297,7 +297,7 @@ const withoutPause = (): ConformanceScene => ({
     await talk.pass(1000);
     await ended;
     await talk.until('it is answered', () => talk.playsOf(words).some(wasHeard));
-    await talk.isTold('The oven is hot');
+    await talk.isDelivered('The oven is hot');
   },
 });
 

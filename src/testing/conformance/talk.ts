@@ -255,8 +255,8 @@ export class Talk {
     );
   }
 
-  /** Waits until this text was told to its end. */
-  isTold(text: string): Promise<void> {
+  /** Waits until this text was delivered. */
+  isDelivered(text: string): Promise<void> {
     return this.until(
       `${JSON.stringify(text)} is told`,
       () => this.deliveryOf(text)?.state === 'delivered',

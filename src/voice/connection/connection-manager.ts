@@ -92,11 +92,11 @@ export interface ConnectionOwner {
   /** Returns the conversation as the commands that tell it. */
   history(): readonly TransportCommand[];
   /** Returns the part of the history that the current model received or said. */
-  toldHistory(): readonly TransportCommand[];
+  knownHistory(): readonly TransportCommand[];
   /** Reports that a connection is ready and needs these messages. */
-  connectionReady(untold: readonly TransportCommand[]): void;
+  connectionReady(pending: readonly TransportCommand[]): void;
   /** Reports that another connection has replaced the one in use and needs these messages. */
-  connectionReplaced(untold: readonly TransportCommand[]): void;
+  connectionReplaced(pending: readonly TransportCommand[]): void;
   /** Reports that the connection in use was closed and is about to be opened again to continue. */
   connectionRenewing(): void;
   connectionLost(event: ConnectionClosed): void;
@@ -341,7 +341,7 @@ export class ConnectionManager {
     this.#inUse = connection;
     this.#spoken.clear();
     this.#offerResume(connection.resume);
-    this.#owner.connectionReplaced(connection.untold);
+    this.#owner.connectionReplaced(connection.pendingCommands);
     const { configuration } = this.#owner;
     if (!connection.isConfiguredAs(configuration)) this.configure(configuration);
     this.#opened(connection);
@@ -370,7 +370,7 @@ export class ConnectionManager {
     const { type } = event;
     if (type === 'transport.ready') {
       this.#resumeAnswered(connection);
-      this.#owner.connectionReady(connection.untold);
+      this.#owner.connectionReady(connection.pendingCommands);
       this.#opened(connection);
     } else if (type === 'transport.resumable') {
       this.#offerResume(event.resume);
@@ -443,7 +443,7 @@ export class ConnectionManager {
   /** Records what the model knows when the connection in use ends. */
   #rememberKnown(): void {
     if (!this.#canResume) return;
-    const told = knownMessages(this.#owner.toldHistory());
+    const told = knownMessages(this.#owner.knownHistory());
     this.#known = new Set([...told, ...this.#spoken.all]);
   }
 

@@ -144,7 +144,7 @@ export class Connection {
   }
 
   /** The messages that the model of the ready connection still needs, oldest first. */
-  get untold(): readonly TransportCommand[] {
+  get pendingCommands(): readonly TransportCommand[] {
     if (!this.#ready) return [];
     const before = this.isResumed ? this.#beginning.resumed?.known : undefined;
     const taken = this.#ready.told ? this.#taken : undefined;

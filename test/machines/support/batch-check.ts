@@ -56,7 +56,7 @@ function batchEvents({ context: { dueAt } }: S): readonly BatchEvent[] {
 
 const holds = (s: S): boolean => s.matches({ gathering: 'holding' });
 /** Returns the calls with a result that is neither told nor seen. */
-const untold = ({ fates }: Ghost): readonly string[] => ids.filter((id) => fates[id] === 'ended');
+const pending = ({ fates }: Ghost): readonly string[] => ids.filter((id) => fates[id] === 'ended');
 const late = ({ context: { working, asking } }: S): readonly string[] =>
   working.filter((id) => !asking.includes(id));
 type Effects = readonly { readonly type: string; readonly params: never }[];
@@ -129,7 +129,7 @@ export function checkBatch(
     invariants: {
       'BATCH-1: each result is told or seen once': (_snapshot, { wrong }) => wrong ?? true,
       'BATCH-1: what is neither told nor seen is still here': ({ context: { parts } }, ghost) =>
-        same(parts.toSorted(), untold(ghost)),
+        same(parts.toSorted(), pending(ghost)),
       'BATCH-2: results wait for somebody, or for the end of the reply': (snapshot) =>
         !holds(snapshot) || late(snapshot).length > 0 || snapshot.context.isReplying,
       'BATCH-1: something waits exactly while it is held or told': (snapshot) =>
@@ -144,7 +144,7 @@ export function checkBatch(
       'BATCH-6: as many places as results that wait': ({ context: { parts } }, { places }) =>
         places === parts.length || `Expected ${parts.length} places, got ${places}`,
       'BATCH-7: over when nobody works and nothing waits': ({ status, context }, ghost) =>
-        status === 'active' || (context.working.length === 0 && untold(ghost).length === 0),
+        status === 'active' || (context.working.length === 0 && pending(ghost).length === 0),
     },
     steps: {
       'BATCH-2: at the ceiling it is told what there is': (before, event, after, effects) => {

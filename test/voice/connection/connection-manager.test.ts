@@ -39,16 +39,16 @@ function managerOf(transport = new FakeTransport()) {
         return who.leads;
       },
       history: () => who.history,
-      toldHistory: () => who.history,
+      knownHistory: () => who.history,
       get isIdle() {
         return who.isIdle;
       },
       connectionRenewing: () => told.push('renewing'),
-      connectionReady: (untold) => told.push(['ready', ...words(untold)].join(' ')),
+      connectionReady: (pending) => told.push(['ready', ...words(pending)].join(' ')),
       connectionLost: ({ reason }) => told.push(`lost ${reason}`),
       handle: ({ type }) => told.push(type),
       handleAudio: () => told.push('spoke'),
-      connectionReplaced: (untold) => told.push(['replaced', ...words(untold)].join(' ')),
+      connectionReplaced: (pending) => told.push(['replaced', ...words(pending)].join(' ')),
       transferAnswered: (error) => told.push(`transferred ${error?.code ?? 'ok'}`),
     },
     {
@@ -69,8 +69,8 @@ function managerOf(transport = new FakeTransport()) {
   };
 }
 
-const words = (untold: readonly TransportCommand[]): string[] =>
-  untold.map((command) => (command.type === 'message.add' ? command.text : command.type));
+const words = (pending: readonly TransportCommand[]): string[] =>
+  pending.map((command) => (command.type === 'message.add' ? command.text : command.type));
 
 const configured = (connection: FakeConnection): string[] =>
   connection.of('session.configure').map(({ configuration }) => configuration.instructions);

@@ -36,8 +36,8 @@ function managerOf(capabilities: Partial<TransportCapabilities>) {
   const environment = simulatedEnvironment();
   const told: string[] = [];
   const who = { leads: agent('lead'), history: [message('hello')], isIdle: true };
-  const texts = (untold: readonly TransportCommand[]): string =>
-    untold.map((command) => ('text' in command ? command.text : command.type)).join(',');
+  const texts = (pending: readonly TransportCommand[]): string =>
+    pending.map((command) => ('text' in command ? command.text : command.type)).join(',');
   const connections = new ConnectionManager(
     transport,
     createHost({
@@ -51,16 +51,16 @@ function managerOf(capabilities: Partial<TransportCapabilities>) {
         return who.leads;
       },
       history: () => who.history,
-      toldHistory: () => who.history,
+      knownHistory: () => who.history,
       get isIdle() {
         return who.isIdle;
       },
-      connectionReady: (untold) => told.push(`ready: ${texts(untold)}`),
+      connectionReady: (pending) => told.push(`ready: ${texts(pending)}`),
       connectionLost: ({ reason }) => told.push(`lost: ${reason}`),
       connectionRenewing: () => told.push('renewing'),
       handle: ({ type }) => told.push(type),
       handleAudio: () => told.push('spoke'),
-      connectionReplaced: (untold) => told.push(`replaced: ${texts(untold)}`),
+      connectionReplaced: (pending) => told.push(`replaced: ${texts(pending)}`),
       transferAnswered: (error) => told.push(`transferred: ${error?.code ?? 'ok'}`),
     },
     {

@@ -218,8 +218,8 @@ export class SessionLife {
     for (const subagent of tree.views) core.projection.emit({ type: 'subagent.changed', subagent });
     showUsage(core);
     effects.resume(isAsleep);
-    const { live, untold, lost } = restored;
-    const continuing = [...live, ...untold, ...lost.map(({ record }) => record)];
+    const { live, pending, lost } = restored;
+    const continuing = [...live, ...pending, ...lost.map(({ record }) => record)];
     core.ofLead.expectOnly(new Set(continuing.map(({ id }) => id)));
     for (const scope of [core.ofCalls, core.ofLead]) scope.recovered(recovery.owesReply);
     tree.resume(restored);

@@ -6,7 +6,7 @@ import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
 import { authority, bounded, endings, families, nothingTwice, services } from './subagents.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
 import { answered } from './answered.ts';
-import { deliveries, heldUp, interruptions, questions, toldOnce } from './conversation.ts';
+import { deliveries, heldUp, interruptions, questions, deliveredOnce } from './conversation.ts';
 import type { SessionEvent, TranscriptItem } from '../../../actors/contracts/session-views.ts';
 
 const checks: readonly PromiseCheck[] = [
@@ -14,7 +14,7 @@ const checks: readonly PromiseCheck[] = [
   families,
   questions,
   deliveries,
-  toldOnce,
+  deliveredOnce,
   heldUp,
   services,
   interruptions,

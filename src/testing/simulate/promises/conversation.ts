@@ -185,7 +185,7 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
  * In text: checks that a delivery is told once per client and process. One that leaves or dies may have delivered
  * nothing.
  */
-export function* toldOnce({ log }: RunRecord): Iterable<Broken> {
+export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
   const told = new Map<string, string>();
   for (const entry of log) {
     if (entry.kind === 'crashed' || entry.kind === 'slept') told.clear();

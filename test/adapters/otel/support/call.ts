@@ -37,7 +37,7 @@ export function call(journal: Journal, environment: SimulatedEnvironment) {
     spoken.end();
     await play(spoken.itemId, ms);
   };
-  const untilTold = async () => {
+  const untilDelivered = async () => {
     await environment.advance(5_000);
     const spoken = model().begin('There were 42 sales.', 2_000);
     await environment.advance(50);
@@ -48,7 +48,7 @@ export function call(journal: Journal, environment: SimulatedEnvironment) {
     ...talk,
     plays,
     /** Plays until half a second of the result is told. */
-    untilTold,
+    untilTold: untilDelivered,
     /** Speaks as the user for a second, and requests the report. */
     async asks() {
       model().speechStarted('u1');
@@ -61,7 +61,7 @@ export function call(journal: Journal, environment: SimulatedEnvironment) {
       await plays('I am on it.', 600);
     },
     /** Interrupts as the user; silence follows 120 ms later. */
-    async breaksIn({ itemId, end }: Awaited<ReturnType<typeof untilTold>>) {
+    async breaksIn({ itemId, end }: Awaited<ReturnType<typeof untilDelivered>>) {
       model().speechStarted('u2');
       await environment.advance(120);
       await play(itemId, 520);

@@ -85,7 +85,7 @@ const stories: readonly (readonly [name: string, TalkOptions, words: readonly st
 ];
 
 /** Plays a text session until it is idle: all results are told and seen. */
-async function toRest(of: World, options: TalkOptions, words: readonly string[]) {
+async function toIdle(of: World, options: TalkOptions, words: readonly string[]) {
   const life = textLife(of, options);
   await life.start();
   await of.environment.advance(5000);
@@ -102,7 +102,7 @@ async function toRest(of: World, options: TalkOptions, words: readonly string[])
 describe('P10: by text', () => {
   test.each(stories)('%s', async (_, options, words) => {
     const of = world();
-    const before = await toRest(of, options, words);
+    const before = await toIdle(of, options, words);
     expect(before.state().deliveries.filter(({ state }) => state !== 'delivered')).toEqual([]);
     before.kill();
     const asked: string[] = [];
@@ -125,7 +125,7 @@ describe('P10: by text, while a subagent works', () => {
       return say('Sales are up.');
     };
     const options: TalkOptions = { subagents: { report: { script: slowly, pending } } };
-    const before = await toRest(of, options, ['use report']);
+    const before = await toIdle(of, options, ['use report']);
     before.kill();
     const after = textLife(of, options);
     await after.start();
