@@ -110,6 +110,11 @@ export default defineConfig({
   },
   overrides: [
     {
+      // Its TypeDoc is installed with the site: elsewhere the types of TypeDoc are unknown.
+      files: ['docs/site/reference.ts'],
+      rules: { 'typescript/no-redundant-type-constituents': 'off' },
+    },
+    {
       files: ['src/**'],
       rules: {
         'no-console': 'error',
