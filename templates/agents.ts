@@ -1,4 +1,4 @@
-// The lead agent talks to the user. The subagent does the work in the background, and asks the user when it must.
+// The lead agent talks to the user. The subagent works in the background, and asks the user when it needs an answer.
 
 import { tool } from 'ai';
 import { defineSubagent, defineTool, type LeadAgent } from 'offstage';

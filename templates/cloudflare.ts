@@ -6,7 +6,7 @@ import { hostSession, type DurableObjectContext, type DurableSocket } from 'offs
 import { lead, subagentConfigs } from './agents.ts';
 import { isScripted, model } from './model.ts';
 
-/** The SQLite of the object keeps the session; its alarm wakes it. An open page does not keep it in memory. */
+/** The object keeps the session in its SQLite, and its alarm wakes it. An open page does not keep it in memory. */
 export class Chat {
   readonly #host;
 
@@ -14,7 +14,7 @@ export class Chat {
     this.#host = hostSession(ctx, {
       open: (sessionId, runtime) =>
         new TextSession({ sessionId, runtime, model, agents: [lead], subagentConfigs }),
-      // For users of your own: find out here who it is, and whether this chat is theirs.
+      // If your application has users, authenticate the user here, and check that this chat belongs to them.
       authorize: ({ token, sessionId }) =>
         sessionId !== null && mayTalk(token) ? { sessionId, user: 'user', role: 'user' } : null,
     });
@@ -37,7 +37,7 @@ export class Chat {
   }
 }
 
-/** Anybody may talk to the script. A model costs money, and answers whoever has the secret ACCESS_TOKEN. */
+/** Anyone may talk to the script. A model costs money, so it answers only users who have the secret ACCESS_TOKEN. */
 function mayTalk(token: string | null): boolean {
   const { ACCESS_TOKEN } = process.env;
   if (isScripted) return true;

@@ -1,4 +1,4 @@
-// The model: that of your key, or, without one, the script in script.ts.
+// The model: the one that your key is for, or, without a key, the script in script.ts.
 
 import { openai } from '@ai-sdk/openai';
 import { gateway, type LanguageModel } from 'ai';
@@ -6,10 +6,10 @@ import { script } from './script.ts';
 
 const { OPENAI_API_KEY, AI_GATEWAY_API_KEY, MODEL } = process.env;
 
-/** No model answers, but a script. */
+/** Whether the script answers in place of a model. */
 export const isScripted = !OPENAI_API_KEY && !AI_GATEWAY_API_KEY;
 
-// Any model of the AI SDK does: `anthropic(…)`, `google(…)`, …
+// Any model of the AI SDK works: `anthropic(…)`, `google(…)`, …
 export const model: LanguageModel = OPENAI_API_KEY
   ? openai(MODEL || 'gpt-5.4-mini')
   : AI_GATEWAY_API_KEY

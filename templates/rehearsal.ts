@@ -1,11 +1,11 @@
-// A telephone without a telephone: plays what it is sent, in real time, and the caller types. What the lead agent says is
-// printed when it was heard: only then do typed words answer it.
+// A simulated telephone: it plays the audio in real time, and the caller types. What the lead agent says is
+// printed when it has been played, because only then can typed words answer it.
 
 import { createInterface } from 'node:readline/promises';
 import type { Environment, VoiceSession } from 'offstage';
 import { acceptTwilioCall, type TwilioCall, type TwilioSocket } from 'offstage/twilio';
 
-/** The milliseconds between two packets of a telephone, and their bytes. */
+/** The milliseconds between two packets of a telephone call, and the bytes of a packet. */
 const PACKET_MS = 20;
 const BYTES_PER_MS = 8;
 
@@ -37,7 +37,7 @@ class Telephone implements TwilioSocket {
     console.log(`(the call is over: ${reason})`);
   }
 
-  /** Called for each packet: sends silence, and plays as much as has come. */
+  /** Called once per packet: sends silence, and plays the audio that has arrived. */
   tick(): void {
     this.tell('media', {
       media: {
@@ -92,5 +92,5 @@ export async function rehearse(
   clearInterval(packets);
   telephone.tell('stop');
   await session.close();
-  process.exit(); // the voice of this machine
+  process.exit(); // the local voice would keep the process alive
 }

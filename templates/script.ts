@@ -1,4 +1,4 @@
-// NOT A MODEL. Without a key this script answers in its place: it knows rides, and nothing else.
+// NOT A MODEL. Without a key this script answers in place of a model: it can book rides, and nothing else.
 // Delete it when you have a key.
 
 import { readNotes, scriptedModel, type Script } from 'offstage/testing';
@@ -10,7 +10,7 @@ interface Option {
 
 const HELLO = 'I am a script, not a model, and can book you a ride to the airport.';
 
-/** Passes on what it is told, and calls the tool when the user wants a ride. */
+/** Repeats what the session tells it to say, and calls the tool when the user wants a ride. */
 const lead: Script = ({ prompt, results: [result], toolNames }) => {
   if (result) {
     const output = typeof result === 'string' ? result : JSON.stringify(result);
@@ -24,7 +24,7 @@ const lead: Script = ({ prompt, results: [result], toolNames }) => {
   const notes = readNotes(texts.map(({ text }) => text).join('\n')).map(({ quotes }) => quotes);
   for (const { result: done, error } of notes)
     if (typeof (done ?? error) === 'string') return { text: String(done ?? error) };
-  // These words were an answer to the subagent: nothing is left to say.
+  // The user's words answered the subagent, so the lead agent says nothing.
   if (notes.some(({ words }) => typeof words === 'string')) return { text: '' };
   const words = texts
     .filter(({ role, text }) => role === 'user' && !text.startsWith('['))
@@ -54,7 +54,7 @@ function textOf(content: string | readonly object[]): string {
   return content.map((part) => ('text' in part ? String(part.text) : '')).join('\n');
 }
 
-/** Gets the options, asks the user, and books what was chosen. */
+/** Gets the options, asks the user, and books the chosen one. */
 const rideBooker: Script = ({ results: [last] }) => {
   if (last === undefined)
     return { calls: [{ name: 'get_ride_options', input: { destination: 'the airport' } }] };

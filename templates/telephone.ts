@@ -1,5 +1,5 @@
-// The server of a telephone number at Twilio. Without TWILIO_AUTH_TOKEN nobody can call: then the terminal is the
-// telephone (rehearsal.ts). With OPENAI_API_KEY the voice is OpenAI Realtime, else one of this machine.
+// The server of a telephone number at Twilio. Without TWILIO_AUTH_TOKEN nobody can call, so the terminal acts as the
+// telephone (rehearsal.ts). With OPENAI_API_KEY the voice is OpenAI Realtime; without the key it is a local voice.
 
 import { createServer } from 'node:http';
 import { VoiceSession } from 'offstage';
@@ -19,25 +19,25 @@ const local = process.env['OPENAI_API_KEY']
 async function onCall(call: TwilioCall): Promise<VoiceSession> {
   const session = new VoiceSession({
     transport: openaiRealtime(local ? { url: local.url, apiKey: local.apiKey } : {}),
-    model, // of the subagents
+    model, // the model of the subagents
     agents: [lead],
     subagentConfigs,
   });
-  call.connect(session); // the session keeps the caller's words meanwhile
+  call.connect(session); // until then the session keeps the caller's words
   await session.start();
   void call.ended.then(() => session.close());
   return session;
 }
 
 const authToken = process.env['TWILIO_AUTH_TOKEN'];
-const host = process.env['PUBLIC_HOST']; // as Twilio knows it, such as the name that a tunnel gives you
+const host = process.env['PUBLIC_HOST']; // the name that Twilio connects to, such as that of a tunnel
 if (!authToken || !host) {
   console.log(
     'REHEARSAL: without TWILIO_AUTH_TOKEN and PUBLIC_HOST, what you type is said by the caller.',
   );
   await rehearse(environment, onCall);
 } else {
-  // The webhook of the number: https://<PUBLIC_HOST>/incoming, by GET.
+  // Set the number's webhook at Twilio to https://<PUBLIC_HOST>/incoming, method GET.
   const http = createServer((request, response) => {
     const signature = request.headers['x-twilio-signature'];
     const isTrue = isTwilioRequest(authToken, { signature, url: `https://${host}${request.url}` });
@@ -52,6 +52,6 @@ if (!authToken || !host) {
     onCall: async (call) => void (await onCall(call)),
   });
   http.on('upgrade', (request, socket, head) => void calls.upgrade(request, socket, head));
-  // For the tunnel on this machine; HOST=0.0.0.0 where Twilio reaches it directly.
+  // Serves a tunnel on this machine. Set HOST=0.0.0.0 if Twilio reaches this machine directly.
   http.listen(Number(process.env['PORT'] ?? 3000), process.env['HOST'] ?? '127.0.0.1');
 }

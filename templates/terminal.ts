@@ -17,7 +17,7 @@ session.parts.subscribe((part) => {
 });
 
 await session.start();
-// You may write at any time: words that answer an open question, such as the name of an option, reach the subagent.
+// You may write at any time. Words that answer an open question, such as the name of an option, reach the subagent.
 for await (const line of terminal) if (line.trim() !== '') await session.sendText(line);
-await session.idle(); // until nobody has more to do or to say
+await session.idle(); // until no agent has anything left to do or say
 await session.close();

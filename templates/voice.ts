@@ -1,5 +1,5 @@
-// The server: the session that speaks and listens, and its page. With OPENAI_API_KEY through OpenAI Realtime; without, a
-// voice on this machine around the model of model.ts.
+// The server: the voice session and its page. With OPENAI_API_KEY the voice is OpenAI Realtime; without the key it is a
+// local voice around the model of model.ts.
 
 import { VoiceSession } from 'offstage';
 import { localVoice } from 'offstage/local-voice';
@@ -14,15 +14,15 @@ const local = process.env['OPENAI_API_KEY']
   : await localVoice({ model, environment: nodeEnvironment() }).start();
 const session = new VoiceSession({
   transport: openaiRealtime(local ? { url: local.url, apiKey: local.apiKey } : {}),
-  model, // of the subagents
+  model, // the model of the subagents
   agents: [lead],
   subagentConfigs,
 });
-// For users on other machines: `serve` in a server of your own, which knows who is who.
+// To reach users on other machines, call `serve` in your own server, which authenticates them.
 const { url } = await serveLocally({
   session,
   page: { folder: `${import.meta.dirname}/voice` },
   port: Number(process.env['PORT'] ?? 3000),
-  tokenFile: `${import.meta.dirname}/.token`, // the link stays the same
+  tokenFile: `${import.meta.dirname}/.token`, // keeps the link the same after a restart
 });
 console.log('Open', url);

@@ -27,27 +27,27 @@ import { startDemoServer } from './server.ts';
 export interface DemoOptions extends Partial<MindOptions> {
   /** The first port to try; the next free one is taken. 0: any. @defaultValue 8080 */
   readonly port?: number;
-  /** More options for the session, such as `inspect`, `limits` or `voice`. */
+  /** Further options of the session, such as `inspect`, `limits` or `voice`. */
   readonly sessionOptions?: Partial<VoiceSessionOptions>;
-  /** The folder in which the conversation and the link outlive this process. @defaultValue nothing is kept */
+  /** The folder that keeps the conversation and the link after this process ends. @defaultValue nothing is kept */
   readonly folder?: string;
-  /** Multiplies the time that the subagents' work takes. @defaultValue 1 */
+  /** Multiplies the durations of the subagents' work. @defaultValue 1 */
   readonly pace?: number;
-  /** Kills this process, when a page asks for it and the conversation is kept. @defaultValue pages cannot */
+  /** Kills this process when a page asks for it, if the conversation is kept. @defaultValue pages cannot kill it */
   readonly crash?: () => void;
-  /** Told of each step and of what goes wrong. @defaultValue nothing is told */
+  /** Called with a line for each step and each error. @defaultValue nothing is logged */
   readonly log?: (line: string) => void;
 }
 
 export interface Demo extends Pick<LocalServer, 'url' | 'token' | 'inspectorUrl'> {
   readonly about: About;
   readonly session: VoiceSession;
-  /** Ends everything that was started. Safe to call twice. */
+  /** Ends everything that `startDemo` started. It may be called twice. */
   close(): Promise<void>;
 }
 
 /**
- * Starts the demo. The conversation begins when the first page is there.
+ * Starts the demo. The conversation begins when the first page connects.
  * @throws {ConfigurationError} when a port, a model or a package is missing.
  */
 export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
@@ -55,7 +55,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   const { folder, port = 8080, pace = 1 } = options;
   const minds = await chooseMinds({ ...options, environment });
   const { transport, model, about } = minds;
-  // Parts end in the reverse order of their start; one that fails to end must not keep the rest alive.
+  // The parts end in the reverse order of their start. A part that fails to end must not keep the others alive.
   const endings: (() => unknown)[] = [() => minds.close()];
   const close = async (): Promise<void> => {
     for (let end = endings.pop(); end; end = endings.pop())
@@ -73,14 +73,14 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
     const world = createWorld();
     const session: VoiceSession = new VoiceSession({
       transport,
-      // While a tool works nobody takes the silence for a lost connection.
+      // A sound during a tool call shows the user that the connection is not lost.
       thinkingSound: { loop: workingSound() },
       ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
       model,
       agents: [leadAgent(world, () => session)],
       subagentConfigs: subagentsIn(createWorkshop(environment, world, pace), menu.path),
       environment,
-      // One conversation at a time: one that was closed is over, and the next begins under the same id.
+      // There is one conversation at a time. After one has closed, the next begins under the same id.
       ...(file && { sessionId: 'voice_demo' }),
       journal,
       hooks: terminalHooks(log),
@@ -97,11 +97,11 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   }
 }
 
-/** The conversation outlives a crash; null: another demo on this machine has it. */
+/** The journal with which the session continues after a crash; null: another demo on this machine has it open. */
 function openJournal(folder: string, environment: Environment) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {
-    // A loss of power may cost the last words.
+    // A power failure may lose the last words.
     const path = join(folder, 'conversation.journal');
     return sqliteJournal({ path, environment, synchronous: 'normal' });
   } catch (error) {

@@ -1,12 +1,12 @@
-// `npm start`: runs the demo (program.ts), and runs it again when it was killed: the conversation goes on.
-// Port: PORT, default 8080. `npm start -- --forget` keeps nothing: neither the conversation after a crash, nor the link.
+// `npm start` runs the demo (program.ts). If the demo is killed, it is started again, and the conversation continues.
+// PORT sets the port, 8080 by default. With `npm start -- --forget` neither the conversation nor the link is kept.
 
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const program = fileURLToPath(new URL('program.ts', import.meta.url));
 
-/** As source: there is nothing to build. `port`: of the program that was killed; open pages look for it there. */
+/** Starts program.ts from source. `port`: the port of the killed program, where open pages look for it. */
 function run(port?: number): void {
   const env = { ...process.env, ...(port !== undefined && { PORT: String(port), AGAIN: '1' }) };
   const child = fork(program, process.argv.slice(2), {
@@ -19,12 +19,12 @@ function run(port?: number): void {
   process.on('SIGTERM', forward);
   child.on('exit', (status, signal) => {
     process.off('SIGTERM', forward);
-    // One that never served would be killed again and again.
+    // A program that never served would only be killed again.
     if (signal === 'SIGKILL' && served !== undefined) run(served);
     else process.exitCode = status ?? 1;
   });
 }
 
-// Ctrl+C reaches the program, too, which then ends by itself.
+// Ctrl+C also reaches the program, which then ends by itself.
 process.on('SIGINT', () => undefined);
 run();

@@ -8,19 +8,19 @@ const print = (line: string): void => console.log(line);
 
 let demo: Demo;
 try {
-  // Not before: what it needs may not be installed.
+  // Imported only here, because its packages may not be installed.
   const { startDemo } = await import('./demo.ts');
   demo = await startDemo({
     port: Number(process.env['PORT'] || 8080),
     ...(!process.argv.includes('--forget') && {
       folder: process.env['KEPT'] || fileURLToPath(new URL('.kept', import.meta.url)),
     }),
-    // As a lost machine does: nothing is said, and nothing closed.
+    // The process ends like a lost machine: it reports nothing, and closes nothing.
     crash: () => process.kill(process.pid, 'SIGKILL'),
     log: (line) => print(`  · ${line}`),
   });
 } catch (error) {
-  // An error that the reader can mend needs no stack.
+  // An error that the reader can correct needs no stack.
   const code = error instanceof Error && 'code' in error ? error.code : null;
   const help = code === 'ERR_MODULE_NOT_FOUND' ? 'Run `npm install` first.\n' : '';
   console.error(code === null ? error : `\n${(error as Error).message}\n${help}`);
@@ -28,7 +28,7 @@ try {
 }
 
 process.send?.({ port: Number(new URL(demo.url).port) });
-// Without main.ts nobody would end it.
+// Without main.ts nothing would end this process.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 if (process.env['AGAIN'] === undefined) introduce();
 
@@ -59,7 +59,7 @@ Ctrl+C ends it.
 
 let isEnding = false;
 const end = (signal: NodeJS.Signals): void => {
-  // Ctrl+C again means: at once. A supervisor signals the whole group, and main.ts passes its signal on.
+  // A second Ctrl+C ends it at once. A supervisor signals the whole group, and main.ts also passes its signal on.
   if (isEnding) return signal === 'SIGINT' ? process.exit(1) : undefined;
   isEnding = true;
   print(`\n${signal === 'SIGINT' ? 'Ctrl+C' : signal}: closing.`);

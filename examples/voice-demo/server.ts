@@ -1,5 +1,5 @@
-// The demo's server: its page, the session for it, and what the page asks beside the session: the models behind it, news of an
-// order, and the death of this process.
+// The demo's server: the page, the session for the page, and three more routes: the description of the models, news of
+// an order, and a crash of this process.
 
 import { join } from 'node:path';
 import type { Journal, VoiceSession } from 'offstage';
@@ -10,7 +10,7 @@ import type { About } from './page/about.ts';
 
 export interface DemoServerOptions {
   readonly session: ServedSession & Pick<VoiceSession, 'notifyBackground'>;
-  /** Of the session, for the inspector. */
+  /** The journal of the session, for the inspector. */
   readonly journal: Journal;
   readonly world: World;
   readonly about: About;
@@ -18,7 +18,7 @@ export interface DemoServerOptions {
   readonly port: number;
   /** The folder that keeps the token of the link. @defaultValue each start has another link */
   readonly folder?: string | undefined;
-  /** Kills the process: a page may ask for it. @defaultValue it may not */
+  /** Kills the process when a page asks for it. @defaultValue a page cannot kill it */
   readonly crash?: (() => void) | undefined;
   readonly log: (line: string) => void;
 }
@@ -29,7 +29,7 @@ const orderSchema = z.strictObject({
   urgent: z.boolean().default(false),
 });
 
-/** The modules that the page imports by name. Preact stands for React: it needs no build. */
+/** The modules that the page imports by name. Preact replaces React, because it needs no build. */
 const modules = {
   'offstage/react': 'offstage/react',
   react: 'preact/compat',

@@ -13,11 +13,11 @@ client.store.subscribe(({ context }) => {
       .map(({ role, text }) => `${role}: ${text}`)
       .join('\n');
   const asked = context.questions.find(({ state }) => state === 'presenting' || state === 'open');
-  if (asked?.state === 'presenting') void client.questionShown(asked.requestId); // buttons count now
+  if (asked?.state === 'presenting') void client.questionShown(asked.requestId); // a click counts from now on
   const buttons = asked?.options.map(({ id, label }) => {
     const button = document.createElement('button');
     button.textContent = label;
-    button.disabled = asked.mayAnswer === false; // somebody else has to answer
+    button.disabled = asked.mayAnswer === false; // this user may not answer
     button.addEventListener('click', () => void client.answer(asked.requestId, { optionId: id }));
     return button;
   });

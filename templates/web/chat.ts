@@ -1,4 +1,4 @@
-// The chat in a page: what was said, the questions with their buttons, and who is at work.
+// The chat in a page: the messages, the questions with their buttons, and the subagents that are at work.
 
 import type { SessionClient } from 'offstage/client';
 
@@ -29,11 +29,11 @@ export function show(client: SessionClient): void {
     const open = questions.filter(({ state }) => state === 'presenting' || state === 'open');
     const shown = part('questions').dataset;
     const ids = open.map(({ requestId }) => requestId).join();
-    if (shown['ids'] === ids) return; // buttons that are there keep the focus
+    if (shown['ids'] === ids) return; // unchanged buttons stay in place and keep the focus
     shown['ids'] = ids;
     part('questions').replaceChildren(
       ...open.map(({ requestId, question, kind, options, mayAnswer = true }) => {
-        void client.questionShown(requestId); // its buttons count from now
+        void client.questionShown(requestId); // from now on a click on its buttons counts
         const card = element('article', question);
         if (!mayAnswer) card.append(element('p', 'Only another person can answer this.'));
         const buttons: readonly { id: string; label: string; description?: string }[] =

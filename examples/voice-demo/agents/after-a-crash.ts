@@ -1,4 +1,4 @@
-// After a crash: the lead agent tells the user what goes on, and so does the terminal.
+// After a crash the lead agent tells the user which work continues, and the terminal shows it.
 
 import type { VoiceSession } from 'offstage';
 import { listed } from '../rules/phrases.ts';
@@ -18,7 +18,7 @@ export function sayWhatResumes(session: VoiceSession, log: (line: string) => voi
     log(`Goes on after ${seconds} s, from ${event.entries} entries. ${work}.`);
     for (const { subagentId, reason } of event.lost) log(`${subagentId} is lost: ${reason}`);
     const gone = `I was gone for ${seconds} ${seconds === 1 ? 'second' : 'seconds'}. ${work}.`;
-    // Before the question that waits is put again.
+    // This is said before the open question is asked again.
     session.notifyBackground(gone, { label: 'Back again', priority: 'urgent' });
   });
 }

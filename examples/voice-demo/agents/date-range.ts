@@ -3,7 +3,7 @@
 
 /** A period of whole days. */
 export interface DateRange {
-  /** As one would say it: `the last 7 days`, `the fourth quarter of 2026`. */
+  /** The period in spoken words: `the last 7 days`, `the fourth quarter of 2026`. */
   readonly label: string;
   /** `YYYY-MM-DD`. */
   readonly from: string;
@@ -50,7 +50,7 @@ const monthPattern = months.join('|');
 // "May" alone is more often a verb than a month.
 const barePattern = months.filter((month) => month !== 'may').join('|');
 
-/** Each pattern finds a period in words; `resolve` says which days it is. */
+/** Each pattern finds the name of a period in a text; `resolve` returns its days. */
 const forms: readonly {
   readonly pattern: RegExp;
   readonly resolve: (match: RegExpMatchArray, today: Date) => DateRange;
@@ -131,7 +131,7 @@ export function findDateRange(text: string): string | null {
   return null;
 }
 
-/** Which days `text` means, seen from `nowMs`; null if it names none. A period never ends in the future. */
+/** The days that `text` means at the time `nowMs`; null if it names no period. A period never ends in the future. */
 export function parseDateRange(text: string, nowMs: number): DateRange | null {
   const words = plain(text);
   const today = utcDay(new Date(nowMs));
@@ -145,7 +145,7 @@ export function parseDateRange(text: string, nowMs: number): DateRange | null {
   return null;
 }
 
-/** The equally long period just before. */
+/** The period of the same length that ends just before this one. */
 export function periodBefore({ from, to }: Pick<DateRange, 'from' | 'to'>): {
   readonly from: string;
   readonly to: string;

@@ -1,4 +1,4 @@
-// The lead agent: it talks to the user, and hands what takes time to subagents.
+// The lead agent: it talks to the user, and gives work that takes time to subagents.
 
 import { defineTool, type LeadAgent, type SessionState, type SubagentView } from 'offstage';
 import { z } from 'zod';
@@ -15,13 +15,13 @@ const instructions = [
   'options, and do not answer it yourself. Other notes are news: tell the user.',
 ].join('\n');
 
-/** Work that has not ended, as the lead agent is told of it. */
+/** Running work, as a tool describes it to the lead agent. */
 export interface RunningWork {
   readonly work: string;
   readonly doing: string;
 }
 
-/** The part of a session that its tools use. */
+/** The part of a session that the lead agent's tools use. */
 export interface LeadSession {
   readonly store: { getSnapshot(): { readonly context: SessionState } };
   readonly subagents: {
@@ -36,7 +36,7 @@ export function leadAgent(world: World, session: () => LeadSession): LeadAgent {
       .subagents.list()
       .filter(({ endedAt }) => endedAt === null);
 
-  /** Done, and the user has not heard the result to its end. */
+  /** The ended subagents whose result the user has not heard to its end. */
   const untold = (): readonly SubagentView[] => {
     const { subagents, deliveries } = session().store.getSnapshot().context;
     const ids = new Set(
@@ -146,7 +146,7 @@ const workNames: Readonly<Record<string, string>> = {
   change_menu: 'the menu',
 };
 
-/** Work, as it is called in conversation. */
+/** The name of a subagent's work in conversation. */
 export function nameOf({ toolName }: SubagentView): string {
   return workNames[toolName] ?? toolName;
 }

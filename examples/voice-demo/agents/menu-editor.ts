@@ -1,5 +1,5 @@
-// An agent of somebody else: it speaks the Agent Client Protocol, runs as a child process, and asks before it changes a
-// file in its folder. The agent ships with the examples; put in the command of the one that you use.
+// A third-party agent: it speaks the Agent Client Protocol, runs as a child process, and asks before it changes a
+// file in its folder. This agent ships with the examples; replace its command by that of the agent that you use.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ export interface TemporaryFolder {
   remove(): void;
 }
 
-/** Makes a folder that lasts as long as the conversation: with `kept`, the next process after a crash finds it there. */
+/** Makes a folder that lasts as long as the conversation. With `kept`, the process after a crash finds it again. */
 export function temporaryFolder(kept: string | undefined): TemporaryFolder {
   const path = kept ? join(kept, 'menu') : mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -23,7 +23,7 @@ export function temporaryFolder(kept: string | undefined): TemporaryFolder {
 
 const agent = fileURLToPath(new URL('../../acp-agent.ts', import.meta.url));
 
-/** @param folder the folder of the menu; absent: each task has an empty one, which is removed after it. */
+/** @param folder the folder of the menu; without it each task gets an empty folder, which is removed after the task. */
 export function menuEditor(folder?: string) {
   return defineSubagent({
     name: 'menu_editor',

@@ -1,4 +1,4 @@
-// A subagent that may look by itself, and give money back only when the user allows exactly that.
+// A subagent that may look up an order by itself, but pays money back only when the user allows that call.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';
@@ -41,7 +41,7 @@ export function refundClerk({ world, work }: Workshop) {
           `May I refund ${dollars} dollars for order ${order}?`,
       },
     },
-    // The user is shown the arguments, and allows this call, once.
+    // The user sees the arguments, and allows only this one call.
     toolApproval: { refund: 'user-approval' },
     maxSteps: 5,
     timeout: 300_000,

@@ -1,4 +1,4 @@
-// A task subagent: it never asks, it works for a while and comes back with a report.
+// A task subagent: it asks nothing, works for a while and returns a report.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';
@@ -40,7 +40,7 @@ export function reportGenerator({ world, work, environment }: Workshop) {
         description: 'Sales of the days from `from` to `to`, both included.',
         inputSchema: z.object({ from: day, to: day }),
         async *execute({ from, to }, { abortSignal }) {
-          // In slices, as a real query over many days would be read.
+          // The days are read in slices, as in a real query over many days.
           for (let slice = 0; slice < SLICES; slice++) {
             yield { progress: `Reading sales, ${Math.round((slice / SLICES) * 100)}%` };
             await work(QUERY_MS / SLICES, abortSignal);
@@ -50,7 +50,7 @@ export function reportGenerator({ world, work, environment }: Workshop) {
       }),
     },
     maxSteps: 5,
-    // A report that gets too dear ends with what it has.
+    // A report that gets too expensive ends with the results so far.
     budget: { tokens: 50_000 },
     timeout: 60_000,
   });

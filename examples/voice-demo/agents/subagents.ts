@@ -1,4 +1,4 @@
-// The subagents of the demo, by the tool of the lead agent that starts them.
+// The subagents of the demo, each under the name of the lead agent's tool that starts it.
 
 import { menuEditor } from './menu-editor.ts';
 import { refundClerk } from './refund-clerk.ts';

@@ -1,4 +1,4 @@
-// A second interactive subagent, so that two can want the user at the same time.
+// A second interactive subagent, so that two subagents can have a question for the user at the same time.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';

@@ -7,11 +7,11 @@ import type { World } from './world.ts';
 export interface Workshop {
   readonly environment: Environment;
   readonly world: World;
-  /** Takes about `durationMs`, or less where the demo is sped up. */
+  /** Waits about `durationMs`, or less if the demo is sped up. */
   work(durationMs: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** @param pace multiplies every duration; 0 does all work at once. */
+/** @param pace multiplies every duration; with 0 nothing waits. */
 export function createWorkshop(environment: Environment, world: World, pace = 1): Workshop {
   return {
     environment,

@@ -53,7 +53,7 @@ export interface Order {
   readonly orderId: string;
   readonly item: string;
   readonly status: string;
-  /** 0: nobody knows what was paid. */
+  /** 0: the paid amount is not known. */
   readonly paidUsd: number;
 }
 
@@ -63,13 +63,13 @@ export interface World {
   bookRide(destination: string, optionId: string): RideBooking;
   findTables(partySize: number): readonly TableOption[];
   bookTable(partySize: number, optionId: string): TableBooking;
-  /** Sales of the days from `from` to `to`, both included, `YYYY-MM-DD`. */
+  /** The sales of the days from `from` to `to` (`YYYY-MM-DD`), both included. */
   sales(from: string, to: string): SalesFigures;
-  /** The order of this number, or the latest one. */
+  /** The order with this number, or without a number the latest one. */
   order(orderId?: string): Order | null;
-  /** An order changed; it is added if it is new. */
+  /** Updates an order, or adds it if it is new. */
   updateOrder(orderId: string, status: string): Order;
-  /** Gives the money of an order back. */
+  /** Pays back the money of an order. */
   refund(orderId: string): Order;
 }
 
@@ -85,7 +85,7 @@ const distancesKm: Readonly<Record<string, number>> = {
   home: 8,
 };
 
-/** Places that everybody knows. */
+/** The places with a fixed distance. */
 export const knownPlaces: readonly string[] = Object.keys(distancesKm);
 
 const drivers = [
@@ -183,7 +183,7 @@ export function createWorld(): World {
       const id = normalId(orderId);
       const { item = 'your order', paidUsd = 0 } = orders.get(id) ?? {};
       const order = { orderId: id, item, status, paidUsd };
-      // The latest change is the latest order.
+      // The order that changed last is the latest one.
       orders.delete(id);
       orders.set(id, order);
       return order;
@@ -211,11 +211,11 @@ function pick<O extends Offer>(options: readonly O[], id: string): O {
 
 function distanceTo(destination: string): number {
   const place = destination.toLowerCase().replace(/^(?:the|my|our) /, '');
-  // A place that we do not know is as far as its name says, every time.
+  // The distance of an unknown place is computed from its name, so it is always the same.
   return distancesKm[place] ?? 3 + (hash(place) % 18);
 }
 
-/** A day's sales: more on weekdays, a slow rise over the years, and some weather. */
+/** The sales of a day: higher on weekdays, slowly rising over the years, with some variation. */
 function salesOf(date: string): { readonly orders: number; readonly revenueUsd: number } {
   const time = new Date(date);
   const weekend = time.getUTCDay() % 6 === 0;
@@ -225,7 +225,7 @@ function salesOf(date: string): { readonly orders: number; readonly revenueUsd: 
   return { orders, revenueUsd: orders * (74 + (hash(`${date}:basket`) % 23)) };
 }
 
-/** FNV-1a. */
+/** The FNV-1a hash. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (const char of text) value = Math.imul(value ^ (char.codePointAt(0) ?? 0), 0x01000193);

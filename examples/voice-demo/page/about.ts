@@ -1,6 +1,6 @@
-// The description of this start for the page and the terminal: the models, and things to try.
+// The description of the running demo for the page and the terminal: its models, and things to try.
 
-/** A thing to try: `say` is said or typed, `press` is a button. */
+/** A thing to try: the user says or types `say`, or presses the button `press`. */
 export interface Suggestion {
   readonly title: string;
   readonly hint: string;
@@ -8,15 +8,15 @@ export interface Suggestion {
   readonly press?: string;
 }
 
-/** The models behind the page, in words, and what `GET /about` adds. */
+/** The models behind the page, described in words, and what `GET /about` adds. */
 export interface About {
-  /** As in `TRANSPORT`. */
+  /** A value of the environment variable `TRANSPORT`. */
   readonly transport: string;
-  /** The model that leads. */
+  /** The model of the lead agent. */
   readonly lead: string;
   readonly subagents: string;
   readonly speech: string;
-  /** `POST /crash` kills the server. */
+  /** Whether `POST /crash` kills the server. */
   readonly canCrash?: boolean;
 }
 

@@ -1,5 +1,5 @@
-// The page of the voice demo: what is said on the left, who works offstage on the right. `view` is htm's tag: all that it is
-// given is text, never markup. React is Preact here (the import map says so), which needs no build.
+// The page of the voice demo: the conversation on the left, the subagents on the right. `view` is a tag of htm: a value in
+// it is shown as text, never as markup. The import map replaces React by Preact, which needs no build.
 
 import { html as view } from 'htm/preact';
 import { Alerts, ConnectionStatus, useSession, useSpeaker, useTalkKeys } from 'offstage/react';
@@ -48,7 +48,7 @@ function Header({ about, hasBegun }: { about?: About | null; hasBegun?: boolean 
   </header>`;
 }
 
-/** Light or dark: what the system says, until the user says otherwise. */
+/** Light or dark: the setting of the system, until the user chooses. */
 function Theme() {
   const system = matchMedia('(prefers-color-scheme: dark)');
   const wanted = (): string => localStorage.getItem('theme') ?? (system.matches ? 'dark' : 'light');

@@ -1,4 +1,4 @@
-// The right side: who wants an answer, who is at work, what has come back, and where the actors stand.
+// The right side: open questions, running subagents, their results, and the states of the actors.
 
 import { html as view } from 'htm/preact';
 import type { SubagentView } from 'offstage';
@@ -20,7 +20,7 @@ export function Offstage({ canCrash = false }: { canCrash?: boolean }) {
   const questions = useQuestions(client);
   const subagents = useSubagents(client);
   const deliveries = useDeliveries(client);
-  // A user who has spoken needs no hint.
+  // A user who has already spoken needs no hint.
   const isNew = !useTranscript(client).some(({ role }) => role === 'user');
   return view`<aside class="offstage" aria-label="Offstage">
     <section class="questions" aria-label="Questions for you"><h2 class="section-title">For you <small>one at a time, first come first served</small></h2>
@@ -48,7 +48,7 @@ const charts = {
     'spawning ready running waiting_for_input waiting_for_children completed failed cancelled',
 } as const;
 
-/** Where each actor stands now, in the states of its chart. */
+/** The current state of each actor, in its chart. */
 function Statecharts({ subagents }: { subagents: readonly SubagentView[] }) {
   const { connection, floor, agent } = useSession(client);
   return view`<details class="more charts"><summary class="section-title">Statecharts, live</summary>

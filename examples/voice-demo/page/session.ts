@@ -1,14 +1,14 @@
-// The session at this page: its client, and what the page does beside it.
+// The client of the session, and the page's other requests to the server.
 
 import { connect } from 'offstage/client';
 
 // The fragment never reaches the server, so the token is in no log.
 const token = location.hash.slice(1);
 export const client = connect({ url: '/offstage', token, transport: 'websocket' });
-// The link of a new start, in the same tab, differs in its fragment only.
+// After a restart of the demo the link differs only in its fragment, and a tab does not reload for that.
 addEventListener('hashchange', () => location.reload());
 
-/** Begins, by voice or, silently, by keyboard, or changes between them. */
+/** Begins the conversation by voice or by keyboard (without sound), or changes between the two. */
 export async function start(speaks: boolean): Promise<void> {
   sessionStorage.setItem('started', speaks ? 'voice' : 'text');
   if ((await client.speaker.start({ silent: !speaks })) === 'blocked' || !speaks) return;
@@ -21,7 +21,7 @@ export async function say(text: string): Promise<void> {
   await client.send(text);
 }
 
-/** Asks a route of the server; null: it gives no answer, because it was killed. */
+/** Calls a route of the server; null: the server gave no answer, because it was killed. */
 export async function request(path: string, body?: object): Promise<unknown> {
   const headers = { authorization: `Bearer ${token}` };
   const posted = body && { method: 'POST', body: JSON.stringify(body) };
@@ -29,6 +29,6 @@ export async function request(path: string, body?: object): Promise<unknown> {
   return response?.ok ? response.json() : null;
 }
 
-// After a reload the conversation goes on, if the browser lets it sound.
+// After a reload the conversation continues by voice, if the browser lets the page play sound.
 const started = sessionStorage.getItem('started');
 if (started !== null) void start(started === 'voice');

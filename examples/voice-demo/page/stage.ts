@@ -1,4 +1,4 @@
-// The left side: the words of both sides, between them what subagents and buttons did, and the controls to speak and type.
+// The left side: what was said, what subagents and buttons did in between, and the controls to speak and type.
 
 import { html as view } from 'htm/preact';
 import {

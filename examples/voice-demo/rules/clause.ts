@@ -1,4 +1,4 @@
-// Reads one clause: what is asked for in it, and with which details.
+// Reads one clause: the request in it, and the details of the request.
 
 import { findDateRange } from '../agents/date-range.ts';
 import { knownPlaces } from '../agents/world.ts';
@@ -21,28 +21,28 @@ export type ChatTopic =
 
 export type Work = 'ride' | 'table' | 'report' | 'refund' | 'menu' | 'everything' | 'unclear';
 
-/** A missing detail is null: it has to be asked for. */
+/** A detail that the user has not given is null, so the lead agent has to ask for it. */
 export type Request =
   | { readonly type: 'ride'; readonly destination: string | null }
   | { readonly type: 'table'; readonly partySize: number | null }
   | { readonly type: 'report'; readonly dateRange: string | null }
   | { readonly type: 'order'; readonly orderId: string | null }
   | { readonly type: 'refund'; readonly orderId: string | null }
-  /** Words for the agent that keeps the menu. */
+  /** The words for the agent that edits the menu. */
   | { readonly type: 'menu'; readonly task: string }
   | { readonly type: 'progress' }
-  /** Something that was said is wanted again: all of it, or a detail that is in it. */
+  /** The user wants to hear something again: all of it, or one detail. */
   | { readonly type: 'again' }
   | { readonly type: 'cancel'; readonly work: Work }
   | { readonly type: 'chat'; readonly topic: ChatTopic }
-  /** It is clear what is wanted, and we cannot do it. */
+  /** The request is clear, but the demo cannot do it. */
   | { readonly type: 'unsupported'; readonly wish: string }
   | { readonly type: 'unknown' };
 
-/** The subject of a demand without a known word. */
+/** The `wish` of a request in which no word is known. */
 export const UNNAMED_WISH = 'do that';
 
-/** The request of one clause; `unknown` if it means nothing by itself. */
+/** The request of one clause; `unknown` if the clause means nothing by itself. */
 export function readClause(clause: string): Request {
   const plain = normalise(clause);
   const says = (...keywords: string[]): boolean => mentions(plain, ...keywords);
@@ -111,7 +111,7 @@ function isRide(plain: string): boolean {
 
 const towardsKnownPlace = new RegExp(`\\bto (?:the |my )?(?:${knownPlaces.join('|')})\\b`);
 
-/** "But me arrived to the airport": where nothing else fits, a way to a place is a ride. */
+/** "But me arrived to the airport": if nothing else fits, words with a destination ask for a ride. */
 function isDistortedRide(plain: string): boolean {
   return (
     towardsKnownPlace.test(plain) ||
@@ -119,7 +119,7 @@ function isDistortedRide(plain: string): boolean {
   );
 }
 
-/** Where to, in "book me a ride to the airport please". */
+/** The destination in "book me a ride to the airport please". */
 function destinationIn(plain: string): string | null {
   const wish = plain.replace(
     /\b(?:need|want|have|like|got) to (?:book|get|order|go|be|travel|have)\b(?= (?:a|an|the|me|us|to|at)\b)/g,
@@ -129,7 +129,7 @@ function destinationIn(plain: string): string | null {
   return found ? cleanPlace(found) : null;
 }
 
-/** A place without the words around it; null if none is left. */
+/** A place without the words around it; null if nothing is left. */
 export function cleanPlace(plain: string): string | null {
   const fillers =
     /^(?:uh|um|and|well|okay|ok|yes|yeah|please|just|i|we|would|id|like|want|need|lets|to|go|get|be|the address is|its|it is|is|take|bring|drive|me|us|at|make it)\s+/;
@@ -170,7 +170,7 @@ const times = new RegExp(
   'g',
 );
 
-/** "At seven thirty for four": a time of day is no number of guests. */
+/** "At seven thirty for four": a time of day is not a number of guests. */
 function withoutTimes(plain: string): string {
   return plain.replace(times, ' ').replace(/\s+/g, ' ').trim();
 }

@@ -7,7 +7,7 @@ import { notesIn, readAssignment, readNotice, type Notice } from './notices.ts';
 
 export interface ToolCallEntry {
   readonly kind: 'call';
-  /** Stated once more so that its late result has a place; nobody called again. */
+  /** The prompt repeats the call so that its late result has a place; the tool was not called again. */
   readonly isRestated: boolean;
   readonly callId: string;
   readonly toolName: string;
@@ -18,9 +18,9 @@ export interface ToolResultEntry {
   readonly kind: 'result';
   readonly callId: string;
   readonly toolName: string;
-  /** The output of the tool; JSON text is parsed. */
+  /** The output of the tool, parsed if it is JSON text. */
   readonly output: unknown;
-  /** Why it gave nothing. */
+  /** Why the call failed. */
   readonly error: string | null;
   /** The user did not allow the call. */
   readonly isDenied?: boolean;
@@ -36,9 +36,9 @@ export type Entry =
 export interface Conversation {
   /** The system prompt. */
   readonly instructions: string;
-  /** The text for this one response, if the instructions are for one response. */
+  /** The notice to say, if the instructions are for a single response. */
   readonly assignment: Notice | null;
-  /** The task of a subagent; null: it is none. */
+  /** The task of a subagent; null: the prompt is not a subagent's. */
   readonly task: ReadTask | null;
   /** The later messages, oldest first; empty texts are left out. */
   readonly entries: readonly Entry[];
@@ -50,7 +50,7 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   let instructions = '';
   prompt.forEach((message, index) => {
     if (message.role === 'system') {
-      // Those for one response are a note themselves.
+      // Instructions for a single response are also a note.
       if (index === 0) instructions = message.content;
       const notice = readNotice(message.content, notes);
       if (notice) entries.push({ kind: 'notice', notice });
@@ -84,7 +84,7 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   };
 }
 
-/** All that was written for the model: messages that are no words of its own, and results of its calls. */
+/** The texts that were written for the model: messages that are not its own, and results of its calls. */
 function textsOf(message: LanguageModelV4Prompt[number]): readonly string[] {
   if (message.role === 'system') return [message.content];
   if (message.role === 'assistant') return [];
@@ -118,14 +118,14 @@ function readOutput(output: LanguageModelV4ToolResultOutput): {
   }
 }
 
-/** The placeholder for the result of a call. */
+/** The text that stands for the result of a running call. */
 const placeholder = /\b(?:result is not known yet|no result yet)\b/;
 
 export function isPlaceholder({ output }: ToolResultEntry): boolean {
   return typeof output === 'string' && placeholder.test(output);
 }
 
-/** The value of JSON text, or what was given if it is none. */
+/** The parsed value of JSON text; anything else is returned unchanged. */
 function fromJson(value: unknown): unknown {
   if (typeof value !== 'string' || !/^\s*[{["]/.test(value)) return value;
   try {
@@ -135,14 +135,14 @@ function fromJson(value: unknown): unknown {
   }
 }
 
-/** The fields of an object; none for anything else. */
+/** The fields of an object; empty for any other value. */
 export function asRecord(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : {};
 }
 
-/** A value in words: its text, the message or summary in it, or its JSON. */
+/** A value as text: the string itself, its message or summary, or its JSON. */
 export function textOf(value: unknown): string {
   if (typeof value === 'string') return value.replace(/^(?:[A-Z]\w*)?Error: /, '');
   const fields = asRecord(value);

@@ -1,5 +1,5 @@
 // Decides what the lead agent says and which tools it calls next. It keeps nothing
-// itself: everything is read from the conversation, so it can be asked again any time.
+// itself: it reads everything from the conversation, so it can be called again at any time.
 
 import {
   asRecord,
@@ -37,7 +37,7 @@ const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
 const sentencesOf = (text: string): readonly string[] =>
   [...sentences.segment(text)].map(({ segment }) => segment.trim());
 
-/** The words without the sentences that the user heard before they interrupted, if the instructions say so. */
+/** The text without the sentences that the user heard before they interrupted, if the instructions want that. */
 function goingOn({ instructions, entries }: Conversation, text: string): string {
   if (!instructions.includes('heard the beginning')) return text;
   const heard = new Set(
@@ -49,7 +49,7 @@ function goingOn({ instructions, entries }: Conversation, text: string): string 
   return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
 }
 
-/** The words that the instructions want said as they are; null: there are none. */
+/** The words that the instructions want said literally; null: none. */
 function dictatedBy(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*")/i.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
@@ -93,9 +93,9 @@ export function leadReply(
       if (known) calls.push(...reply.calls);
     }
   }
-  // Whoever said something gets an answer; news are told when the runtime asks for it.
+  // The user's words are answered first. The runtime asks for another response that tells the news.
   if (due.words !== '' && said.length + calls.length > 0) return { text: inOneBreath(said), calls };
-  // A question comes last, so that it is what the user answers.
+  // A question comes last, so that the user's next words answer it.
   const isQuestion = (notice: Notice): boolean => notice.type === 'question';
   const notices = [
     ...due.notices.filter((notice) => !isQuestion(notice)),
@@ -107,10 +107,10 @@ export function leadReply(
   return { text: text === '' && calls.length === 0 ? sayAgain(entries) : text, calls };
 }
 
-/** Nothing but agreement, or the lack of it. */
+/** The topics of small talk that only agrees or disagrees. */
 const ASIDES: ReadonlySet<string> = new Set(['okay', 'yes', 'no', 'quiet']);
 
-/** Leaves out what is no request beside one that is, and all of it but the last: "okay, no, a table for two". */
+/** Leaves out asides beside a real request; without one, keeps only the last aside: "okay, no, a table for two". */
 function withoutAsides(requests: readonly Request[]): readonly Request[] {
   const isAside = (request: Request): boolean =>
     request.type === 'chat' && ASIDES.has(request.topic);
@@ -118,7 +118,7 @@ function withoutAsides(requests: readonly Request[]): readonly Request[] {
   return wishes.length > 0 ? wishes : requests.slice(-1);
 }
 
-/** Joins the parts of a reply, and says no sentence twice. */
+/** Joins the parts of a reply, without repeated sentences. */
 function inOneBreath(parts: readonly string[]): string {
   return [...new Set(parts.flatMap(sentencesOf))].join(' ');
 }
@@ -139,7 +139,7 @@ function askedIn(entries: readonly Entry[]): AskedNotice | null {
     : null;
 }
 
-/** A voice model knows a question because it said it, and by its words alone. */
+/** The question that a voice model itself asked: it knows only the words of the question, not its id. */
 function askedByMe(
   { subagent, options }: Extract<Notice, { type: 'question' }>,
   before: readonly Entry[],
@@ -151,7 +151,7 @@ function askedByMe(
       (entry) =>
         entry.kind === 'notice' && 'toolName' in entry.notice && isIts(entry.notice.toolName),
     ).length;
-  // Another ride may end while this one asks.
+  // A second ride may end while the question of this one is open.
   const begun = before.filter(
     (entry) => entry.kind === 'call' && !entry.isRestated && isIts(entry.toolName),
   ).length;
@@ -162,7 +162,7 @@ function askedByMe(
     options: options.map((option) => ({ ...option, id: option.label })),
   };
   const open = { open: [question], answered: [] };
-  // What answered it is not in the memory of every voice model: the runtime quotes it then.
+  // Not every voice model remembers the answer, so the runtime quotes it.
   const said = since.flatMap((entry) => (entry.kind === 'user' ? [entry.text] : [])).slice(0, -1);
   const quoted = since.flatMap((entry) =>
     entry.kind === 'notice' && entry.notice.type === 'overheard' ? [entry.notice.words] : [],
@@ -184,14 +184,14 @@ function askedByMe(
 }
 
 interface Due {
-  /** The user's words without an answer; the same as they were said, one by one. */
+  /** The user's unanswered words, joined; `utterances` has them one by one. */
   readonly words: string;
   readonly utterances: readonly string[];
   readonly results: readonly ToolResultEntry[];
   readonly notices: readonly Notice[];
 }
 
-/** The messages since the lead agent last spoke. */
+/** What the lead agent has not answered or told yet. */
 function dueOf(entries: readonly Entry[]): Due {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   const acted = entries.findLastIndex(
@@ -214,7 +214,7 @@ function dueOf(entries: readonly Entry[]): Due {
   return { words: words.join(' '), utterances: words, results, notices };
 }
 
-/** A settlement quotes one utterance; of several the last one counts that settles something, and the others are left. */
+/** Settles by the last utterance that settles something, because a settlement quotes one; the others are left. */
 function settleByOne(utterances: readonly string[], asked: AskedNotice): Settled | null {
   for (const [at, words] of [...utterances.entries()].toReversed()) {
     const settled = settle(words, asked);
@@ -229,7 +229,7 @@ function isSaid({ type }: Notice): boolean {
   return type === 'question' || type === 'completed' || type === 'failed' || type === 'news';
 }
 
-/** The detail that was asked for since the user spoke before. */
+/** The detail that the lead agent has asked for since the user's previous words. */
 function slotOf(entries: readonly Entry[]): Slot | null {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   for (let index = spoke; index >= 0; index--) {
@@ -278,7 +278,7 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
       if (request.topic === 'yes' && slotOf(entries) === 'retry') return retry(entries);
       if (request.topic === 'wellbeing' && unfinished(entries).length > 0)
         return call('check_progress', {});
-      // One thing is under way: that is what no longer matters. Of several, the tool asks which.
+      // If one task is running, the user means that one. If several are running, the tool asks which.
       if (request.topic === 'nevermind' && unfinished(entries).length > 0)
         return call('cancel_work', { work: 'unclear' });
       return say(chatReply(request.topic, turn));
@@ -294,7 +294,7 @@ function call(toolName: string, input: Readonly<Record<string, unknown>>): Reply
   return { text: '', calls: [{ toolName, input }] };
 }
 
-/** Calls once more what failed last. */
+/** Repeats the call that failed last. */
 function retry(entries: readonly Entry[]): Reply {
   const failed = entries.findLast(
     (entry) => entry.kind === 'notice' && entry.notice.type === 'failed',
@@ -307,7 +307,7 @@ function retry(entries: readonly Entry[]): Reply {
   return before ? call(toolName, before.input) : say('What shall I try again?');
 }
 
-/** Background tasks that were started and have not been heard of since. */
+/** The background tasks that were started and have not reported an end. */
 function unfinished(entries: readonly Entry[]): readonly string[] {
   const open: string[] = [];
   for (const entry of entries) {
@@ -418,7 +418,7 @@ function sayQuestion(question: string, options: readonly SpokenOption[]): string
   return `${question} ${choices.slice(0, -1).join('; ')}, or ${choices.at(-1)}?`;
 }
 
-/** The user wants it again: the latest result, or else what was said last. */
+/** What the user wants to hear again: the latest result, or else the last reply. */
 function sayLatest(entries: readonly Entry[]): string {
   const told = entries.findLast(
     (entry) => entry.kind === 'notice' && entry.notice.type === 'completed',
@@ -429,7 +429,7 @@ function sayLatest(entries: readonly Entry[]): string {
   return spoken?.kind === 'assistant' ? spoken.text : greeting;
 }
 
-/** Asked to speak with nothing new: what was said last was not heard. */
+/** Called if there is nothing new to say: the user did not hear the last message, so it is said again. */
 function sayAgain(entries: readonly Entry[]): string {
   const asked = entries.findLastIndex(({ kind }) => kind === 'user');
   if (asked < 0 && owesGreeting(entries)) return greeting;
@@ -441,7 +441,7 @@ function sayAgain(entries: readonly Entry[]): string {
   return spoken?.kind === 'assistant' ? spoken.text : greeting;
 }
 
-/** The greeting was asked for and has not been said: urgent news came before it. */
+/** Whether the greeting was requested but not said yet, because urgent news came first. */
 function owesGreeting(entries: readonly Entry[]): boolean {
   const isWanted = entries.some(
     ({ kind, ...entry }) =>

@@ -1,6 +1,6 @@
-// The voice and the models of the demo, from the environment variables: what `TRANSPORT` names, else OpenAI Realtime with a key
-// of OpenAI's, else a local voice around the demo's own rules, or around whatever speaks OpenAI's chat protocol at
-// `OPENAI_BASE_URL`. The adapters and providers read keys and addresses; no key is part of what is shown.
+// The voice and the models of the demo. The voice is the one that `TRANSPORT` names, else OpenAI Realtime if there is a key
+// of OpenAI, else a local voice. The model of the local voice is the demo's own rules, or a model with OpenAI's chat API at
+// `OPENAI_BASE_URL`. The adapters and providers read the keys and addresses; the page and the terminal show no key.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { ConfigurationError, type Environment, type Transport } from 'offstage';
@@ -12,7 +12,7 @@ import { openaiRealtime } from 'offstage/openai-realtime';
 import { ruleModel } from './rule-model.ts';
 import type { About } from '../page/about.ts';
 
-/** The voices whose model listens, thinks and speaks on a server of its own. */
+/** The voices whose model listens, thinks and speaks on the provider's server. */
 const remoteVoices = {
   'openai-realtime': { title: 'OpenAI Realtime', model: 'gpt-realtime-2.1', open: openaiRealtime },
   'openai-live': { title: 'OpenAI Live', model: 'gpt-live-1', open: openaiLive },
@@ -27,9 +27,9 @@ const DEFAULT_OPENAI_MODEL = 'gpt-5.4-mini';
 const DEFAULT_GOOGLE_MODEL = 'gemini-3.8-flash';
 
 export interface Minds {
-  /** The way to the voice model. */
+  /** The transport to the voice model. */
   readonly transport: Transport;
-  /** Thinks for the subagents, behind a local voice, and about what OpenAI Live delegates. */
+  /** The model of the subagents, of a local voice, and of the work that OpenAI Live delegates. */
   readonly model: LanguageModelV4;
   readonly about: About;
   /** Ends a local voice. */
@@ -38,15 +38,15 @@ export interface Minds {
 
 export interface MindOptions {
   readonly environment: Environment;
-  /** Thinks in place of the model that the variables name. */
+  /** Replaces the model that the variables name. */
   readonly model?: LanguageModelV4 | undefined;
-  /** Transcriber and voice of the local pipeline. @defaultValue 'built-in' */
+  /** The transcriber and the voice of the local pipeline. @defaultValue 'built-in' */
   readonly speech?: LocalVoiceOptions['speech'];
-  /** The way to the voice model. @defaultValue what the variables say */
+  /** The transport to the voice model. @defaultValue the one that the variables name */
   readonly transport?: Transport | undefined;
 }
 
-/** A language model, and how it is shown. */
+/** A language model and the text that describes it. */
 interface Mind {
   readonly model: LanguageModelV4;
   readonly name: string;
@@ -79,12 +79,12 @@ export async function chooseMinds(options: MindOptions): Promise<Minds> {
 }
 
 /**
- * The voice that is wanted, if the machine can use it.
+ * The voice that the variables name, if this machine can use it.
  * @throws {ConfigurationError} `UNKNOWN_TRANSPORT`, or `TRANSPORT_NOT_READY`: something is missing.
  */
 export function chooseVoice(machine: Machine): VoiceName {
   const { TRANSPORT: wanted, OPENAI_API_KEY: key, OPENAI_BASE_URL: address } = machine.variables;
-  // A model of the user's own gets speech around it.
+  // The user's own model gets a local voice.
   const usual = key && !address ? 'openai-realtime' : 'local-voice';
   const name = VOICES.find((voice) => voice === (wanted || usual));
   if (name === undefined)
@@ -138,7 +138,7 @@ async function thinker(voice: VoiceName, environment: Environment): Promise<Mind
   return { model: provider(OPENAI_MODEL), name: `${OPENAI_MODEL} at ${new URL(address).host}` };
 }
 
-/** As `geminiLive` reads them. */
+/** The key, from the same variables that `geminiLive` reads. */
 function googleKey(): string | undefined {
   const { GOOGLE_GENERATIVE_AI_API_KEY, GOOGLE_API_KEY, GEMINI_API_KEY } = process.env;
   return [GOOGLE_GENERATIVE_AI_API_KEY, GOOGLE_API_KEY, GEMINI_API_KEY].find(Boolean);

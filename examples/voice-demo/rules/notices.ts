@@ -5,28 +5,28 @@ import { readNotes, type ReadNote } from 'offstage/testing';
 
 /** One choice of a question: `Economy ($12, 5 min)`. */
 export interface SpokenOption {
-  /** Absent where the runtime does not tell it. */
+  /** Absent if the runtime does not tell it. */
   readonly id?: string;
   readonly label: string;
   readonly detail: string | null;
 }
 
-/** A question of a subagent, as the lead agent may settle it. */
+/** A question of a subagent that the lead agent may settle. */
 export interface AskedQuestion {
-  /** Absent where the runtime does not tell it. */
+  /** Absent if the runtime does not tell it. */
   readonly id?: string;
   readonly subagent: string;
   readonly options: readonly SpokenOption[];
 }
 
-/** The questions that are open, and that were answered a moment ago. */
+/** The questions that are open, and those that were just answered. */
 export interface AskedNotice {
   readonly type: 'asked';
   readonly open: readonly AskedQuestion[];
   readonly answered: readonly AskedQuestion[];
-  /** The runtime told of no open question, so that an answer reaches the subagent without a call. */
+  /** The runtime did not report an open question, so an answer reaches the subagent without a call. */
   readonly isOnlyKnownFromAsking?: boolean;
-  /** Something else was said since: the answer reaches the subagent by the call. */
+  /** The lead agent has said something else since, so the answer reaches the subagent only by the call. */
   readonly isFollowed?: boolean;
 }
 
@@ -40,42 +40,42 @@ export type Notice =
     }
   | { readonly type: 'completed'; readonly toolName: string; readonly result: string }
   | { readonly type: 'failed'; readonly toolName: string; readonly error: string }
-  /** Said as it is: an update of a subagent, a webhook's news. */
+  /** Said literally: an update of a subagent, or the news of a webhook. */
   | { readonly type: 'news'; readonly label: string; readonly text: string }
-  /** The user's words were for someone else. */
+  /** The user's words were for a subagent. */
   | { readonly type: 'overheard'; readonly words: string }
   | { readonly type: 'cancelled'; readonly toolName: string }
-  /** To be known, not to be said. */
+  /** For the lead agent's information only. */
   | { readonly type: 'background'; readonly text: string };
 
-/** The notes in these texts, by their marks. */
+/** The notes in these texts, under their marks. */
 export function notesIn(texts: readonly string[]): ReadonlyMap<string, ReadNote> {
   return new Map(readNotes(texts.join('\n')).map((note) => [note.mark, note]));
 }
 
-/** The one notice that instructions for a single response ask to be said, or null. */
+/** The notice that the instructions of a single response ask the lead agent to say, or null. */
 export function readAssignment(
   instructions: string,
   notes: ReadonlyMap<string, ReadNote>,
 ): Notice | null {
   const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
-  // The first mark may be that of the instructions.
+  // The first mark may belong to the instructions.
   const note = marks.map((mark) => notes.get(mark)).findLast((found) => found !== undefined);
   return note ? noticeOf(note) : null;
 }
 
-/** The notice that a message is, or null; `notes`: those of the whole conversation. */
+/** The notice in a message, or null. `notes`: the notes of the whole conversation. */
 export function readNotice(
   message: string,
   notes: ReadonlyMap<string, ReadNote> = notesIn([message]),
 ): Notice | null {
   const text = message.trim();
-  // The placeholder of a transport for silence.
+  // This is the placeholder that a transport sends for silence.
   if (/^\[The user has not said anything yet\.?\]$/.test(text)) return { type: 'background', text };
   const [, part, mark = ''] = /^\[(note|data) ([^\]\s]+)\] /.exec(text) ?? [];
   const note = notes.get(mark);
   if (!note) return null;
-  // A quotation in a message of its own belongs to the note above it.
+  // A quotation in a separate message belongs to the note before it.
   return part === 'note' ? noticeOf(note) : { type: 'background', text };
 }
 
@@ -113,7 +113,7 @@ function optionOf(option: unknown): SpokenOption {
   return { ...(id !== undefined && { id }), label, detail: description ?? null };
 }
 
-/** A note to be said has "label: description", or the label alone. */
+/** An option in a note has the form "label: description", or only the label. */
 function partsOf(option: string) {
   const [label, ...more] = option.split(': ');
   return { label, ...(more.length > 0 && { description: more.join(': ') }) };

@@ -1,4 +1,4 @@
-// The words of the lead agent, with some variety, fit for a voice.
+// The lead agent's sentences, with some variety, suitable for speech.
 
 import type { ChatTopic } from './clause.ts';
 import type { Slot } from './requests.ts';
@@ -18,7 +18,7 @@ export const slotQuestions: Readonly<Record<Exclude<Slot, 'retry'>, string>> = {
 
 export const retryQuestion = 'Shall I try again?';
 
-/** The detail that this text asks for, if it is one of ours. */
+/** The detail that this text asks for, if it is a question of this file. */
 export function slotAskedBy(text: string): Slot | null {
   if (text.includes(retryQuestion)) return 'retry';
   const slots = Object.entries(slotQuestions) as [Exclude<Slot, 'retry'>, string][];
@@ -52,7 +52,7 @@ const chatter: Readonly<Record<ChatTopic, readonly string[]>> = {
   quiet: ['Okay.', 'Sure.'],
 };
 
-/** A reply to small talk; `turn` counts what was said before, so that replies vary. */
+/** A reply to small talk; `turn` counts the earlier replies, so that replies vary. */
 export function chatReply(topic: ChatTopic, turn: number): string {
   return vary(chatter[topic], turn);
 }
@@ -102,13 +102,13 @@ export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Ends a sentence that has no end. */
+/** Adds a full stop to a sentence that has no punctuation mark at its end. */
 export function sentence(text: string): string {
   const trimmed = text.trim();
   return trimmed === '' || /[.!?…]["”)]?$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
-/** Text as one says it: no markup, units in words, and the arguments of a call without their punctuation. */
+/** The text in a form to speak: no markup, units in words, and the arguments of a call without their punctuation. */
 export function speakable(text: string): string {
   return text
     .replace(/\{(?:"[^"]*":[^{}]*)\}/g, (json) =>

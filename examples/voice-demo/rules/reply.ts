@@ -6,7 +6,7 @@ export interface ToolCall {
 }
 
 export interface Reply {
-  /** Empty when it only acts. */
+  /** Empty if the reply only calls tools. */
   readonly text: string;
   readonly calls: readonly ToolCall[];
 }

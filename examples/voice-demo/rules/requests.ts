@@ -1,4 +1,4 @@
-// Understands what a person asks for: one utterance may hold several requests, or the
+// Understands what a user asks for: an utterance may contain several requests, or the
 // detail that was asked for.
 
 import { findDateRange } from '../agents/date-range.ts';
@@ -46,13 +46,13 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
     requests.push(request);
   }
   if (requests.length === 0 || (unread !== '' && requests.length === 1)) {
-    // Words that mean nothing by themselves belong to their neighbours: read it as one.
+    // Clauses that mean nothing by themselves belong to their neighbours, so the utterance is read as one clause.
     const whole = readClause(utterance);
     const [read = whole] = requests;
     const request = richer(whole, read);
     if (request.type !== 'unknown' || requests.length === 0) return [request];
   }
-  // "Can you book me and ride to the airport": half a request is no wish of its own beside a whole one.
+  // "Can you book me and ride to the airport": half a request beside a complete one is not a separate request.
   const isWhole = (request: Request): boolean =>
     request.type !== 'chat' && !(request.type === 'unsupported' && request.wish === UNNAMED_WISH);
   const whole = requests.filter(isWhole);
@@ -61,12 +61,12 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
   return wishes.length > 0 ? wishes : requests.slice(-1);
 }
 
-/** "To give them. A ride to the airport": of two readings of the same wish, the first, unless only the other has its detail. */
+/** The first of two readings of a request, unless only the other has the detail: "To give them. A ride to the airport". */
 function richer(first: Request, other: Request): Request {
   return first.type === other.type && hasDetail(other) && !hasDetail(first) ? other : first;
 }
 
-/** A verb whose object is still to come. */
+/** Whether the request is a verb whose object has not been said yet. */
 function isHalf(request: Request): boolean {
   if (request.type === 'unsupported') return request.wish === UNNAMED_WISH;
   return request.type === 'unknown' || (request.type === 'cancel' && request.work === 'unclear');
@@ -80,7 +80,7 @@ function hasDetail(request: Request): boolean {
   return Object.values(request).every((value) => value !== null);
 }
 
-/** The utterance as the detail that was asked for; null if it is something else. */
+/** The request, if the utterance gives the detail that the lead agent asked for; otherwise null. */
 function fillSlot(slot: Slot, utterance: string): Request | null {
   const plain = normalise(utterance);
   const whole = readClause(utterance);
@@ -115,14 +115,14 @@ function fillSlot(slot: Slot, utterance: string): Request | null {
 function clausesOf(utterance: string): string[] {
   return utterance
     .split(
-      // "In the table" is how "and a table" is often heard.
+      // A recogniser often hears "in the table" for "and a table".
       /[.?!;,]+\s+|\s+(?:and then|and also|as well as|and|then|also|plus)\s+|\s+in (?=(?:the|a) (?:table|report|sales)\b)/i,
     )
     .map((clause) => clause.trim())
     .filter((clause) => normalise(clause) !== '');
 }
 
-/** "… and one to the station" goes on with what was said before. */
+/** "… and one to the station" continues the request before it. */
 function followUp(plain: string, previous: Request | undefined): Request | null {
   if (previous?.type !== 'ride') return null;
   const more = /^(?:(?:another|a second|one more|one)(?: (?:one|ride|cab|taxi))? )?to (.+)$/.exec(

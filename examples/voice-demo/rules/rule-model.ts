@@ -20,7 +20,7 @@ import { readTask, subagentReply } from './subagents.ts';
 
 export interface RuleModelOptions {
   readonly environment: Environment;
-  /** How long it thinks before it answers, in milliseconds. @defaultValue 0 */
+  /** The delay before an answer, in milliseconds. @defaultValue 0 */
   readonly thinkingMs?: number;
 }
 
@@ -86,7 +86,7 @@ function contentOf({ text, calls }: Reply, nextId: () => string): LanguageModelV
   ];
 }
 
-/** Text comes word by word, as from a model that writes. */
+/** The text is streamed word by word, as by a real model. */
 function* streamParts(
   content: readonly LanguageModelV4Content[],
   usage: LanguageModelV4Usage,
@@ -115,7 +115,7 @@ function finishOf(content: readonly LanguageModelV4Content[]): LanguageModelV4Fi
     : { unified: 'stop', raw: 'stop' };
 }
 
-/** Counts words; rules have no tokens. */
+/** Counts words, because rules have no tokens. */
 function usageOf(
   { prompt }: LanguageModelV4CallOptions,
   content: readonly LanguageModelV4Content[],

@@ -1,5 +1,5 @@
-// Words about the open question of a subagent, as the lead agent settles them: by the runtime's tool
-// `settle_question`. Everything else in the utterance is left for the other rules.
+// Decides how the lead agent answers a subagent's open question with the user's words, by the runtime's tool
+// `settle_question`. The rest of the utterance is left for the other rules.
 
 import { asRecord, textOf } from './conversation.ts';
 import type { AskedNotice, AskedQuestion, SpokenOption } from './notices.ts';
@@ -11,13 +11,13 @@ import { normalise, numberIn } from './words.ts';
 
 export interface Settled {
   readonly call: ToolCall;
-  /** The option that the words name, if they say nothing else. */
+  /** The option that the words name, if they only name an option. */
   readonly named?: SpokenOption;
   /** The words that are about something else. */
   readonly rest: string;
 }
 
-/** What the words settle; null: they are about something else. */
+/** How the words settle the question; null: they are about something else. */
 export function settle(words: string, { open, answered }: AskedNotice): Settled | null {
   const plain = normalise(words);
   const [question] = open;
@@ -62,7 +62,7 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
   const instead = changedTask(words, question.subagent);
   if (instead) return made('cancel', of, words, instead);
   const clauses = words.split(/[,.;!]\s+(?:and\s+)?|\s+and\s+/i);
-  // The last one counts: "Premium, sorry, I mean economy".
+  // The last named option counts: "Premium, sorry, I mean economy".
   const at = clauses.findLastIndex((clause) => optionIn(clause, options) !== null);
   const option = optionIn(clauses[at] ?? '', options);
   if (!option) return null;
@@ -70,7 +70,7 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
     .filter((clause, index) => index !== at && !isFiller(clause) && !optionIn(clause, options))
     .join(', ');
   const answer = made('answer', { ...of, optionId: option.id }, clauses[at], rest);
-  // "Economy, no weight premium" was misheard: the runtime does not take it for an option.
+  // "Economy, no weight premium" was misheard, and the runtime does not accept it as an option.
   const plainly = normalise(clauses[at] ?? '').replace(normalise(option.label), '');
   const isNamed =
     namedIn(normalise(clauses[at] ?? ''), options) !== null && !/\b(?:no|not)\b/.test(plainly);
@@ -102,7 +102,7 @@ function isFiller(clause: string): boolean {
   );
 }
 
-/** "To the station instead", "sorry, we are five": the task with another detail, as a new wish; null: none. */
+/** "To the station instead", "sorry, we are five": a new request with the changed detail; null: none. */
 function changedTask(words: string, subagent: string): string | null {
   const plain = normalise(words);
   if (!/\b(?:instead|rather|actually|sorry|make it|we are|were|there are)\b/.test(plain))
@@ -123,7 +123,7 @@ function changedTask(words: string, subagent: string): string | null {
   return null;
 }
 
-/** "Not economy, the other one": what is left when all others are refused. */
+/** "Not economy, the other one": the option that is left after the others are refused. */
 function leftOver(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
   const refused = options.filter(({ label }) =>
     new RegExp(`\\b(?:not|no|dont want) (?:the )?${normalise(label)}\\b`).test(plain),
@@ -131,7 +131,7 @@ function leftOver(plain: string, options: readonly SpokenOption[]): SpokenOption
   return refused.length === 0 ? null : only(options.filter((option) => !refused.includes(option)));
 }
 
-/** The option that a clause is about: by its name, its place, or what only its description has. */
+/** The option that a clause names: by its label, its place in the list, or words that only its description has. */
 function optionIn(clause: string, options: readonly SpokenOption[]): SpokenOption | null {
   const plain = normalise(clause);
   const labelled = labelledIn(plain, options);
@@ -156,7 +156,7 @@ const places = [
   /\bfourth\b/,
 ];
 
-/** By its name, its place in the list, or its price: as the runtime understands it, too. */
+/** By its label, its place in the list, or its price, as the runtime also matches it. */
 function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption | null {
   const labelled = labelledIn(plain, options);
   if (labelled) return labelled;
@@ -171,7 +171,7 @@ function namedIn(plain: string, options: readonly SpokenOption[]): SpokenOption 
     : only(options.filter(({ detail }) => detail?.split(/[^\w$]+/).includes(`$${price}`)));
 }
 
-/** "The one by the window", "at half past eight": words that stand in the description of one option alone. */
+/** "The one by the window", "at half past eight": words that are in the description of only one option. */
 function describedIn(clause: string, options: readonly SpokenOption[]): SpokenOption | null {
   const said = new Set(inDigits(normalise(clause)).split(' '));
   const contents = options.map(
@@ -242,7 +242,7 @@ function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption |
   return /\b(?:quick|fast|soon)(?:er|est)?\b/.test(plain) ? by(/min/, 1) : null;
 }
 
-/** What the lead agent says to the result of the tool. `quote`: the user's words that it was called for. */
+/** What the lead agent says after the tool's result. `quote`: the user's words that the call was made for. */
 export function saySettled(output: unknown, quote = ''): string {
   const { status, reason, tell, explain } = asRecord(output);
   switch (status) {
@@ -266,7 +266,7 @@ export function saySettled(output: unknown, quote = ''): string {
       return `There is ${listed(all.map(said))}. Which one?`;
     }
     case 'refused':
-      // By a button, while they said it.
+      // The user pressed a button while they spoke.
       if (reason === 'already_settled') return 'That is settled already.';
       return textOf(tell).includes('too late')
         ? 'I am sorry, it is too late to change that.'

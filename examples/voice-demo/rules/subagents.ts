@@ -1,5 +1,5 @@
-// Decides the next step of a subagent: which tool to call with what, or what to answer.
-// The prompt says which task it is; everything else comes out of the tools' results.
+// Decides the next step of a subagent: which tool to call with which input, or what to answer.
+// The prompt names the task; everything else is read from the tools' results.
 
 import { asRecord, textOf, type Conversation, type ToolResultEntry } from './conversation.ts';
 import { capital, sentence } from './phrases.ts';
@@ -9,11 +9,11 @@ import { choose, normalise } from './words.ts';
 interface Task {
   readonly toolName: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** Results of one tool, oldest first. */
+  /** The results of one tool, oldest first. */
   results(toolName: string): readonly ToolResultEntry[];
 }
 
-/** The task in a subagent's prompt, or null if it is no subagent's. */
+/** The task in a subagent's prompt, or null if the prompt is not a subagent's. */
 export function readTask({
   instructions,
   entries,
@@ -108,7 +108,7 @@ interface Choice {
   readonly description: string;
 }
 
-/** Asks the user until an answer fits; silence is asked again, the runtime ends it at its limit. */
+/** Asks the user until an answer fits. After silence it asks again, until the runtime's limit ends it. */
 function chooseOne(
   task: Task,
   {

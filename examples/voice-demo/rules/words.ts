@@ -1,4 +1,4 @@
-// Tolerant reading of what a speech recogniser heard: it slips on short and rare words.
+// Reads what a speech recogniser heard, and tolerates its errors, which are frequent in short and rare words.
 
 /** Frequent recognition errors. */
 const slips: readonly (readonly [RegExp, string])[] = [
@@ -19,7 +19,7 @@ const slips: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Lower case, without punctuation, with the usual slips put right. */
+/** The text in lower case, without punctuation, with frequent recognition errors corrected. */
 export function normalise(text: string): string {
   let plain = text
     .toLowerCase()
@@ -30,7 +30,7 @@ export function normalise(text: string): string {
   return plain.replace(/\s+/g, ' ').trim();
 }
 
-/** Whether one of the words is one of the keywords, give or take a slip. */
+/** Whether one of the words is one of the keywords, with tolerance for a recognition error. */
 export function mentions(plain: string, ...keywords: readonly string[]): boolean {
   const words = plain.split(' ');
   return keywords.some((keyword) =>
@@ -40,14 +40,14 @@ export function mentions(plain: string, ...keywords: readonly string[]): boolean
   );
 }
 
-/** Whether a word may be the keyword: longer words forgive more, short ones nothing. */
+/** Whether a word may be the keyword. Longer words may differ in more letters; short words must be equal. */
 export function sounds(word: string, keyword: string): boolean {
   if (word === keyword || word === `${keyword}s`) return true;
   if (keyword.length < 5 || word.charAt(0) !== keyword.charAt(0)) return false;
   return distance(word, keyword) <= (keyword.length >= 8 ? 2 : 1);
 }
 
-/** The choice whose label the words name best, or null if none or several fit. */
+/** The choice whose label matches the words best; null if none or several match. */
 export function choose<T>(words: string, choices: readonly T[], label: (choice: T) => string) {
   const plain = normalise(words);
   const fitting = choices.filter((choice) => {
@@ -82,7 +82,7 @@ export function numberIn(plain: string): number | null {
   return null;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words. */
+/** The number of insertions, deletions, replacements and swaps of neighbours between two words. */
 function distance(a: string, b: string): number {
   let before: number[] = [];
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
