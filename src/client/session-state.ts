@@ -124,10 +124,7 @@ function located<T extends View>(of: ViewList, view: T, { id, isOver }: ListOf<T
   return { of, id: id(view), view, isOver: isOver(view) };
 }
 
-/**
- * Returns the event that a patch stands for; null if the state lacks the view, which means that a frame was
- * missed.
- */
+/** Returns the event that a patch stands for; null if the state lacks the view: then a frame was missed. */
 export function eventOfPatch(state: SessionState, patch: ViewPatch): SessionEvent | null {
   const { of, id } = patch;
   switch (of) {

@@ -1,5 +1,4 @@
-// Small streams of values for the listeners of a page: a client's `events` and `status` are such
-// streams.
+// Small streams of values for the listeners of a page: a client's `events` and `status` are such streams.
 
 /** A subscription, which its owner can end. */
 export interface Subscription {

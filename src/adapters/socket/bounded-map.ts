@@ -1,5 +1,4 @@
-// A map that forgets its oldest entries, for the items and responses of a conversation that may last for
-// hours.
+// A map that forgets its oldest entries, for the items and responses of a conversation that may last for hours.
 
 export class BoundedMap<Key, Value> {
   readonly #maxSize: number;
