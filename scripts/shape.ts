@@ -284,7 +284,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 671 },
+  { what: 'files', value: files.length, limit: 669 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -305,11 +305,11 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_410, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_661, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_287,
+    limit: 66_538,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -320,7 +320,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 37_954,
+    limit: 38_218,
     goal: 24_000,
   },
 ];

@@ -39,7 +39,6 @@ import {
   type ServedIdentity,
 } from './options.ts';
 import { ServedClient, type Channel, type ClientOwner, type UserRates } from './served-client.ts';
-import { openStream } from './stream-channel.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 const MAX_TOKEN_CHARS = 8_192;
@@ -318,4 +317,60 @@ function tokenOf(encoded: string | null): string | null {
 function afterOf(query: URLSearchParams): object | null {
   const [epoch, seq] = [query.get('epoch'), query.get('seq')];
   return epoch === null && seq === null ? null : { epoch, seq: Number(seq ?? Number.NaN) };
+}
+
+interface OpenedStream {
+  readonly response: Response;
+  readonly channel: Channel;
+  /** Calls back when the client has gone. */
+  whenClosed(callback: () => void): void;
+}
+
+const encoder = new TextEncoder();
+
+/** Opens the stream of server-sent events to one client: each frame is a `data:` line. `maxQueuedBytes`: the bytes that the stream queues for a client; bytes above it count as unsent, too. */
+function openStream(maxQueuedBytes: number): OpenedStream {
+  const queueBytes = 2 * maxQueuedBytes;
+  let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
+  let closed: () => void = () => undefined;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(made) {
+        controller = made;
+      },
+      cancel() {
+        controller = null;
+        closed();
+      },
+    },
+    { highWaterMark: queueBytes, size: (chunk) => chunk?.byteLength ?? 0 },
+  );
+  const end = (finish: (made: ReadableStreamDefaultController<Uint8Array>) => void): void => {
+    const made = controller;
+    controller = null;
+    if (made) finish(made);
+  };
+  return {
+    response: new Response(body, {
+      headers: {
+        'content-type': 'text/event-stream; charset=utf-8',
+        'cache-control': 'no-store, no-transform',
+        // Proxies otherwise buffer small responses.
+        'x-accel-buffering': 'no',
+      },
+    }),
+    channel: {
+      kind: 'stream',
+      get unsentBytes() {
+        return controller ? queueBytes - (controller.desiredSize ?? 0) : 0;
+      },
+      // JSON text has no line breaks, so that a frame is one line.
+      text: ({ text }) => controller?.enqueue(encoder.encode(`data: ${text}\n\n`)),
+      close: () => end((made) => made.close()),
+      cut: (_code, reason) => end((made) => made.error(new DOMException(reason, 'AbortError'))),
+    },
+    whenClosed(callback) {
+      closed = callback;
+    },
+  };
 }

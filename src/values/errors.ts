@@ -42,17 +42,28 @@ export class ProtocolError extends OffstageError {
 /** The caller must act: wait, or shed load. The message names the limit. */
 export class CapacityError extends OffstageError {}
 
-/** A provider failed. The supervisor may try again if `retryable`. */
-export class ProviderError extends OffstageError {
+/** Something outside could not do what was requested; `retryable`: it may later. */
+export class RetryableError extends OffstageError {
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
   constructor(
     code: string,
     message: string,
-    options: OffstageErrorOptions & { readonly retryable?: boolean } = {},
+    options: { readonly retryable: boolean; readonly cause?: unknown },
   ) {
     super(code, message, options);
     this.retryable = options?.retryable ?? false;
+  }
+}
+
+/** A provider failed. The supervisor may try again if `retryable`. */
+export class ProviderError extends RetryableError {
+  constructor(
+    code: string,
+    message: string,
+    options: OffstageErrorOptions & { readonly retryable?: boolean } = {},
+  ) {
+    super(code, message, { retryable: false, ...options });
   }
 }
 

@@ -18,7 +18,7 @@ import {
   type SessionOptions,
 } from '../actors/session/lifecycle/session-options.ts';
 import { aModel } from '../actors/model/model.ts';
-import type { LeadSession } from '../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../actors/session/lead/lead-agents.ts';
 import { withoutUndefined } from '../values/without-undefined.ts';
 import { isSampleRateHz } from './audio/resampler.ts';
 import { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';

@@ -15,7 +15,7 @@ import { directivesNote, greetingNote } from '../actors/conversation/prompts.ts'
 import { callSafely } from '../actors/runtime/host.ts';
 import type { Shown } from '../actors/runtime/hosting.ts';
 import { reportUsage } from '../actors/session/lead/lead-usage.ts';
-import type { LeadSession } from '../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../actors/session/lead/lead-agents.ts';
 import {
   checkImage,
   refuseImages,

@@ -582,7 +582,7 @@ test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent m
   const asks = voiceTalk({ subagents: ride });
   await asks.start();
   const names = asks.model().configuration.tools.map(({ name }) => name);
-  expect(names).toEqual(['ride', 'settle_question']);
+  expect(names).toEqual(['ride', 'settle_question', 'running_task']);
   // There is no open question.
   await asks.say('hello');
   asks.model().call({

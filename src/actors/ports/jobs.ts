@@ -20,7 +20,7 @@
 //       accepts it in time, its end is the last worker's refusal, as a failure.
 
 import { z } from 'zod';
-import { messageOf, OffstageError } from '../../values/errors.ts';
+import { messageOf, RetryableError } from '../../values/errors.ts';
 import type { TraceContext } from '../../values/traceparent.ts';
 import { propertiesOf, byteLength, isLongerThan } from '../../values/json.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -142,18 +142,7 @@ export interface JobHandler {
  * come with Offstage: `JOBS_UNREACHABLE` and `CLAIMS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`, `JOBS_REFUSED`,
  * `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE`, which are permanent.
  */
-export class JobError extends OffstageError {
-  /** Whether the same job may succeed later. */
-  readonly retryable: boolean;
-  constructor(
-    code: string,
-    message: string,
-    options: { readonly retryable: boolean; readonly cause?: unknown },
-  ) {
-    super(code, message, options);
-    this.retryable = options?.retryable ?? false;
-  }
-}
+export class JobError extends RetryableError {}
 
 /** @throws {JobError} `JOB_TOO_LARGE` (JOBS-5). */
 export function checkJobSize({ name, body }: Job, maxBytes: number): void {

@@ -1,6 +1,6 @@
 // The errors of a journal. A commit unit reads from them only whether a retry can help.
 
-import { CapacityError, isError, OffstageError } from '../../values/errors.ts';
+import { CapacityError, isError, RetryableError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
@@ -9,18 +9,7 @@ import type { JournalEntry, JournalPosition } from './journal.ts';
  * (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and `INVALID_ENTRY`, all
  * permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE`, which may be temporary.
  */
-export class JournalError extends OffstageError {
-  /** Whether the same call may succeed later. */
-  readonly retryable: boolean;
-  constructor(
-    code: string,
-    message: string,
-    options: { readonly retryable: boolean; readonly cause?: unknown },
-  ) {
-    super(code, message, options);
-    this.retryable = options?.retryable ?? false;
-  }
-}
+export class JournalError extends RetryableError {}
 
 /** The process that writes a scope, as far as the journal knows. */
 export interface ScopeHolder {

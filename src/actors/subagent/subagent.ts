@@ -356,6 +356,14 @@ export class Subagent implements UnitBody, Worker {
     return this.#known?.snapshot.context.exhausted === null;
   }
 
+  /** True while its own model is asked: a message that breaks this off undoes nothing. */
+  get isThinking(): boolean {
+    const { relay, agent, createInstance } = this.definition.source;
+    const isOwn = relay === undefined && agent === undefined && createInstance === undefined;
+    const state = this.#known;
+    return isOwn && state !== null && snapshotOf(state).matches({ running: 'thinking' });
+  }
+
   /** Records new totals of the budget's limits. */
   raiseBudget(limits: BudgetLimits, by?: string): void {
     const raised = withoutUndefined(limits);

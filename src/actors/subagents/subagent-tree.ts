@@ -102,6 +102,11 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.live.flatMap(({ subagent }) => subagent ?? []);
   }
 
+  /** The records of the subagents without a parent, oldest first, including ended ones that are still kept. */
+  get uppermost(): readonly SubagentRecord[] {
+    return this.#host.registry.all.filter(({ parentId }) => parentId === null);
+  }
+
   /** All subagents, including ended ones that are still kept. */
   get views(): readonly SubagentView[] {
     return this.#host.registry.all.map(viewOf);

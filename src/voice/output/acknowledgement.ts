@@ -17,7 +17,7 @@
 
 import { z } from 'zod';
 import type { WordsToQuestion } from '../../actors/contracts/records.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { acknowledgementIn } from '../../language/acknowledgement.ts';
 import { check } from '../../values/checks.ts';
 import type { Transport } from '../connection/transport.ts';

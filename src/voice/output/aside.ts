@@ -20,7 +20,7 @@
 //        speech would have to wait for its end.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { RecentIds } from '../audio/recent-ids.ts';
 import { createResampler, type Resampler } from '../audio/resampler.ts';

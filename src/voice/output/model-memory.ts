@@ -17,7 +17,7 @@
 // that they were answered. An utterance without words needs no note.
 
 import type { Prompt } from '../../actors/notes/note.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { noteMessages, type AddMessage } from './replay.ts';
 import { unheardNote, UNPLAYED_NOTE } from './speech-prompts.ts';
 import type { Played } from './playout.ts';

@@ -23,7 +23,7 @@
 //   MODEL-WORK-2. After `responseTimeoutMs` without a sign of life such a model counts as idle.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import {

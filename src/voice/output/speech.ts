@@ -32,7 +32,7 @@ import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { followQuestion, isHeardNow } from '../../actors/session/lead/speaker.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { frameDurationMs, type AudioFrame } from '../audio/audio-frame.ts';
 import { EchoMeter } from '../audio/echo-meter.ts';
 import type { Attempt } from '../connection/attempt.ts';

@@ -12,7 +12,7 @@ import {
   noted,
   type Unfinished,
 } from '../../actors/session/state/live-conversation.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { ProviderError } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Played } from './playout.ts';

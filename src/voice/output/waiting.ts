@@ -22,7 +22,7 @@
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { WordsToQuestion } from '../../actors/contracts/records.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { check } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';

@@ -27,7 +27,7 @@ import { modelError, runModelStep } from '../../actors/model/model-step.ts';
 import { knownJsonSchema, wrapSchema } from '../../actors/model/schema.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import { modelToolsOf } from '../../actors/session/lead/lead-tools.ts';
 import { turnContext, withTurnContext } from '../../actors/session/lead/settle-tool.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';

@@ -38,7 +38,7 @@
 //       when the user speaks over it. An echo is addressed to nobody.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import { Watchdog } from '../../actors/session/lead/watchdog.ts';
 import { backchannelIn, humIn } from '../../language/backchannel.ts';

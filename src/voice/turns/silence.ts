@@ -4,7 +4,7 @@
 // Owns:     the machine.
 // Does not: know who speaks (turns), or limit how often a question is asked again (question machine).
 
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import type { Shown } from '../../actors/runtime/hosting.ts';
 import { TransientMachine } from '../../actors/runtime/transient-machine.ts';
 import {

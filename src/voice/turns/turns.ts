@@ -38,7 +38,7 @@ import { answerable } from '../../actors/session/questions/user-words.ts';
 import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
-import type { LeadSession } from '../../actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import {
   HOLDS_FLOOR_MS,
   type Offer,

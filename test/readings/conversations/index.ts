@@ -5,12 +5,13 @@ import { agents } from './agents.ts';
 import { chat } from './chat.ts';
 import { questions } from './questions.ts';
 import { rides } from './rides.ts';
-import { tasks } from './work.ts';
+import { steering, tasks } from './work.ts';
 
 export const conversations: readonly Conversation[] = [
   ...rides,
   ...questions,
   ...tasks,
+  ...steering,
   ...agents,
   ...chat,
 ];

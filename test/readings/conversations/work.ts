@@ -191,3 +191,55 @@ export const tasks: readonly Conversation[] = [
     },
   },
 ];
+
+/** The user stops one of two tasks, adds to the other one, and asks about it, in these words. */
+function steered(
+  name: string,
+  wire: Conversation['wire'],
+  language: string,
+  [both, stop, tell, ask]: readonly [string, string, string, string],
+): Conversation {
+  return {
+    name,
+    ...(wire !== undefined && { wire }),
+    about: `The user stops one of two tasks, adds to the other, and asks about it (${language})`,
+    cast: (crew) => researching(crew, () => 30_000),
+    async play(person) {
+      await person.says(both);
+      await person.waits(12_000);
+      await person.says(stop);
+      await person.waits(8000);
+      const states = () => person.state.subagents.map(({ state }) => state).toSorted();
+      person.expect('one task was stopped', states().join() === 'cancelled,running');
+      await person.says(tell);
+      await person.waits(8000);
+      await person.says(ask);
+      await person.waits(8000);
+      person.expect('nothing was begun anew', person.state.subagents.length === 2);
+      await person.waits(80_000);
+      person.expect('the other task is done', states().join() === 'cancelled,completed');
+      person.expect('its result is told', /7[,. ]?000/.test(person.said()));
+    },
+  };
+}
+
+export const steering: readonly Conversation[] = [
+  steered('steering', undefined, 'English', [
+    'Find out what a heat pump costs, and what solar panels cost.',
+    "Stop the heat pump one, we don't need that any more.",
+    'And for the other one: also the price in Austria, please.',
+    'How is it going?',
+  ]),
+  steered('steering-realtime', 'openai-realtime', 'Portuguese', [
+    'Descobre quanto custa uma bomba de calor e quanto custam painéis solares.',
+    'Deixa lá a bomba de calor.',
+    'Nos painéis, vê também o preço na Áustria.',
+    'Então, como é que está isso?',
+  ]),
+  steered('steering-gemini', 'gemini-live', 'German', [
+    'Finde heraus, was eine Wärmepumpe kostet, und was Solarzellen kosten.',
+    'Das mit der Wärmepumpe brauche ich doch nicht.',
+    'Und bei den Solarzellen bitte auch den Preis in Österreich.',
+    'Wie weit bist du denn?',
+  ]),
+];

@@ -5,7 +5,7 @@ import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { ReturnedResult } from '../../contracts/records.ts';
-import type { LeadSession } from '../lead/lead-session.ts';
+import type { LeadSession } from '../lead/lead-agents.ts';
 
 export interface EffectsSession extends LeadSession {
   readonly services: SessionServices;

@@ -18,7 +18,7 @@ import { forgetOldest } from '../../../values/forget-oldest.ts';
 import { floorOf } from '../../../machines/index.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
-import type { LeadSession } from './lead-session.ts';
+import type { LeadSession } from './lead-agents.ts';
 
 /** A result that was told. */
 export interface SessionResult extends DeliveryView {

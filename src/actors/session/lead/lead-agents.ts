@@ -34,6 +34,8 @@ import { note, wordsOfApp } from '../../notes/note.ts';
 import type { NoteMarks } from '../../notes/note-marks.ts';
 import type { MemoryFact } from '../../ports/memory-store.ts';
 import { callSafely, type Host } from '../../runtime/host.ts';
+import type { SubagentTree } from '../../subagents/subagent-tree.ts';
+import { toolsetAnnotations } from '../../subagents/toolsets/parent-toolset.ts';
 import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -50,6 +52,7 @@ import {
   type LeadTool,
 } from './lead-tools.ts';
 import { settleTool } from './settle-tool.ts';
+import { RUNNING_TASK, steerTool } from './work.ts';
 
 /** The session, as its lead agents see it. */
 export interface AgentsSession extends Receiver {
@@ -62,10 +65,26 @@ export interface AgentsSession extends Receiver {
   readonly notes: NoteMarks;
   readonly projection: Projection;
   readonly records: SessionRecords;
+  readonly tree: SubagentTree;
   readonly unit: SessionUnit;
   readonly userInput: UserInput;
   /** Returns the newest remembered facts of the user. */
   facts(limit: number): Promise<readonly MemoryFact[]>;
+}
+
+/** The session as the drivers of its lead agents see it. */
+export interface LeadSession extends AgentsSession {
+  /** The agents: the current one, and the instructions and tools of each. */
+  readonly agents: LeadAgents;
+  /** The waits of the app. */
+  readonly awaited: {
+    /** True while an app waits for results. */
+    readonly isListening: boolean;
+    /** Returns whether an app waits for one of these deliveries. */
+    wants(deliveryIds: readonly string[]): boolean;
+  };
+  /** Reports an error that does not end the session. */
+  reportError(error: unknown, where: string): void;
 }
 
 /** The answer to the model that requested a transfer. */
@@ -108,8 +127,10 @@ export class LeadAgents {
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
   /** The tools that each agent's model is offered; empty before `prepare`. */
   readonly #standing = new Map<string, readonly LeadTool[]>();
-  /** The tool with which a model settles a question; null before `prepare`. */
-  #settleTool: LeadTool | null = null;
+  /** The tools of the runtime by name; empty before `prepare`. */
+  #ofRuntime: ReadonlyMap<string, LeadTool> = new Map();
+  /** The agents whose models steer background work. */
+  readonly #steering: ReadonlySet<string>;
   readonly #mayAskUser: boolean;
   readonly #hasBackground: boolean;
   /** Whether the models read notes, or have read one; if so, the instructions always explain notes. */
@@ -131,8 +152,11 @@ export class LeadAgents {
     session: AgentsSession,
     agents: readonly LeadAgent[],
     subagents: Readonly<Record<string, unknown>>,
-    { hasServices, hasVoice }: { readonly hasServices: boolean; readonly hasVoice: boolean },
+    terms: Readonly<Record<'hasServices' | 'hasVoice', boolean>> & {
+      steering: boolean | undefined;
+    },
   ) {
+    const { hasServices, hasVoice, steering } = terms;
     this.#session = session;
     checkAgents(agents);
     const byName = new Map<string, LeadAgent>();
@@ -145,6 +169,7 @@ export class LeadAgents {
       byName.set(agent.name, agent);
     }
     this.#agents = byName;
+    const reserved = [SETTLE_QUESTION, ...(steering ? [RUNNING_TASK] : [])];
     this.#definitions = new Map(
       agents.map((agent) => {
         const others = agents.filter((other) => other !== agent);
@@ -154,7 +179,7 @@ export class LeadAgents {
             'INVALID_TOOL',
             `agent "${agent.name}", tool "${TRANSFER_TOOL}": the runtime reserves this name in a session with several agents`,
           );
-        checkLeadTools(agent.name, own, subagents);
+        checkLeadTools(agent.name, own, subagents, reserved);
         const tools = others.length > 0 ? [...own, this.#transferTool(others)] : own;
         return [agent.name, tools];
       }),
@@ -164,8 +189,13 @@ export class LeadAgents {
     this.#mayAskUser =
       hasServices || Object.values(subagents).some(mayAsk) || tools.some(isSpawning);
     this.#hasBackground = tools.some(({ execution }) => execution === 'background');
-    this.#getsNotes =
-      hasVoice || hasServices || this.#hasBackground || tools.some(isSpawning) || byName.size > 1;
+    const hasWork = this.#hasBackground || tools.some(isSpawning);
+    this.#steering = new Set(
+      agents.flatMap(({ name, tools: own = [] }) =>
+        hasWork && (steering ?? !own.some(isSteering)) ? [name] : [],
+      ),
+    );
+    this.#getsNotes = hasVoice || hasServices || hasWork || byName.size > 1;
   }
 
   /** The current lead agent. */
@@ -191,11 +221,14 @@ export class LeadAgents {
   async prepare(): Promise<void> {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
-    const ofRuntime = await prepareLeadTools([settleTool(this.#session)]);
-    this.#settleTool = ofRuntime.get(SETTLE_QUESTION) ?? null;
-    const added = this.#mayAskUser ? [...ofRuntime.values()] : [];
-    for (const [name, tools] of this.#tools)
-      this.#standing.set(name, [...tools.values(), ...added]);
+    const session = this.#session;
+    this.#ofRuntime = await prepareLeadTools([settleTool(session), steerTool(session)]);
+    for (const [agentName, tools] of this.#tools) {
+      const added = [...this.#ofRuntime.values()].filter(({ definition: { name } }) =>
+        name === SETTLE_QUESTION ? this.#mayAskUser : this.#steering.has(agentName),
+      );
+      this.#standing.set(agentName, [...tools.values(), ...added]);
+    }
   }
 
   /** Returns the tools of an agent by name; empty before `prepare`. */
@@ -205,13 +238,13 @@ export class LeadAgents {
 
   /** Returns a tool of an agent, or of the runtime, that a model may have called. */
   toolOf(agentName: string, name: string): LeadTool | undefined {
-    if (name === SETTLE_QUESTION) return this.#settleTool ?? undefined;
-    return this.toolsOf(agentName).get(name);
+    const isOffered = name !== RUNNING_TASK || this.#steering.has(agentName);
+    return this.toolsOf(agentName).get(name) ?? (isOffered ? this.#ofRuntime.get(name) : undefined);
   }
 
   /**
-   * Returns the tools that an agent's model is offered, always in the same order; with the runtime's tool, if a subagent
-   * may ask the user.
+   * Returns the tools that an agent's model is offered, always in the same order; with the runtime's tools, if a subagent may
+   * ask the user, or there is background work.
    */
   standingToolsOf(agentName: string): readonly LeadTool[] {
     return this.#standing.get(agentName) ?? [];
@@ -481,6 +514,12 @@ export class LeadAgents {
 /** Returns whether a tool spawns subagents. */
 function isSpawning(tool: ToolDefinition): boolean {
   return spawns(SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined);
+}
+
+/** Tells whether a tool, or those that it comes with, steers the work of subagents. */
+function isSteering(tool: ToolDefinition): boolean {
+  if (!(SOURCE_TOOL in tool)) return tool.name === RUNNING_TASK;
+  return reconfigureOf(tool[SOURCE_TOOL]) !== null || Object.hasOwn(toolsetAnnotations, tool.name);
 }
 
 function spawns(tool: unknown): boolean {

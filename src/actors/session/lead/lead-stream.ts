@@ -26,7 +26,7 @@ import { countedUsage, namesOf } from '../../model/price.ts';
 import { telemetryOf, telemetryOff } from '../../model/telemetry.ts';
 import { inSpanOf } from '../../runtime/host.ts';
 import { pause } from '../../runtime/pause.ts';
-import type { LeadSession } from './lead-session.ts';
+import type { LeadSession } from './lead-agents.ts';
 import { modelToolsOf } from './lead-tools.ts';
 import { reportUsage } from './lead-usage.ts';
 import { turnContext, withTurnContext, type TurnContext } from './settle-tool.ts';

@@ -174,12 +174,13 @@ export function checkLeadTools(
   agentName: string,
   tools: readonly ToolDefinition[],
   subagents: Readonly<Record<string, unknown>>,
+  reserved: readonly string[] = [SETTLE_QUESTION],
 ): void {
   const seen = new Set<string>();
   for (const tool of tools) {
     const path = `agent "${agentName}", tool ${toolName(tool)}`;
     checkTool(path, tool);
-    if (tool.name === SETTLE_QUESTION) throw invalid(`${path}: the runtime reserves this name`);
+    if (reserved.includes(tool.name)) throw invalid(`${path}: the runtime reserves this name`);
     if (seen.has(tool.name)) throw invalid(`${path}: the name is taken`);
     seen.add(tool.name);
     if (tool.execution === 'background' && !Object.hasOwn(subagents, tool.name))

@@ -2,7 +2,7 @@
 // question, and the note about questions that the model reads before it answers.
 //
 // Owns:     the tool as a model is offered it, and its context: the open questions, the recent answers, the running work, and
-//           the deliveries that wait.
+//           waiting deliveries (work.ts).
 // Does not: decide whether a settlement counts (questions/settle-question.ts), or execute it (session-effects).
 //
 // Invariants
@@ -17,20 +17,17 @@ import { propertiesOf } from '../../../values/json.ts';
 import { clip } from '../../../values/clip.ts';
 import {
   SETTLE_ACTIONS,
-  subjectOf,
   type AskedQuestion,
   type SettleAction,
   type SettleRefusal,
 } from '../../contracts/records.ts';
-import type { OutboxItem } from '../../../machines/index.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
 import { isMessage, messageText } from '../../conversation/items.ts';
-import { ACTIONS, questionsNote, workNote } from '../../conversation/prompts.ts';
+import { ACTIONS, questionsNote } from '../../conversation/prompts.ts';
 import type { NoteMarks, NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
 import type { Host } from '../../runtime/host.ts';
-import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import {
   answeredJustNow,
   openQuestions,
@@ -40,10 +37,10 @@ import {
 } from '../questions/settle-question.ts';
 import type { Settlement, UserInput } from '../questions/user-input.ts';
 import type { Speaker } from './speaker.ts';
-import type { Projection } from '../state/projection.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
+import { MAX_SHORT_CHARS, WORDS_LIMIT_MS, workNoteOf, workNow, type WorkSession } from './work.ts';
 
 /** The session, as a settlement sees it. */
 export interface SettlingSession {
@@ -53,16 +50,11 @@ export interface SettlingSession {
 }
 
 /** The session, as the context of a settlement shows it. */
-interface ShownSession extends SettlingSession {
-  readonly projection: Projection;
-  readonly tree: Pick<SubagentTree, 'live'>;
-}
+type ShownSession = SettlingSession & WorkSession;
 
 /** The note (`questionsNote`) tells a text model what the actions mean. */
 const DESCRIPTION = 'Settles an open question; a note says which and how.';
 const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} explain: read it again.`;
-
-const WORDS_LIMIT_MS = 3000;
 
 const schema = z.object({
   questionId: z.string().nullish(),
@@ -140,83 +132,6 @@ function meantQuestion(
   return question?.requestId ?? '';
 }
 
-/** The work that the user may ask the lead agent about, by the names of its subagents and tools (`summed`). */
-export interface WorkNow {
-  /** Running work, with the latest progress if there is any. */
-  readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
-  /** Finished work whose result is not told yet. */
-  readonly waitsToBeTold: readonly string[];
-  /** Results that the user is hearing, or has heard in part. */
-  readonly beingTold: readonly string[];
-  /** Results that wait for others of the same request. */
-  readonly finished?: readonly { readonly task: string; readonly result: string }[];
-}
-
-/**
- * Returns the running work, the results that wait to be told, and those that are being told, so that "How is the report going?"
- * has an answer until the user has heard the report. `asking`: subagents that are left out, because they wait for the user.
- */
-export function workNow(
-  {
-    unit,
-    tree,
-    projection,
-    records,
-  }: Pick<ShownSession, 'unit' | 'tree' | 'projection' | 'records'>,
-  asking: ReadonlySet<string> = new Set(),
-): WorkNow {
-  const { pending, current } = unit.outbox.snapshot.context;
-  const items = new Set(
-    [...pending, ...(current ? [current] : [])].map(({ deliveryId }) => deliveryId),
-  );
-  const finished = unit.batches.ids
-    .flatMap((id) => (items.has(id) ? [] : (unit.batches.contextOf(id)?.parts ?? [])))
-    .slice(-MOST_NAMES)
-    .flatMap((id) => {
-      const delivery = records.delivery(id);
-      return delivery
-        ? [{ task: delivery.label, result: clip(delivery.text, MAX_FINISHED_CHARS) }]
-        : [];
-    });
-  const labelOf = (id: string): string => projection.delivery(id)?.label ?? subjectOf(id);
-  const labelsOf = (of: readonly OutboxItem[]): readonly string[] =>
-    of.flatMap(({ deliveryId, kind }) => (kind === 'question' ? [] : [labelOf(deliveryId)]));
-  const live = tree.live.filter(({ id }) => !asking.has(id));
-  const progressing = live.flatMap(({ id, definition }) => {
-    const progress = projection.subagent(id)?.progress;
-    return progress
-      ? [{ id, task: definition.name, progress: clip(progress, MAX_SHORT_CHARS) }]
-      : [];
-  });
-  const shown = new Map(progressing.slice(-MOST_NAMES).map(({ id, ...told }) => [id, told]));
-  return {
-    running: [
-      ...summed(live.flatMap(({ id, definition }) => (shown.has(id) ? [] : [definition.name]))),
-      ...shown.values(),
-    ],
-    waitsToBeTold: summed(labelsOf(pending)),
-    beingTold: summed(labelsOf(current ? [current] : [])),
-    ...(finished.length > 0 && { finished }),
-  };
-}
-
-const MOST_NAMES = 20;
-const MAX_FINISHED_CHARS = 1000;
-const MAX_SHORT_CHARS = 120;
-
-/**
- * Returns each name once, with its count, and how many names are left out, so that a thousand subagents do not fill the prompt.
- */
-function summed(names: readonly string[]): readonly string[] {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  const lines = [...counts].map(([name, count]) =>
-    count === 1 ? name : `${name} (${count} of them)`,
-  );
-  const leftOut = lines.length - MOST_NAMES;
-  return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
-}
-
 /**
  * Returns the context of the next response; null: none. Without an open or recently answered question, only a response to the
  * user's words has a context, and only if there is work.
@@ -243,14 +158,6 @@ function settleNote(session: ShownSession): Note | null {
     })),
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
   });
-}
-
-/** Returns the note about the work, so that "How is the report going?" has an answer without a tool of the app. */
-function workNoteOf(session: ShownSession): Note | null {
-  const work = workNow(session);
-  const isWork = Object.values(work).some((names) => names.length > 0);
-  const isToUser = session.records.conversation.items.at(-1)?.role === 'user';
-  return isWork && isToUser ? workNote(work) : null;
 }
 
 const STEP_NOTE = 'questions';

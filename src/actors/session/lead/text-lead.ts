@@ -78,7 +78,7 @@ import {
   type TurnInput,
   type TurnResponse,
 } from '../../../machines/index.ts';
-import type { LeadSession } from './lead-session.ts';
+import type { LeadSession } from './lead-agents.ts';
 import { askLead, type LeadCall, type LeadQuestion, type LeadTurn } from './lead-stream.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';

@@ -31,11 +31,10 @@ import { argument } from '../../subagents/service-arguments.ts';
 import { sessionLimits } from '../../admission/limits.ts';
 import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
-import { checkedConversation } from '../lead/conversation-options.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
 import { modelCallsOf } from '../lead/lead-usage.ts';
 import type { Speaker } from '../lead/speaker.ts';
-import { LeadAgents } from '../lead/lead-agents.ts';
+import { LeadAgents, type LeadSession } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
 import { Projection } from '../state/projection.ts';
 import type {
@@ -45,7 +44,7 @@ import type {
   SessionMessage,
 } from '../../contracts/session-protocol.ts';
 import { SessionEffects } from '../effects/session-effects.ts';
-import type { SessionOptions } from './session-options.ts';
+import { checkedConversation, type SessionOptions } from './session-options.ts';
 import { SessionLife, type HostedSession } from './session-life.ts';
 import { SessionScope } from './session-scope.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit, SNAPSHOTS } from '../unit/session-unit.ts';
@@ -56,7 +55,6 @@ import { withReading } from '../questions/user-words.ts';
 import { consolidationOf } from '../state/batches.ts';
 import { foldSessionEvent, snapshotOf } from './session-journal.ts';
 import type { Runtime } from '../../admission/runtime.ts';
-import type { LeadSession } from '../lead/lead-session.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 import type { SessionInputs } from '../unit/session-entries.ts';
 import { reporter } from '../../../values/reporter.ts';
@@ -181,6 +179,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     this.agents = new LeadAgents(this, agents, configs, {
       hasServices: services.length > 0,
       hasVoice: options.hasVoice,
+      steering: options.steering,
     });
     const calls = modelCallsOf(this);
     this.upkeep = new Upkeep(

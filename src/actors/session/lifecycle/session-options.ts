@@ -1,9 +1,13 @@
-// The options of a session: those of every session, which voice and text sessions extend.
+// The options of a session: those of every session, which voice and text sessions extend, and those of its conversation.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
-import { anObject, check, scopeName, type ChecksOf } from '../../../values/checks.ts';
+import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../../values/checks.ts';
+import { ConfigurationError } from '../../../values/errors.ts';
+import { modelSummary, type MemoryDistiller, type Summarise } from '../../context/model-upkeep.ts';
+import type { UpkeepOptions } from '../../context/upkeep.ts';
 import { identity } from '../../contracts/identity.ts';
+import { checkedLimits, type ConversationLimits } from '../../conversation/items.ts';
 import { aModel } from '../../model/model.ts';
 import { outcomeChecks, type OutcomeOptions } from '../../../results/outcome-processor.ts';
 import type { SystemAs } from '../../notes/note-marks.ts';
@@ -17,7 +21,6 @@ import {
 } from '../../contracts/config.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/lead-agent.ts';
-import type { ConversationOptions } from '../lead/conversation-options.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import { checkParts } from '../../subagent/define-subagent.ts';
 import type { Consolidation } from '../state/batches.ts';
@@ -49,6 +52,11 @@ export interface SessionOptions extends OutcomeOptions {
   readonly budget?: BudgetLimits;
   /** Functions of the app that are called when something happens. @defaultValue none */
   readonly hooks?: SessionHooks;
+  /**
+   * Whether the lead model has `running_task`, the tool by which it tells how background work is, stops it and passes
+   * words on to it. @defaultValue true where there is background work, for each agent without tools of its own for that
+   */
+  readonly steering?: boolean;
   /**
    * Whether one reply tells the results of all background calls of one request. @defaultValue 'batch' in text; 'off' by
    * voice, because listeners prefer news in small pieces
@@ -106,6 +114,7 @@ export const sessionChecks = {
   limits: elsewhere,
   budget: elsewhere,
   hooks: z.strictObject(hookChecks).optional(),
+  steering: z.boolean().optional(),
   consolidation: z.union([z.enum(['off', 'batch']), someObject]).optional(),
   speakProgress: z.enum(SPEAK_PROGRESS).optional(),
   systemAs: z.enum(['system', 'user']).optional(),
@@ -131,4 +140,80 @@ export function checkSessionOptions(
   checkAgents(options.agents);
   for (const [key, config] of Object.entries(options.subagentConfigs ?? {}))
     checkParts(`subagentConfigs.${key}`, config);
+}
+
+/** The options of a conversation: how long it may be, how it is summarised, and which facts are remembered. */
+export interface ConversationOptions {
+  /** The limits of the conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
+  readonly limits?: Partial<ConversationLimits>;
+  /**
+   * Summarises the beginning of a long conversation, between turns. `false`: the oldest items are dropped without a
+   * summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
+   */
+  readonly summarise?: Summarise | false;
+  /** The fill level, between 0 and 1 of the limits, above which the conversation is summarised. @defaultValue 0.75 */
+  readonly summariseAbove?: number;
+  /** The number of newest items that are never summarised. @defaultValue 20 */
+  readonly keepItems?: number;
+  /**
+   * Extracts facts from the conversation for `memory`: `modelDistiller(…)`, or your own function. @defaultValue none: no
+   * facts are remembered
+   */
+  readonly distil?: MemoryDistiller;
+  /**
+   * The number of model turns between extractions of facts; the end of the session extracts them, too.
+   * @defaultValue 5
+   */
+  readonly distilEveryTurns?: number;
+  /** The time limit of a summary or an extraction, in milliseconds. @defaultValue 30000 */
+  readonly timeoutMs?: number;
+}
+
+const conversationDefaults = {
+  summariseAbove: 0.75,
+  keepItems: 20,
+  distilEveryTurns: 5,
+  timeoutMs: 30_000,
+} as const satisfies ConversationOptions;
+
+const conversationSchema = z.strictObject({
+  limits: z.object({}).loose().optional(),
+  summarise: z.union([aFunction, z.literal(false)]).optional(),
+  summariseAbove: z.number().gt(0).lt(1),
+  keepItems: z.number().int().min(1),
+  distil: aFunction.optional(),
+  distilEveryTurns: z.number().int().min(1),
+  timeoutMs: z.number().positive(),
+});
+
+/** @throws {ConfigurationError} for invalid options, and for `distil` without a memory. */
+export function checkedConversation(
+  options: ConversationOptions = {},
+  { model, hasMemory }: { readonly model: LanguageModel | undefined; readonly hasMemory: boolean },
+): { readonly limits: ConversationLimits; readonly upkeep: UpkeepOptions } {
+  const parsed = conversationSchema.safeParse({ ...conversationDefaults, ...options });
+  if (!parsed.success)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      `conversation: ${z.prettifyError(parsed.error)}`,
+    );
+  const { summarise, distil } = options;
+  if (distil && !hasMemory)
+    throw new ConfigurationError(
+      'INVALID_OPTION',
+      'conversation.distil: expected `memory` to be a store for the facts, got undefined',
+    );
+  const { summariseAbove, keepItems, distilEveryTurns, timeoutMs } = parsed.data;
+  const byModel = model === undefined ? null : modelSummary({ model });
+  return {
+    limits: checkedLimits(options.limits ?? {}),
+    upkeep: {
+      summarise: summarise === false ? null : (summarise ?? byModel),
+      distil: distil ?? null,
+      summariseAbove,
+      keepItems,
+      distilEveryTurns,
+      timeoutMs,
+    },
+  };
 }

@@ -154,7 +154,7 @@ export function checkView(service: SubagentService, report: SubagentReport): Che
   };
 }
 
-function progressText({ update, percent }: ProgressNote): string {
+export function progressText({ update, percent }: ProgressNote): string {
   return percent === null ? update : `[${percent}%] ${update}`;
 }
 

@@ -1,7 +1,7 @@
 // The lead agent's information about the work, until the user has heard its result.
 
 import { expect, test } from 'vitest';
-import { workNow } from '../../../../src/actors/session/lead/settle-tool.ts';
+import { workNow } from '../../../../src/actors/session/lead/work.ts';
 
 const item = (deliveryId: string, kind: 'result' | 'question' = 'result') => ({ deliveryId, kind });
 

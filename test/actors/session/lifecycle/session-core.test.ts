@@ -11,7 +11,7 @@ import type {
   SpokenTo,
   ToolAnswer,
 } from '../../../../src/actors/session/lead/speaker.ts';
-import type { LeadSession } from '../../../../src/actors/session/lead/lead-session.ts';
+import type { LeadSession } from '../../../../src/actors/session/lead/lead-agents.ts';
 import { SessionCore } from '../../../../src/actors/session/lifecycle/session-core.ts';
 import { JournalError } from '../../../../src/entries/journal.ts';
 import { replaySession } from '../../../../src/entries/replay.ts';

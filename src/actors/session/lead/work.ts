@@ -1,0 +1,392 @@
+// The work in the background as the model of a lead agent reads and steers it: what stands before a reply, and
+// `running_task`, the tool of the runtime by which it tells how a task is, stops it, and passes words on to it.
+//
+// Owns:     which task the words of a model mean.
+// Does not: read, message or end a subagent: its service does, as for the tools of an agent (toolsets/).
+//
+// Invariants
+//   STEERING-1. The tool is offered all the time, in the same words; the tasks are in its answers.
+//   STEERING-2. A task is stopped or told something only if what the model calls it fits this one and no other. Else
+//       nothing is done, and the answer lists the tasks.
+//   STEERING-3. It begins nothing, and answers no question of a subagent. Words for a task that has ended get its result.
+//   STEERING-4. Only words of the user stop or change a task: a call in the telling of a result does not.
+
+import { jsonSchema } from 'ai';
+import { z } from 'zod';
+import { wordsOf } from '../../../values/bm25.ts';
+import { clip } from '../../../values/clip.ts';
+import { TimeoutError } from '../../../values/errors.ts';
+import { raceTime } from '../../../values/race-abort.ts';
+import { argumentsText } from '../../../values/visible.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
+import type { OutboxItem } from '../../../machines/index.ts';
+import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
+import { subjectOf } from '../../contracts/records.ts';
+import { THE_LEAD } from '../../contracts/service-types.ts';
+import { workNote } from '../../conversation/prompts.ts';
+import { objectJson, validatedBy } from '../../model/schema.ts';
+import { note, sentence, type Note } from '../../notes/note.ts';
+import { reportOf, type SubagentRecord } from '../../subagents/subagent-registry.ts';
+import type { SubagentTree } from '../../subagents/subagent-tree.ts';
+import { checkView, keepReceipt, progressText } from '../../subagents/toolsets/parent-views.ts';
+import { speakerOf } from '../questions/settle-question.ts';
+import type { UserInput } from '../questions/user-input.ts';
+import type { Host } from '../../runtime/host.ts';
+import type { Projection } from '../state/projection.ts';
+import type { SessionRecords } from '../state/session-records.ts';
+import type { SessionUnit } from '../unit/session-unit.ts';
+import type { Speaker } from './speaker.ts';
+import { defineTool } from './lead-tools.ts';
+
+/** The session as what stands before a reply shows it. */
+export interface WorkSession {
+  readonly records: SessionRecords;
+  readonly unit: SessionUnit;
+  readonly projection: Projection;
+  readonly tree: Pick<SubagentTree, 'live'>;
+}
+
+/** The work that the user may ask the lead agent about, by the names of its subagents and tools (`summed`). */
+export interface WorkNow {
+  /** Running work, with the latest progress if there is any. */
+  readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
+  /** Finished work whose result is not told yet. */
+  readonly waitsToBeTold: readonly string[];
+  /** Results that the user is hearing, or has heard in part. */
+  readonly beingTold: readonly string[];
+  /** Results that wait for others of the same request. */
+  readonly finished?: readonly { readonly task: string; readonly result: string }[];
+}
+
+/**
+ * Returns the running work, the results that wait to be told, and those that are being told, so that "How is the report going?"
+ * has an answer until the user has heard the report. `asking`: subagents that are left out, because they wait for the user.
+ */
+export function workNow(
+  { unit, tree, projection, records }: WorkSession,
+  asking: ReadonlySet<string> = new Set(),
+): WorkNow {
+  const { pending, current } = unit.outbox.snapshot.context;
+  const items = new Set(
+    [...pending, ...(current ? [current] : [])].map(({ deliveryId }) => deliveryId),
+  );
+  const finished = unit.batches.ids
+    .flatMap((id) => (items.has(id) ? [] : (unit.batches.contextOf(id)?.parts ?? [])))
+    .slice(-MOST_NAMES)
+    .flatMap((id) => {
+      const delivery = records.delivery(id);
+      return delivery
+        ? [{ task: delivery.label, result: clip(delivery.text, MAX_FINISHED_CHARS) }]
+        : [];
+    });
+  const labelOf = (id: string): string => projection.delivery(id)?.label ?? subjectOf(id);
+  const labelsOf = (of: readonly OutboxItem[]): readonly string[] =>
+    of.flatMap(({ deliveryId, kind }) => (kind === 'question' ? [] : [labelOf(deliveryId)]));
+  const live = tree.live.filter(({ id }) => !asking.has(id));
+  const progressing = live.flatMap(({ id, definition }) => {
+    const progress = projection.subagent(id)?.progress;
+    return progress
+      ? [{ id, task: definition.name, progress: clip(progress, MAX_SHORT_CHARS) }]
+      : [];
+  });
+  const shown = new Map(progressing.slice(-MOST_NAMES).map(({ id, ...told }) => [id, told]));
+  return {
+    running: [
+      ...summed(live.flatMap(({ id, definition }) => (shown.has(id) ? [] : [definition.name]))),
+      ...shown.values(),
+    ],
+    waitsToBeTold: summed(labelsOf(pending)),
+    beingTold: summed(labelsOf(current ? [current] : [])),
+    ...(finished.length > 0 && { finished }),
+  };
+}
+
+const MOST_NAMES = 20;
+const MAX_FINISHED_CHARS = 1000;
+export const MAX_SHORT_CHARS = 120;
+
+/**
+ * Returns each name once, with its count, and how many names are left out, so that a thousand subagents do not fill the prompt.
+ */
+function summed(names: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const lines = [...counts].map(([name, count]) =>
+    count === 1 ? name : `${name} (${count} of them)`,
+  );
+  const leftOut = lines.length - MOST_NAMES;
+  return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
+}
+
+/** Returns the note about the work, so that "How is the report going?" has an answer without a tool of the app. */
+export function workNoteOf(session: WorkSession): Note | null {
+  const work = workNow(session);
+  const isWork = Object.values(work).some((names) => names.length > 0);
+  const isToUser = session.records.conversation.items.at(-1)?.role === 'user';
+  return isWork && isToUser ? workNote(work) : null;
+}
+
+/** The session as the tool steers its work. */
+interface SteeredSession extends WorkSession {
+  readonly host: Host;
+  readonly tree: SubagentTree;
+  readonly userInput: Pick<UserInput, 'nextWords'>;
+  readonly lead: Pick<Speaker, 'awaitsWords' | 'note'>;
+}
+
+/** The tool of the runtime by which a lead model steers background work. */
+export const RUNNING_TASK = 'running_task';
+
+const DESCRIPTION =
+  'Looks at, stops or changes work that your earlier calls began. status: progress, findings, and results that wait; ' +
+  'without `task`, of all work. stop: ends a task that the user no longer wants. tell: passes `words` on to it, what the ' +
+  'user adds or corrects, complete in themselves; it begins nothing new. task: what it is about, in the words of your call.';
+
+const schema = z.object({
+  action: z.enum(['status', 'stop', 'tell']),
+  task: z.string().nullish(),
+  words: z.string().nullish(),
+});
+
+type Args = z.infer<typeof schema>;
+
+const aText = { type: 'string' } as const;
+const parameters = objectJson(
+  { action: { ...aText, enum: [...schema.shape.action.options] }, task: aText, words: aText },
+  ['action'],
+);
+
+/** How long a tool waits for words of the user by voice. */
+export const WORDS_LIMIT_MS = 3000;
+/** How long it waits until a task has ended, or has read words. */
+const LIMIT_MS = 1000;
+
+/** Returns the tool as the runtime runs it, and as a lead model is offered it. */
+export function steerTool(session: SteeredSession): ToolDefinition {
+  return defineTool<Args>({
+    name: RUNNING_TASK,
+    description: DESCRIPTION,
+    parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
+    // A task that was stopped is found as stopped, and a message is known by its key.
+    idempotent: true,
+    execute: (args, context) => steer(session, args, context),
+  });
+}
+
+/** A task of the user, as the tool names it. */
+interface Task {
+  readonly record: SubagentRecord;
+  readonly name: string;
+  readonly words: readonly string[];
+  /** It runs, or its result waits to be told. */
+  readonly isCurrent: boolean;
+}
+
+/** Returns the tasks that the lead agent began, oldest first: neither those of services, nor those below. */
+function tasksOf({ tree }: SteeredSession): readonly Task[] {
+  const own = tree.uppermost.filter(
+    ({ admission: { callId, ports } }) => callId !== null || ports.name === 'lead',
+  );
+  const old = new Set(own.filter(({ isLive }) => !isLive).slice(0, -MOST_NAMES));
+  const known = own.filter((record) => !old.has(record));
+  const names = known.map(nameOf);
+  return known.map((record, at) => {
+    const { task, definition, title } = record.admission;
+    const { isLive, deliveredAt, outcome } = record;
+    const name = names[at] ?? '';
+    const twins = names.slice(0, at).filter((one) => one === name).length;
+    const about = [task.toolName, definition.name, title, argumentsText(task.args)];
+    return {
+      record,
+      name: twins > 0 ? `${name} (${twins + 1})` : name,
+      words: wordsIn(clip([...about, task.description].join(' '), MAX_FINISHED_CHARS)),
+      isCurrent: isLive || (deliveredAt === null && outcome?.status !== 'cancelled'),
+    };
+  });
+}
+
+/** Names a task by what its entry in the journal says of it: the same after a restart. */
+function nameOf({ admission: { task, title } }: SubagentRecord): string {
+  const about = argumentsText(task.args) || task.description;
+  return clip(title ?? `${task.toolName}: ${about}`, MAX_SHORT_CHARS);
+}
+
+/** A character of a script that is written without spaces. */
+const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/gu;
+
+function wordsIn(text: string): readonly string[] {
+  const spaced = text.replaceAll(/(\p{Ll})(?=\p{Lu})/gu, '$1 ').replaceAll(UNSPACED, ' $& ');
+  return [...new Set(wordsOf(spaced))];
+}
+
+/** Tells whether two words are the same but for their endings; numbers are the same or not. */
+function isAlike(word: string, other: string): boolean {
+  const size = Math.max(4, Math.ceil(0.7 * Math.max(word.length, other.length)));
+  return (
+    word.length >= size && other.startsWith(word.slice(0, size)) && !/\p{N}/u.test(word + other)
+  );
+}
+
+/** Tells whether a word that no task has makes it uncertain which one is meant: short words mean little. */
+const isTelling = (word: string): boolean =>
+  word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
+
+/** Returns the tasks that have all the words that any task has. `isClear`: one is meant for certain. */
+function fittingIn(tasks: readonly Task[], named: string) {
+  const exact = tasks.find(({ name }) => name === named.trim());
+  if (exact) return { fits: [exact], isClear: true };
+  const asked = wordsIn(clip(named, MAX_SHORT_CHARS));
+  const found = tasks.map((task) => {
+    const isIn = (word: string) => task.words.some((one) => one === word || isAlike(word, one));
+    return { task, has: asked.filter(isIn) };
+  });
+  const known = asked.filter((word) => found.some(({ has }) => has.includes(word)));
+  const whole = found.filter(({ has }) => has.length > 0 && has.length === known.length);
+  const current = whole.filter(({ task }) => task.isCurrent);
+  const fits = (current.length > 0 ? current : whole).map(({ task }) => task);
+  const unknown = asked.filter((word) => !known.includes(word) && isTelling(word)).length;
+  const isSure = unknown === 0 || known.filter(isTelling).length > unknown;
+  return { fits, isClear: fits.length === 1 && isSure };
+}
+
+const UNCLEAR =
+  'Nothing was done: it is not certain which task is meant. If the user means one of these, call again with its name; if you do not know, ask them.';
+const NOTHING_RUNS = 'Nothing is running. Begin no task that the user does not ask for.';
+const NOT_ASKED = 'Nothing was done: only words of the user stop or change work. Ask them.';
+const RESULTS = 'Tell the user the results in here now: they do not come again as notes.';
+const STOPPED = 'It is stopped, and no result will come. Say so briefly.';
+const ENDED =
+  'It had ended already: nothing was stopped or changed. Tell the user so, and what came of it: that does not come again as a note. Begin it again only if they then say that they want that.';
+const READ = 'It goes on with this; nothing is done yet. Say so briefly.';
+const UNREAD = 'It reads this at its next step; nothing is done yet. Say so briefly.';
+const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
+const NEVER_READ = sentence`A task has ended without having read these words of the user: they changed nothing. Tell the user so with its result.`;
+
+async function steer(
+  session: SteeredSession,
+  { action, task: named, words }: Args,
+  context: ToolContext,
+): Promise<object> {
+  if (action === 'status') return statusOf(session, named ?? '');
+  const { records, lead, userInput, tree } = session;
+  const { callId, requester, abortSignal: signal } = context;
+  if (records.calls.get(callId)?.requestId === null) return { status: 'refused', next: NOT_ASKED };
+  // A model that hears the user calls before their words, and who said them, are written down.
+  const hears = lead.awaitsWords === true;
+  if (hears) await userInput.nextWords(WORDS_LIMIT_MS);
+  const by = hears ? speakerOf(records) : (requester ?? undefined);
+  const tasks = tasksOf(session);
+  const running = tasks.filter(({ record }) => record.isLive);
+  const [only, ...others] = action === 'tell' ? running : [];
+  const { fits, isClear } = fittingIn(tasks, named || (others.length === 0 && only?.name) || '');
+  const [task] = fits;
+  if (!task || !isClear) {
+    const names = summed((task ? fits : running).map(({ name }) => name));
+    if (names.length === 0) return { status: 'nothing_runs', next: NOTHING_RUNS };
+    return { status: 'unclear', tasks: names, next: UNCLEAR };
+  }
+  const vouched = by === undefined ? {} : { by };
+  if (action === 'tell') return tell(session, task, words?.trim() ?? '', context, vouched);
+  const { name, record } = task;
+  if (tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched))
+    await tree.await([record.id], THE_LEAD, { timeoutMs: LIMIT_MS, alsoAsking: false, signal });
+  const { status = 'cancelled' } = record.outcome ?? {};
+  if (status !== 'cancelled') return { ...taskView(session, task), next: ENDED };
+  return { status: 'stopped', task: name, next: STOPPED };
+}
+
+async function tell(
+  session: SteeredSession,
+  task: Task,
+  content: string,
+  { idempotencyKey }: ToolContext,
+  vouched: { readonly by?: string },
+): Promise<object> {
+  const { tree, host, lead, unit } = session;
+  const { name, record } = task;
+  const { id, subagent } = record;
+  if (content === '') return { status: 'refused', next: 'Nothing was done: `words` is missing.' };
+  // A step that does not know these words is broken off, but nothing that it has begun.
+  const mode = subagent?.isThinking === true ? 'interrupt' : 'steer';
+  const sent = tree.send(id, { content, mode, idempotencyKey }, THE_LEAD, vouched);
+  if (!sent.ok) return { ...taskView(session, task), next: ENDED };
+  keepReceipt(tree, id, sent.messageId, sent.receipt);
+  const question = questionOf(session, id);
+  const late = () => new TimeoutError('It was not read yet');
+  const limit = { timeoutMs: question ? 0 : LIMIT_MS, scheduler: host.environment.scheduler, late };
+  const receipt = await raceTime(() => sent.receipt, limit).catch(() => null);
+  if (receipt?.applied) return { status: 'read', task: name, next: READ };
+  if (receipt && record.isLive) return { status: 'refused', next: receipt.reason };
+  if (receipt) return { ...taskView(session, task), next: ENDED };
+  void sent.receipt.then(({ applied }) => {
+    if (applied || record.isLive || unit.unit.disposed) return;
+    lead.note(note(NEVER_READ, { task: name, words: clip(content, MAX_FINISHED_CHARS) }), false);
+  });
+  return {
+    status: 'passed_on',
+    task: name,
+    ...(question ? { question, next: ASKS } : { next: UNREAD }),
+  };
+}
+
+function questionOf({ records }: SteeredSession, id: string): string | undefined {
+  return [...records.questions.values()].find(({ subagentId }) => subagentId === id)?.question;
+}
+
+/** Longer results are left to be told by themselves. */
+const MAX_RESULTS_CHARS = 12_000;
+
+function statusOf(session: SteeredSession, named: string): object {
+  const tasks = tasksOf(session);
+  const { fits } = fittingIn(tasks, named);
+  const shown = fits.length > 0 ? fits : tasks.filter(({ isCurrent }) => isCurrent);
+  if (shown.length === 0)
+    return { ended: tasks.slice(-MAX_PROGRESS).map(({ name }) => name), next: NOTHING_RUNS };
+  let chars = 0;
+  const views = shown.slice(0, MOST_NAMES).map((task) => {
+    const { text = '', partial = '' } = task.record.outcome ?? {};
+    chars += text.length + partial.length;
+    return taskView(session, task, chars <= MAX_RESULTS_CHARS);
+  });
+  const others = summed(shown.slice(MOST_NAMES).map(({ name }) => name));
+  return { tasks: [...views, ...others], ...(chars > 0 && { next: RESULTS }) };
+}
+
+const MAX_PROGRESS = 5;
+
+/**
+ * Returns what is known of a task: how it is, what it has found, and its result. `isRead`: the lead agent tells its
+ * result, which is not told by itself any more.
+ */
+function taskView(session: SteeredSession, { record, name }: Task, isRead = true): object {
+  const { tree, host } = session;
+  const { id, subagent, outcome, admission } = record;
+  const checked = isRead ? tree.check(id, THE_LEAD) : null;
+  const report = checked?.ok === true ? checked.report : reportOf(record);
+  const { status, progress, result, summary, error, partial, caveats, workingMemory, messages } =
+    checkView(tree, report);
+  const isAsking = subagent?.state === 'waiting_for_input';
+  // The log of one that only waits is not woken.
+  const said = subagent && !isAsking ? subagent.log.text : '';
+  const runs = Math.round((host.environment.clock.now() - admission.startedAt) / 60_000);
+  const parts = tree
+    .list({ subagentId: id })
+    .filter((part) => part.id !== id)
+    .slice(-MAX_PROGRESS)
+    .map(({ task, progress: notes }) => [task, ...notes.slice(-1).map(progressText)].join(': '))
+    .map((line) => clip(line, MAX_SHORT_CHARS));
+  const passedOn = messages?.map(({ applied }) => (applied === true ? 'read' : 'unread'));
+  return withoutUndefined({
+    task: name,
+    status: isAsking ? 'asks_the_user' : status,
+    ...(subagent && { minutes: runs }),
+    ...(isAsking && { question: questionOf(session, id) }),
+    ...(progress.length > 0 && { progress: progress.slice(-MAX_PROGRESS) }),
+    ...(said !== '' && { said: clip(said, MAX_FINISHED_CHARS) }),
+    ...(parts.length > 0 && { parts }),
+    passedOn,
+    ...(isRead
+      ? { result, summary, error: error?.message, partial, caveats, workingMemory }
+      : { beginsWith: clip(outcome?.text ?? '', MAX_FINISHED_CHARS) }),
+  });
+}
