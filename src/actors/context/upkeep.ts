@@ -211,9 +211,9 @@ export class Upkeep {
 }
 
 interface Recent {
-  /** The limit of newest items that are kept unchanged. */
+  /** How many of the newest items are kept unchanged, at most. */
   readonly keepItems: number;
-  /** The limit of characters of these items together. */
+  /** The limit of these items together, in characters. */
   readonly keepChars: number;
 }
 

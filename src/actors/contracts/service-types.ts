@@ -421,7 +421,7 @@ export interface SubagentService {
     note: { readonly update: string; readonly percent: number | null },
   ): { readonly ok: true } | Refused;
 
-  /** Records that the result of a subagent has reached its recipient by another way than `check` or `await`. */
+  /** Records that the result of a subagent has reached its recipient in another way than by `check` or `await`. */
   delivered(id: string): void;
 
   /**

@@ -19,8 +19,8 @@
 //       not written has not happened, and another process may have taken over.
 //   COMMIT-UNIT-8. Consequences of an accepted event are never refused, however many events are queued. A
 //       full mailbox refuses new requests before any part of them has happened.
-//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and has no entry. Its texts are made storable
-//       before any component sees it, so that the machines get the same event as the journal.
+//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and has no entry. The unit makes the
+//       texts of an event storable before any component reads it, so that the machines and the journal get the same event.
 //   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step now throws, is quarantined by
 //       a further entry, and the unit continues as if the entry had not been written.
 //   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call is committed or refused; it

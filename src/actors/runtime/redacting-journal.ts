@@ -60,7 +60,7 @@ const optionsSchema = z.strictObject({
 
 /**
  * Wraps a journal and removes secrets from its entries. Removed secrets are not available after a crash either: a tool
- * call that is repeated then gets `[redacted]` as its argument. Pass secrets to tools by another way than a model's
+ * call that is repeated then gets `[redacted]` as its argument. Pass secrets to tools in another way than as a model's
  * arguments.
  * @throws {ConfigurationError} for invalid options.
  */

@@ -111,7 +111,7 @@ export interface ServicePorts {
   invoke(service: Service, eventId: string, event: CheckedEvent): void;
   /** Cancels the invocation. Has no effect on one that has ended. */
   leave(eventId: string): void;
-  /** Passes the message for the user on; null: there is none. Called once for each `ended`. */
+  /** Forwards the message for the user; null: there is none. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
   /**
    * After a crash: returns whether the session got neither the message about the event nor the fact that there is none.

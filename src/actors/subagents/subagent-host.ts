@@ -11,7 +11,7 @@
 //       grace period. `stop` and `kill` do this to all subagents, and `whenEnded` calls back when the last one has ended and
 //       every instance is disposed.
 //   SUBAGENT-TREE-5. A wait for a subagent (for its end, an answer, a receipt) is settled when it ends.
-//   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker is told which.
+//   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker learns which.
 //   SUBAGENTS-REQUESTS-2. A request that is asked again, because it was open in an earlier process, keeps its deadline.
 
 import { callKey } from '../../values/json.ts';

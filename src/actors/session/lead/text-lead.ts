@@ -24,7 +24,7 @@
 //   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; words of the user end its waits for
 //       subagents.
 //   TEXT-LEAD-8. Each call of a response has a separate entry, which records whether another call follows. After a crash
-//       between two calls the model is told which were made, and makes the others.
+//       between two calls the model is told which calls were made, and makes the others.
 //   TEXT-LEAD-9. Words and calls of the lead agent are recorded with the last item that the model had read: words of the
 //       user, and results, that arrived meanwhile still get a reply, also after a crash. Telling an offer replies to no
 //       item; a result that the outbox tells, or that the user already has, needs no reply.

@@ -96,7 +96,7 @@ export interface SessionRecordsSnapshot {
   readonly conversation: unknown;
 }
 
-/** The limit of kept answered questions: users correct an answer soon or never. */
+/** The limit of kept answered questions: a user who corrects an answer does so soon. */
 const MAX_ANSWERED = 4;
 
 /** The events of the session that end the trouble with model calls. */

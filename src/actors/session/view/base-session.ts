@@ -572,8 +572,8 @@ const OF_QUESTION: readonly CommandType[] = ['answer', 'question.shown'];
 const OF_SUBAGENT: readonly CommandType[] = ['cancel', 'message', 'raise'];
 
 /**
- * Returns the door of a session's actors, which lets the commands of a user in: the session's actor takes all of them, the
- * actor of a question or a subagent those about itself.
+ * Returns the door of a session's actors, which accepts the commands of a user. The session's actor accepts all of them;
+ * the actor of a question or a subagent accepts the commands about itself.
  */
 export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'close'>): Door {
   /** Returns the commands that an actor takes, and the properties of a command that its path determines. */
