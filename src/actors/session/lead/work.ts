@@ -194,11 +194,11 @@ function tasksOf({ tree }: SteeredSession): readonly Task[] {
     const { task, definition, title } = record.admission;
     const { isLive, deliveredAt, outcome } = record;
     const name = names[at] ?? '';
-    const twins = names.slice(0, at).filter((one) => one === name).length;
+    const alike = names.slice(0, at).filter((one) => one === name).length;
     const about = [task.toolName, definition.name, title, argumentsText(task.args)];
     return {
       record,
-      name: twins > 0 ? `${name} (${twins + 1})` : name,
+      name: alike > 0 ? `${name} (${alike + 1})` : name,
       words: wordsIn(clip([...about, task.description].join(' '), MAX_FINISHED_CHARS)),
       isCurrent: isLive || (deliveredAt === null && outcome?.status !== 'cancelled'),
     };
