@@ -123,7 +123,7 @@ describe('scripts', () => {
         '     0.000 s  the user says "Please use research" (and means research)',
         '     1.500 s  the process is killed',
         'What goes wrong:',
-        '  line.drops, the 22nd time it could: the connection is lost, up to 3 s after the model began to speak or listen',
+        '  line.drops, the 22nd time it could: the connection is lost, up to 3 s after the model started to speak or listen',
       ].join('\n'),
     );
   });
