@@ -401,7 +401,7 @@ class ForkedConnection implements TransportConnection {
       this.#events.next({
         type: 'transport.error',
         code: 'RESUME_REFUSED',
-        message: `The stored session could not be gone on from, so a new one begins: ${event.reason}`,
+        message: `The stored session could not be resumed, so a new one begins: ${event.reason}`,
         responseKey: null,
         raw: null,
       });
