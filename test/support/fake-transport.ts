@@ -59,7 +59,8 @@ export class FakeConnection implements TransportConnection {
   autoConfigured = true;
   /** The words that answer `utterance.end`; null: no answer. */
   saidSoFar: string | null = 'so far';
-  #items = 0;
+  /** The number of utterances and items so far, which names the next one. */
+  items = 0;
 
   /** The state that the connection resumes from. */
   readonly resume: unknown;
@@ -113,7 +114,7 @@ export class FakeConnection implements TransportConnection {
   }
 
   /** Reports an utterance of the user: begin, end, transcript. */
-  utterance(text: string, id = `user_${(this.#items += 1)}`): string {
+  utterance(text: string, id = `user_${(this.items += 1)}`): string {
     this.speechStarted(id);
     this.speechEnded(id, text);
     return id;
@@ -150,7 +151,7 @@ export class FakeConnection implements TransportConnection {
     if (!request) return;
     const { responseKey } = request;
     this.#begun.add(responseKey);
-    const number = (this.#items += 1);
+    const number = (this.items += 1);
     this.events.next({
       type: 'response.ended',
       responseId: `lapsed_${number}`,
@@ -162,7 +163,7 @@ export class FakeConnection implements TransportConnection {
   }
 
   #speak(text: string, ms: number, responseKey: string | null): Spoken {
-    const number = (this.#items += 1);
+    const number = (this.items += 1);
     const responseId = `resp_${number}`;
     const itemId = `item_${number}`;
     this.events.next({ type: 'response.started', responseId, responseKey });

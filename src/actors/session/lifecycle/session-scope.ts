@@ -15,6 +15,7 @@ import { requestMessage } from '../../subagents/messages.ts';
 import type { Giver, ScopeNews, ScopePorts } from '../../subagents/scope-ports.ts';
 import { THE_LEAD, type PendingInput, type SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
+import { isMessage, type MessageItem } from '../../conversation/items.ts';
 import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { providerOf } from '../../../values/echo.ts';
 import { ownValue } from '../../../values/own-value.ts';
@@ -288,7 +289,8 @@ export class SessionScope implements ScopePorts {
     const before = returned.get(deliveryId);
     const callIds = before?.callIds ?? this.#runningCalls;
     const turns = before ? this.#turnsBefore : facts.turns;
-    if (callIds.length === 0) held.post();
+    // Whether the user heard a reply of the former process is unknown: the delivery tells the result again (P4).
+    if (callIds.length === 0 || (before && this.#replyAfter(callIds))) held.post();
     else this.#told.set(id, { ...held, deliveryId, callIds, turns });
   }
 
@@ -312,20 +314,21 @@ export class SessionScope implements ScopePorts {
       const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
       if (!isAnswered || records.facts.turns <= told.turns) continue;
       this.#told.delete(id);
-      if (this.#isSaidAfter(told.callIds)) told.known();
+      // Uninterrupted words tell the results.
+      const { text = '', interrupted = false } = this.#replyAfter(told.callIds) ?? {};
+      if (text.trim() !== '' && !interrupted) told.known();
       else told.post();
     }
   }
 
-  /** Returns whether uninterrupted words follow the results of these calls. */
-  #isSaidAfter(callIds: readonly string[]): boolean {
+  /** Returns the first words of the lead agent after the results of these calls. */
+  #replyAfter(callIds: readonly string[]): MessageItem | undefined {
     const { items } = this.#session.records.conversation;
     const read = items.findLastIndex(
       (item) => item.role === 'tool_result' && callIds.includes(item.callId),
     );
-    const reply = items.slice(read + 1).find((item) => item.role === 'assistant');
-    if (read < 0 || reply?.role !== 'assistant') return false;
-    return reply.text.trim() !== '' && reply.interrupted !== true;
+    const said = items.slice(read + 1).filter(isMessage);
+    return read < 0 ? undefined : said.find(({ role }) => role === 'assistant');
   }
 
   /** The running inline tools of the lead agent. */
