@@ -239,7 +239,9 @@ describe('status', () => {
     const { steer, asked, environment } = await begun();
     for (const { answer } of asked) answer(say('done'));
     await environment.advance(60_000);
-    expect(await steer({ action: 'status' })).toMatchObject({ ended: [PUMP, SOLAR] });
+    expect(await steer({ action: 'status' })).toMatchObject({
+      ended: [PUMP, SOLAR].map((task) => ({ task, status: 'completed' })),
+    });
     expect(await steer({ action: 'status', task: 'solar' })).toMatchObject({
       tasks: [{ task: SOLAR, result: 'done' }],
     });

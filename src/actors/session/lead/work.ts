@@ -138,9 +138,10 @@ interface SteeredSession extends WorkSession {
 export const RUNNING_TASK = 'running_task';
 
 const DESCRIPTION =
-  'Looks at, stops or changes work that your earlier calls began. status: progress, findings, and results that wait; ' +
-  'without `task`, of all work. stop: ends a task that the user no longer wants. tell: passes `words` on to it, what the ' +
-  'user adds or corrects, complete in themselves; it begins nothing new. task: what it is about, in the words of your call.';
+  'Work of this conversation that still runs, or has ended. status: how far it is, or its result; without `task`, of all. ' +
+  'stop: ends a task that the user no longer wants; what it has done stays done. tell: gives a running task what the user ' +
+  'adds or corrects, in `words` that can be understood alone; it answers no question of the task. For new work call its own ' +
+  'tool; to start again, stop and wait for the answer first. task: one task, in the words of the call that began it.';
 
 const schema = z.object({
   action: z.enum(['status', 'stop', 'tell']),
@@ -254,10 +255,10 @@ const UNCLEAR =
 const NOTHING_RUNS = 'Nothing is running. Begin no task that the user does not ask for.';
 const NOT_ASKED = 'Nothing was done: only words of the user stop or change work. Ask them.';
 const RESULTS = 'Tell the user the results in here now: they do not come again as notes.';
-const STOPPED = 'It is stopped, and no result will come. Say so briefly.';
+const STOPPED = 'It is stopped: no result. Say so, with what a note says it had done before.';
 const ENDED =
   'It had ended already: nothing was stopped or changed. Tell the user so, and what came of it: that does not come again as a note. Begin it again only if they then say that they want that.';
-const READ = 'It goes on with this; nothing is done yet. Say so briefly.';
+const READ = 'It knows this now; its result comes as a note. Promise nothing more.';
 const UNREAD = 'It reads this at its next step; nothing is done yet. Say so briefly.';
 const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
 const NEVER_READ = sentence`A task has ended without having read these words of the user: they changed nothing. Tell the user so with its result.`;
@@ -341,7 +342,7 @@ function statusOf(session: SteeredSession, named: string): object {
   const { fits } = fittingIn(tasks, named);
   const shown = fits.length > 0 ? fits : tasks.filter(({ isCurrent }) => isCurrent);
   if (shown.length === 0)
-    return { ended: tasks.slice(-MAX_PROGRESS).map(({ name }) => name), next: NOTHING_RUNS };
+    return { ended: tasks.slice(-MAX_PROGRESS).map(endOf), next: NOTHING_RUNS };
   let chars = 0;
   const views = shown.slice(0, MOST_NAMES).map((task) => {
     const { text = '', partial = '' } = task.record.outcome ?? {};
@@ -351,6 +352,8 @@ function statusOf(session: SteeredSession, named: string): object {
   const others = summed(shown.slice(MOST_NAMES).map(({ name }) => name));
   return { tasks: [...views, ...others], ...(chars > 0 && { next: RESULTS }) };
 }
+
+const endOf = ({ name, record: { outcome } }: Task) => ({ task: name, status: outcome?.status });
 
 const MAX_PROGRESS = 5;
 
