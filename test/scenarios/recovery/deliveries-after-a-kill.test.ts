@@ -226,7 +226,7 @@ describe('a result whose reply the user speaks over', async () => {
     expect(seen).toMatchObject({ replies: 0, heard: 1, pending: 0 }));
 
   const kills = Array.from({ length: written - returned }, (_, index) => returned + index + 1);
-  test.each(kills)('P4: is not lost after a kill at entry %i', async (entry) => {
+  test.each(kills)('P4: reaches the user after a kill at entry %i', async (entry) => {
     const { replies, heard, pending } = await spokenOver((of) => of.killAt(entry, 'after'));
     expect(replies + heard + pending).toBeGreaterThan(0);
     expect(heard + pending).toBeLessThan(2);
