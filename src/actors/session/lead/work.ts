@@ -58,10 +58,7 @@ export interface WorkNow {
   readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
-/**
- * Returns the running work, the results that wait to be told, and those that are being told, so that "How is the report going?"
- * has an answer until the user has heard the report. `asking`: subagents that are left out, because they wait for the user.
- */
+/** Returns the running work, and the results that the user has not heard. `asking`: subagents to leave out. */
 export function workNow(
   { unit, tree, projection, records }: WorkSession,
   asking: ReadonlySet<string> = new Set(),
@@ -105,9 +102,7 @@ const MOST_NAMES = 20;
 const MAX_FINISHED_CHARS = 1000;
 export const MAX_SHORT_CHARS = 120;
 
-/**
- * Returns each name once, with its count, and how many names are left out, so that a thousand subagents do not fill the prompt.
- */
+/** Returns each name once, with its count, and the number of names that are left out. */
 function summed(names: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -307,7 +302,7 @@ async function tell(
   const { name, record } = task;
   const { id, subagent } = record;
   if (content === '') return { status: 'refused', next: 'Nothing was done: `words` is missing.' };
-  // A step that does not know these words is broken off, but nothing that it has begun.
+  // Interrupts a model step, never a tool call.
   const mode = subagent?.isThinking === true ? 'interrupt' : 'steer';
   const sent = tree.send(id, { content, mode, idempotencyKey }, THE_LEAD, vouched);
   if (!sent.ok) return { ...taskView(session, task), next: ENDED };
