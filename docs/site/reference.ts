@@ -307,7 +307,7 @@ function pageOf(module: DeclarationReflection): string {
         ? ['type ', title, ' = ', context.type(it.type)]
         : [context.reflectionPreview(it) ?? [kindOf(it), ' ', title, ...parents]];
     const members = it.children ?? [];
-    // What it has from a type that is not shown is its own to a reader.
+    // A member from a type that has no page counts as a member of this type.
     const parentOf = (member: DeclarationReflection): Reflection | undefined =>
       member.kindOf(ReflectionKind.Constructor) ? undefined : member.inheritedFrom?.reflection;
     const inherited = members.flatMap((member) => {

@@ -82,7 +82,7 @@ export interface TurnNow extends Stamped {
   readonly isFree: boolean;
 }
 
-/** What the words mean for the paused speech. */
+/** The meaning of the words for the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
 /** What the sound of an utterance shows before its words: the microphone hears the model (`echo`), or a person. */

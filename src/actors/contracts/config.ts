@@ -169,11 +169,11 @@ export interface SubagentConfig {
    * @defaultValue any identity
    */
   readonly answerableBy?: readonly string[];
-  /** What happens to another call of the lead agent for the same work while one runs. @defaultValue 'join' */
+  /** How the session handles another call of the lead agent for the same work while one runs. @defaultValue 'join' */
   readonly duplicates?: 'join' | 'reject' | 'replace' | 'confirm';
   /** The time without a sign of life after which the subagent counts as hung, in milliseconds; 0: never. @defaultValue 0 */
   readonly inactivityTimeoutMs?: number;
-  /** What happens to a hung subagent, beside the mark in its views. @defaultValue 'mark' */
+  /** How the session handles a hung subagent, in addition to the mark in its views. @defaultValue 'mark' */
   readonly onHung?: 'mark' | 'cancel' | ((subagent: HungSubagent) => void);
   /** Whether the result may be told together with those of sibling subagents. @defaultValue true */
   readonly consolidate?: boolean;

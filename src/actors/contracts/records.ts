@@ -471,12 +471,12 @@ export interface Utterance {
   readonly typed: boolean;
 }
 
-/** What the answer to a question meant. */
+/** The meaning of an answer to a question. */
 export interface AnswerGiven {
   /** The label of the chosen option; null: no option was chosen, or the question is an approval. */
   readonly choice: string | null;
   readonly isApproval: boolean;
 }
 
-/** What words meant for a subagent's question: an answer, a request for time or for a repetition, or (null) none of these. */
+/** The meaning of words for a subagent's question: an answer, a request for time or for a repetition, or (null) none of these. */
 export type WordsToQuestion = AnswerGiven | 'time' | 'repeat' | null;

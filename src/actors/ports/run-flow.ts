@@ -67,7 +67,7 @@ export interface RunBounds {
 export interface RunChild {
   /** The order of the child's run. */
   readonly order: RunOrder;
-  /** What happens to the child when the waiting run ends. */
+  /** The fate of the child when the waiting run ends. */
   readonly onParentClose: 'cancel' | 'abandon';
 }
 

@@ -43,6 +43,7 @@ import { floorOf } from '../../../machines/index.ts';
 
 /** A result that is not told as a delivery yet. */
 interface Held {
+  readonly deliveryId: string;
   /** Makes the result a delivery. */
   post(): void;
   /** Records that the words of the lead agent have told it. */
@@ -70,7 +71,7 @@ export class SessionScope implements ScopePorts {
   /** Ids that were posted and not taken back; the outbox may not have them yet. */
   readonly #posted = new Set<string>();
   /** Results that a wait of the lead agent will return. */
-  readonly #held = new Map<string, Held & Pick<ReturnedResult, 'deliveryId'>>();
+  readonly #held = new Map<string, Held>();
   /** Results that were returned and may not have been told yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
   /** Subagents whose results may be told with others, and have not arrived; true: their siblings wait for them. */
@@ -242,60 +243,57 @@ export class SessionScope implements ScopePorts {
       return;
     }
     const held: Held = {
+      deliveryId: callId,
       post: () => this.#subagentReports().settleCall(view, outcome, callId),
       known: () =>
         this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome, known: true }),
     };
     if (outcome.status === 'cancelled') held.post();
-    else this.#tellOnce(id, callId, held, isDelivered);
+    else this.#tellOnce(id, held, isDelivered);
   }
 
   #spawnedEnded(view: SubagentView, outcome: Outcome, isDelivered: boolean): void {
-    const { batches } = this.#session.unit;
-    const isToldAsStopped = batches.hasStopped(batches.expecting(deliveryAbout(view.id)));
+    const { records, unit } = this.#session;
+    const deliveryId = deliveryAbout(view.id);
+    const isToldAsStopped = unit.batches.hasStopped(unit.batches.expecting(deliveryId));
     if (!isDelivered && outcome.status === 'cancelled' && !isToldAsStopped) {
       this.#leave(view.id);
       return;
     }
     const post = (): void => {
       const told = toldResult(nameOfSpawned(view), view.id, outcome);
-      this.#post(deliveryAbout(view.id), {
+      this.#post(deliveryId, {
         subagentId: view.id,
         kind: 'result',
         label: view.name,
         text: saidOf(told, outcome),
-        prompt: this.#session.records.words.one(told),
+        prompt: records.words.one(told),
         ...(this.#expected.delete(view.id) ? { result: told } : {}),
       });
     };
-    const deliveryId = deliveryAbout(view.id);
     const known = (): void => this.#session.receive('results', { type: 'result.told', deliveryId });
-    if (!isDelivered || this.#runningCalls.length > 0 || this.#isReturned(deliveryId))
-      this.#tellOnce(view.id, deliveryId, { post, known }, isDelivered);
+    if (!isDelivered || this.#runningCalls.length > 0 || records.returned.has(deliveryId))
+      this.#tellOnce(view.id, { deliveryId, post, known }, isDelivered);
   }
 
-  #tellOnce(id: string, deliveryId: string, held: Held, isDelivered: boolean): void {
-    if (isDelivered || this.#isReturned(deliveryId)) this.#returned(id, deliveryId, held);
+  #tellOnce(id: string, held: Held, isDelivered: boolean): void {
+    const { records, tree } = this.#session;
+    if (isDelivered || records.returned.has(held.deliveryId)) this.#returned(id, held);
     // A wait for several subagents continues: the lead agent reads this result when the wait ends.
-    else if (this.#session.tree.waits.isAwaitedByLead(id))
-      this.#held.set(id, { ...held, deliveryId });
+    else if (tree.waits.isAwaitedByLead(id)) this.#held.set(id, held);
     // No tool waits for the result now: the lead agent gets it in the next pause.
     else held.post();
   }
 
   /** Handles a result that was read: by a tool of the lead agent or, if none runs, by the app. */
-  #returned(id: string, deliveryId: string, held: Held): void {
+  #returned(id: string, held: Held): void {
     const { facts, returned } = this.#session.records;
-    const before = returned.get(deliveryId);
+    const before = returned.get(held.deliveryId);
     const callIds = before?.callIds ?? this.#runningCalls;
     const turns = before ? this.#turnsBefore : facts.turns;
     // Whether the user heard a reply of the former process is unknown: the delivery tells the result again (P4).
     if (callIds.length === 0 || (before && this.#replyAfter(callIds))) held.post();
-    else this.#told.set(id, { ...held, deliveryId, callIds, turns });
-  }
-
-  #isReturned(deliveryId: string): boolean {
-    return this.#session.records.returned.has(deliveryId);
+    else this.#told.set(id, { ...held, callIds, turns });
   }
 
   /** Returns the results that were read while this call ran. */
@@ -356,7 +354,7 @@ export class SessionScope implements ScopePorts {
   #delivered(id: string): void {
     const held = this.#held.get(id);
     this.#held.delete(id);
-    if (held) this.#returned(id, held.deliveryId, held);
+    if (held) this.#returned(id, held);
     this.#leave(id);
     if (!this.#hasCalls) {
       this.#takeBack(deliveryAbout(id));
