@@ -26,11 +26,11 @@ const EXAMPLE =
 
 /** A conversation by voice. */
 export class VoiceSession extends BaseSession {
-  /** The user's sound: mono, 8 to 48 kHz, at the rate that each frame states. */
+  /** The user's audio: mono, 8 to 48 kHz, at the rate that each frame states. */
   readonly audioIn: Observer<AudioFrame>;
   /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */
   readonly playout: Observer<PlayoutReport>;
-  /** The model's sound; frames carry the `itemId` that playout reports must name. Hot. */
+  /** The model's audio; frames carry the `itemId` that playout reports must name. Hot. */
   readonly audioOut: Observable<AudioFrame>;
   readonly #lead: ReturnType<SpokenLead['open']>['lead'];
 

@@ -1,4 +1,4 @@
-// One connection to a server, in two forms: a WebSocket, which carries sound too; and, where WebSockets are
+// One connection to a server, in two forms: a WebSocket, which carries audio too; and, where WebSockets are
 // unavailable, a stream of server-sent events, with POST requests for the client's frames.
 //
 // Owns:     one connection, from its opening to its end.
@@ -6,7 +6,7 @@
 //
 // Invariants
 //   LINE-1. `closed` is called once, with the reason that the server gave, if any; no callback follows.
-//   LINE-2. Frames leave in the order of `send`. The line drops sound that the network does not take; it drops no
+//   LINE-2. Frames leave in the order of `send`. The line drops audio that the network does not take; it drops no
 //       frames.
 
 import {
@@ -42,12 +42,12 @@ export interface LineEvents {
 export interface Line {
   readonly kind: 'websocket' | 'stream';
   send(frames: readonly ClientFrame[]): void;
-  /** Returns false if the sound was dropped. Kept sound is sent in one burst, and its amount does not cause a drop. */
+  /** Returns false if the audio was dropped. Kept audio is sent in one burst, and its amount does not cause a drop. */
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
   close(): void;
 }
 
-/** The parts of a connection that the sound of a client needs. */
+/** The parts of a connection that the audio of a client needs. */
 export interface VoiceLine {
   notice(frame: NoticeFrame): void;
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
@@ -62,7 +62,7 @@ export interface VoiceLine {
 }
 
 export interface LineTarget {
-  /** The address of the server's handler, `http:` or `https:`. */
+  /** The URL of the server's handler, `http:` or `https:`. */
   readonly url: URL;
   readonly token: string | null;
   readonly hello: HelloFrame;
@@ -83,7 +83,7 @@ export type SocketClass = new (url: URL, protocols: string[]) => SocketLike;
 
 /** `WebSocket.OPEN` */
 const OPEN = 1;
-/** More than a second of sound at 24 kHz. A larger backlog means that the network does not take the sound. */
+/** More than a second of audio at 24 kHz. A larger backlog means that the network does not take the audio. */
 const MAX_UNSENT_SOUND_BYTES = 65_536;
 const MAX_STREAM_FRAME_CHARS = 32 * 1024 * 1024;
 /** The limit of one POST; a single longer frame is still sent. */
@@ -96,9 +96,7 @@ const isUnknown = (status: number): boolean =>
 
 const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/**
- * Tells whether a client may follow the server to another address: an eavesdropper must not read the client's token.
- */
+/** Tells whether a client may follow the server to another URL: an eavesdropper must not read the client's token. */
 export function mayDetour(to: URL, from: URL): boolean {
   return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }
@@ -158,7 +156,7 @@ export function openSocketLine(
     send: write,
     sendSound(packet, isKept = false) {
       const { bufferedAmount } = socket;
-      // Live sound queues behind the kept sound, until the kept sound has left.
+      // Live audio queues behind the kept audio, until the kept audio has left.
       if (isKept) mostUnsent = bufferedAmount + MAX_UNSENT_SOUND_BYTES;
       else if (bufferedAmount <= MAX_UNSENT_SOUND_BYTES) mostUnsent = MAX_UNSENT_SOUND_BYTES;
       if (socket.readyState !== OPEN || bufferedAmount > mostUnsent) return false;

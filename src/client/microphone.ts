@@ -3,9 +3,9 @@
 // Invariants
 //   MICROPHONE-1. The microphone sends nothing unless this client owns the voice and the microphone is not muted. With push
 //       to talk it sends only while it is held.
-//   MICROPHONE-2. Sound that the network does not take is dropped, never queued. While the owner of the voice is
-//       disconnected, it keeps the last 10 s, and sends them when it has the voice again: a short connection loss does not
-//       cut off a sentence.
+//   MICROPHONE-2. Audio that the network does not take is dropped, never queued. While the owner of the voice is
+//       disconnected, it keeps the last 10 s, and sends them when it has the voice again: a short connection loss does
+//       not cut off a sentence.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -74,7 +74,7 @@ export class Microphone {
   #attempt = 0;
   /** This client owned the voice when its connection was lost. */
   #isAway = false;
-  /** The sound since the connection was lost. */
+  /** The audio since the connection was lost. */
   #kept: Int16Array[] = [];
   #keptSamples = 0;
 
@@ -268,7 +268,8 @@ export class Microphone {
   }
 
   /**
-   * The server has named the owner of the voice. If it is this client, the kept sound is sent; it is forgotten either way.
+   * The server has named the owner of the voice. If it is this client, the kept audio is sent; it is forgotten either
+   * way.
    */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];

@@ -22,7 +22,7 @@ export const PROTOCOL_VERSION = 1;
 export const SUBPROTOCOL = 'offstage.v1';
 export const TOKEN_PREFIX = 'offstage.token.';
 
-/** The rate of the sound that a server sends. */
+/** The rate of the audio that a server sends. */
 export const SPEECH_RATE_HZ = 24_000;
 
 export const MAX_TEXT_CHARS = 8_000;
@@ -51,7 +51,7 @@ export type CommandFrame = SessionCommand & { readonly id: number };
 
 /** A frame without a receipt. */
 export type NoticeFrame =
-  /** The client can play sound: the session speaks to this client only. */
+  /** The client can play audio: the session speaks to this client only. */
   | { readonly type: 'voice.take' }
   | { readonly type: 'voice.release' }
   /** The rate of the binary frames that follow. */
@@ -107,7 +107,7 @@ export type ServerFrame =
       readonly role: ClientRole;
       /** The longest time without a frame, in milliseconds. */
       readonly aliveMs: number;
-      /** Whether the session has a voice, and this connection can carry sound. */
+      /** Whether the session has a voice, and this connection can carry audio. */
       readonly hasVoice: boolean;
       /**
        * Names the server's memory of this client. A new name means that the server has lost the earlier receipts. On
@@ -149,7 +149,7 @@ export type ServerFrame =
   /** Whether the session speaks to this client and hears its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
   /**
-   * Binary frames with this `ref` belong to this item. The client does not report the playout of sound with the `ref`
+   * Binary frames with this `ref` belong to this item. The client does not report the playout of audio with the `ref`
    * 0.
    */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
@@ -357,9 +357,9 @@ function isEvents(value: unknown): boolean {
   );
 }
 
-/** A stretch of sound on the wire. */
+/** A stretch of audio on the wire. */
 export interface SoundPacket {
-  /** The `ref` of `audio.item`; 0 from a client, and for sound whose playout is not reported. */
+  /** The `ref` of `audio.item`; 0 from a client, and for audio whose playout is not reported. */
   readonly ref: number;
   readonly samples: Int16Array;
 }

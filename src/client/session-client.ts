@@ -3,7 +3,7 @@
 //   connecting ─▶ open ──lost──▶ waiting ─▶ connecting …        closed: by `close`, or refused by the server
 //
 // Owns:     the state of the session at the client, the connection and its back-off, commands without a receipt.
-// Does not: show a change before the server has confirmed it, or know sound (microphone.ts, speaker.ts).
+// Does not: show a change before the server has confirmed it, or know audio (microphone.ts, speaker.ts).
 //
 // Invariants
 //   SESSION-CLIENT-1. The state has each change once and in order. After a missed frame the server sends the whole state.
@@ -12,7 +12,7 @@
 //   SESSION-CLIENT-3. After a restart the server may not know whether it has executed a command. Words and messages are then not
 //       sent again (`FATE_UNKNOWN`); all other commands are sent again, since executing them twice changes nothing.
 //   SESSION-CLIENT-4. The client drops a connection on which the server is silent for longer than it promised.
-//   SESSION-CLIENT-6. After a WebSocket has worked, a stream is used only until one opens again: sound needs a WebSocket.
+//   SESSION-CLIENT-6. Once a WebSocket has worked, a stream only bridges the time until the next: audio needs one.
 //   SESSION-CLIENT-5. A listener may call any method: a client that a listener closes stays closed, and leaves no line open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
@@ -66,7 +66,7 @@ import { Emitter, selectionOf, Value, type Watchable, type WatchableValue } from
 
 /** The options of `connect`. */
 export interface ConnectOptions {
-  /** The address of the handler of `serve`; a page may give a path. */
+  /** The URL of the handler of `serve`; a page may give a path. */
   readonly url: string | URL;
   /**
    * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An empty text
@@ -89,7 +89,7 @@ export interface ConnectOptions {
    * @defaultValue beside this module
    */
   readonly workletUrl?: string | URL;
-  /** Time and chance. @defaultValue those of the host */
+  /** Time and randomness. @defaultValue those of the host */
   readonly environment?: Environment;
   /**
    * Receives the errors of listeners. An error that `onError` throws is rethrown in a separate task.
@@ -114,7 +114,7 @@ export interface ClientStatus {
   readonly role: ClientRole | null;
   /** The id of the session; null: the server has not answered yet. */
   readonly sessionId: string | null;
-  /** Whether the session has a voice, and this connection can carry sound. */
+  /** Whether the session has a voice, and this connection can carry audio. */
   readonly hasVoice: boolean;
   /** Whether the session speaks to this client and hears its microphone. */
   readonly ownsVoice: boolean;
@@ -180,7 +180,7 @@ const WELCOME_TIMEOUT_MS = 10_000;
 const PATIENCE = 2.5;
 /** The limit of commands without a receipt. */
 const MAX_COMMANDS = 100;
-/** After this many failed attempts at the address of a `bye`, the client tries the first address again. */
+/** After this many failed attempts at the URL of a `bye`, the client tries the first URL again. */
 const MAX_DETOUR_FAILURES = 2;
 
 interface PendingCommand {
@@ -493,7 +493,7 @@ export class SessionClient {
         try {
           this.#line = this.#open(target, events);
         } catch (error) {
-          // This host has no WebSocket, or the WebSocket does not accept the address.
+          // This host has no WebSocket, or the WebSocket does not accept the URL.
           this.#notConnected(error);
         }
       },
@@ -766,7 +766,7 @@ export class SessionClient {
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
     if (detour && !mayDetour(detour, this.#url)) {
-      // The token may only go to an address that is at least as safe as the one that the app has given.
+      // The token may only go to a URL that is at least as safe as the one that the app has given.
       const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
     }

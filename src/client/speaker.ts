@@ -1,14 +1,15 @@
-// The speaker at a client: it plays the lead agent's sound, and reports the playout. A host without sound, or a user who wants
-// none, gets the text only.
+// The speaker at a client: it plays the lead agent's audio, and reports the playout. A host without audio, or a user
+// who wants none, gets the text only.
 //
 // Invariants
-//   SPEAKER-1. Only sound that has left the audio thread is reported as played, and only by the client that owns the voice.
+//   SPEAKER-1. Only audio that has left the audio thread is reported as played, and only by the client that owns the
+//              voice.
 //   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`: the client does not take the voice, and neither
 //       plays nor reports until `start` is called in the handler of a gesture.
 //   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it.
 //   SPEAKER-4. A silent speaker reports speech as heard on arrival: the user reads the words, as in a text session.
-//   SPEAKER-5. When the browser pauses the sound (`blocked`), the client releases the voice, and deliveries wait. When the sound
-//       runs again, by itself or by `start`, the client takes the voice again.
+//   SPEAKER-5. When the browser pauses the audio (`blocked`), the client releases the voice, and deliveries wait. When
+//       the audio runs again, by itself or by `start`, the client takes the voice again.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -28,12 +29,12 @@ import {
 } from './web-audio.ts';
 import type { WorkletReport } from './worklet.ts';
 
-/** The state of a client's sound. */
+/** The state of a client's audio. */
 export interface SpeakerStatus {
   /**
-   * `blocked`: the browser wants a click or a key press, at the start or after it has paused the sound; call `start` in its
-   * handler. `silent`: the host has no sound, or the app wants none. `insecure`: as `silent`, because the page is neither from
-   * `https:` nor from this machine.
+   * `blocked`: the browser wants a click or a key press, at the start or after it has paused the audio; call `start` in
+   * its handler. `silent`: the host has no audio, or the app wants none. `insecure`: as `silent`, because the page is
+   * neither from `https:` nor from this machine.
    */
   readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent' | 'insecure';
 }
@@ -51,7 +52,7 @@ const optionChecks: OptionChecks<SpeakerOptions> = {
   silent: optional((value) => (typeof value === 'boolean' ? null : 'expected true or false')),
 };
 
-/** The device that plays sound. */
+/** The device that plays audio. */
 interface Output {
   play(itemId: string | null, samples: Int16Array): void;
   clear(): void;
@@ -65,7 +66,7 @@ const SILENT_REPORT_MS = 100;
 /** The number of item ids that are remembered. */
 const MAX_ITEMS = 256;
 
-/** The sound of the lead agent at a client: `client.speaker`. */
+/** The audio of the lead agent at a client: `client.speaker`. */
 export class Speaker {
   readonly #line: VoiceLine;
   readonly #environment: Environment;
@@ -77,7 +78,7 @@ export class Speaker {
   #isQuiet = false;
   /** Another client has taken the voice. */
   #isElsewhere = false;
-  /** The client has released the voice because the sound is paused. */
+  /** The client has released the voice because the audio is paused. */
   #hasGivenBack = false;
   get #isPaused(): boolean {
     return this.#status.get().state === 'blocked';
@@ -106,8 +107,8 @@ export class Speaker {
   }
 
   /**
-   * Takes the voice of the session: this client plays the sound, and the session hears its microphone. Call it in the handler of
-   * a click. A later call switches between sound and silence. Resolves with the resulting state.
+   * Takes the voice of the session: this client plays the audio, and the session hears its microphone. Call it in the
+   * handler of a click. A later call switches between audio and silence. Resolves with the resulting state.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: SpeakerOptions = {}): Promise<SpeakerStatus['state']> {
@@ -126,7 +127,7 @@ export class Speaker {
         this.#status.set({ state: 'blocked' });
         return 'blocked';
       }
-      // The session repeats the sound that the old output has not played.
+      // The session repeats the audio that the old output has not played.
       this.#output?.clear();
       this.#output?.close();
       this.#output = opened.output;
@@ -177,7 +178,7 @@ export class Speaker {
     this.#line.notice({ type: runs ? 'voice.take' : 'voice.release' });
   }
 
-  /** Returns null if this host has no sound. */
+  /** Returns null if this host has no audio. */
   async #openContext(): Promise<AudioContextLike | null> {
     try {
       return await openContext(this.#workletUrl(), SPEECH_RATE_HZ);

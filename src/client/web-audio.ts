@@ -73,7 +73,7 @@ export function defaultWorkletUrl(): URL {
   return new URL('./worklet.js?no-inline', import.meta.url);
 }
 
-/** Opens a context with the processors of the worklet. Rejects if the host has no sound. */
+/** Opens a context with the processors of the worklet. Rejects if the host has no audio. */
 export async function openContext(
   workletUrl: string | URL,
   sampleRate?: number,

@@ -22,7 +22,7 @@ export interface WorkletReport {
   readonly playedMs: number;
 }
 
-/** 20 ms of the user's sound. */
+/** 20 ms of the user's audio. */
 export interface WorkletFrame {
   /** The samples, mono. */
   readonly samples: Int16Array;
@@ -31,19 +31,19 @@ export interface WorkletFrame {
 }
 
 interface Chunk {
-  /** Null: sound that is not reported. */
+  /** Null: audio that is not reported. */
   readonly itemId: string | null;
   readonly samples: Int16Array;
 }
 
 const REPORT_MS = 100;
-/** The sound that is queued before playing begins, so that a late first packet causes no gap. */
+/** The audio that is queued before playing begins, so that a late first packet causes no gap. */
 const PREBUFFER_MS = 60;
 const FRAMES_PER_SECOND = 50;
 const CLOSING_SILENCE_FRAMES = 50;
 const FULL_SCALE = 32_768;
 
-/** The unplayed sound of the speaker, by item, and the played length of each item. */
+/** The unplayed audio of the speaker, by item, and the played length of each item. */
 export class PlaybackQueue {
   readonly #sampleRateHz: number;
   #chunks: Chunk[] = [];
@@ -64,7 +64,7 @@ export class PlaybackQueue {
     this.#queued += samples.length;
   }
 
-  /** Fills `output` with the queued sound, then silence. Returns the due reports. */
+  /** Fills `output` with the queued audio, then silence. Returns the due reports. */
   pull(output: Float32Array): readonly WorkletReport[] {
     const reports: WorkletReport[] = [];
     let filled = 0;
@@ -85,7 +85,7 @@ export class PlaybackQueue {
     return reports;
   }
 
-  /** Drops the unplayed sound. Returns the last report. */
+  /** Drops the unplayed audio. Returns the last report. */
   clear(): WorkletReport | null {
     const next = this.#chunks.find(({ itemId }) => itemId !== null);
     const playing = this.#playing;
@@ -140,7 +140,7 @@ export class PlaybackQueue {
   }
 }
 
-/** Cuts the sound of the microphone into frames. */
+/** Cuts the audio of the microphone into frames. */
 export class CaptureFramer {
   #frame: Int16Array;
   #filled = 0;

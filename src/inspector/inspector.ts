@@ -47,7 +47,7 @@ export type ActedSession = CommandedSession;
 export interface InspectorPageOptions {
   /** The journal of the sessions; `scopes` lists them. @defaultValue none: the page shows the machines of `inspect` only */
   readonly journal?: Journal;
-  /** The secret that gives access: at least 16 characters, in the fragment of the page's address. */
+  /** The secret that gives access: at least 16 characters, in the fragment of the page's URL. */
   readonly token: string;
   /**
    * Returns the running session with this id; null if this process does not run it. The page may then answer, dismiss, write,
@@ -67,7 +67,7 @@ export interface InspectorPageOptions {
   readonly redact?: boolean | Redact;
   /** Further accepted names of the server in `Host`. @defaultValue localhost only */
   readonly hosts?: readonly string[];
-  /** Time and chance. @defaultValue those of the process */
+  /** Time and randomness. @defaultValue those of the process */
   readonly environment?: Environment;
   /** Called with errors that the page does not get. */
   readonly onError?: (error: unknown, where: string) => void;

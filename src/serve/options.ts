@@ -59,7 +59,7 @@ export interface AuthorizeRequest {
   readonly sessionId: string | null;
   /** The headers of the request. */
   readonly headers: Headers;
-  /** The address of the request. */
+  /** The URL of the request. */
   readonly url: URL;
   /** The wire that the client wants. */
   readonly transport: 'websocket' | 'stream';
@@ -93,13 +93,13 @@ export interface ServeLimits {
   /** The invalid frames of one client; above this rate it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
   readonly mistakes: ServeRate;
   /**
-   * The seconds of sound from one client. A client sends up to 10 s at once when it reconnects. @defaultValue { burst: 12,
-   * perSecond: 1.25 }
+   * The seconds of audio from one client. A client sends up to 10 s at once when it reconnects. @defaultValue { burst:
+   * 12, perSecond: 1.25 }
    */
   readonly soundSeconds: ServeRate;
   /** The limit of unsent bytes for one client; above it the client is cut off. @defaultValue 1_048_576 */
   readonly maxUnsentBytes: number;
-  /** The unsent bytes above which the server drops sound. @defaultValue 262_144 */
+  /** The unsent bytes above which the server drops audio. @defaultValue 262_144 */
   readonly maxUnsentSoundBytes: number;
   /** The time in which a new connection must send its first frame, in milliseconds. @defaultValue 10_000 */
   readonly helloTimeoutMs: number;
@@ -137,11 +137,11 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
   readonly hosts?: readonly string[];
   /**
-   * Returns the address (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session; the client connects
-   * there with its token. The first call, before the session is opened, has `holder` null; the result null lets this node open
-   * the session. The second call follows if a shared journal says that another process holds the session: `holder` is that
-   * process (`address` as given to its `postgresJournal`), and null lets clients wait until the session is free
-   * (`SESSION_ELSEWHERE`). @defaultValue null
+   * Returns the URL (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session; the client
+   * connects there with its token. The first call, before the session is opened, has `holder` null; the result null
+   * lets this node open the session. The second call follows if a shared journal says that another process holds the
+   * session: `holder` is that process (`address` as given to its `postgresJournal`), and null lets clients wait until
+   * the session is free (`SESSION_ELSEWHERE`). @defaultValue null
    */
   readonly locate?: (
     sessionId: string,
@@ -155,7 +155,7 @@ export interface ServeOptions<S extends ServedSession = ServedSession> {
   readonly share?: readonly SessionEvent['type'][];
   /** The limits of the server; each that is absent has its default. @defaultValue the defaults of `ServeLimits` */
   readonly limits?: Partial<ServeLimits>;
-  /** Time and chance. @defaultValue those of the process */
+  /** Time and randomness. @defaultValue those of the process */
   readonly environment?: Environment;
   /** Called with errors that no client receives, and with each client that was cut off. */
   readonly onError?: (error: unknown, where: string) => void;

@@ -122,7 +122,7 @@ export class PageReader {
     return fileIn(this.#folder, path.slice(1));
   }
 
-  /** Returns the address at which a browser requests a module of an installed package. */
+  /** Returns the URL at which a browser requests a module of an installed package. */
   #addressOf(module: string): string {
     const [, name = '', subpath = ''] =
       /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];

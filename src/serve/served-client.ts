@@ -1,16 +1,16 @@
 // One client of a served session: checks its frames, and bounds the frames to it. Frames that concern the session go to
 // the hub.
 //
-// Owns:     the rates of one client, its unsent bytes, the packets of sound, its end. The clients of a user share the
+// Owns:     the rates of one client, its unsent bytes, the packets of audio, its end. The clients of a user share the
 //           user's rates.
 // Does not: know the socket (a channel does), or execute a command (session-hub.ts).
 //
 // Invariants
 //   SERVED-CLIENT-1. Nothing that a client sends throws. An invalid frame, or one above the rate, is refused; a client
 //       with too many mistakes is cut off.
-//   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the limit by more
-//       than one frame. Sound is dropped earlier; state never is.
-//   SERVED-CLIENT-3. After a dropped packet the rest of that item's sound is dropped too: the client never plays over a
+//   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the limit by
+//       more than one frame. Audio is dropped earlier; state never is.
+//   SERVED-CLIENT-3. After a dropped packet the rest of that item's audio is dropped too: the client never plays over a
 //       gap.
 
 import type { Environment } from '../actors/ports/environment.ts';

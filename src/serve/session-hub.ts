@@ -17,7 +17,7 @@
 //       it answers one.
 //   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: the client gets the
 //       earlier receipt. The commands of a watcher are not executed.
-//   SESSION-HUB-4. Sound and playout reports of a client that does not own the voice do not reach the session. When the
+//   SESSION-HUB-4. Audio and playout reports of a client that does not own the voice do not reach the session. When the
 //       voice moves, one client detaches from the session and another attaches.
 //   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one. On a host where
 //       connections outlive memory, the clients of a text session do not keep it in use: when the session is unloaded its
@@ -80,7 +80,7 @@ export class SessionHub implements ClientHub {
   readonly #visitors = new Map<string, Visitor>();
   readonly #clients = new Set<ServedClient>();
   readonly #listening = new Map<ServedClient, () => void>();
-  /** The clients that can play sound; the last one owns the voice. */
+  /** The clients that can play audio; the last one owns the voice. */
   readonly #speakers: ServedClient[] = [];
   /** The views that every client has, and that may still change. */
   readonly #views = new Map<string, object>();
@@ -217,7 +217,7 @@ export class SessionHub implements ClientHub {
           this.#session.playout?.next({ itemId: frame.itemId, playedMs: frame.playedMs });
         return;
       case 'microphone':
-        // The client itself keeps the rate of its sound.
+        // The client itself keeps the rate of its audio.
         return;
     }
   }

@@ -1,5 +1,5 @@
 // The lead of a session by voice: a voice model behind a transport. Audio goes in and out as streams, and the client
-// reports the sound that it has played. A transport brings this lead (`Transport.lead`), so that a program without a
+// reports the audio that it has played. A transport brings this lead (`Transport.lead`), so that a program without a
 // transport does not load the voice; the class `VoiceSession` of the root imports only its types.
 
 import type { LanguageModel } from 'ai';
@@ -67,7 +67,7 @@ export interface VoiceOptions {
   /**
    * Time after the end of an utterance in which stopped speech can continue, in milliseconds. The user's voice stops
    * the lead agent's speech at once. If the utterance proves to be a noise or a backchannel ("mm-hm"), or its words are
-   * still unknown after this time, the speech continues from where it was heard. 0: every sound of the user is an
+   * still unknown after this time, the speech continues from where it was heard. 0: every audio of the user is an
    * interruption. @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
@@ -77,8 +77,8 @@ export interface VoiceOptions {
    */
   readonly backchannelMs: number;
   /**
-   * Length above which the session ends an utterance, in milliseconds, at least 1000; for example the sound of a
-   * television. The words understood so far count as the whole utterance. Sound that directly follows does not take the
+   * Length above which the session ends an utterance, in milliseconds, at least 1000; for example the audio of a
+   * television. The words understood so far count as the whole utterance. Audio that directly follows does not take the
    * floor until three seconds of quiet have passed. If a transport cuts a long utterance (local voice does after 15 s),
    * the pieces count together. @defaultValue 60000
    */
@@ -98,8 +98,8 @@ export interface VoiceOptions {
    */
   readonly transferTimeoutMs: number;
   /**
-   * Length of the user's sound that is kept while no model can hear it, in milliseconds: while the connection
-   * is lost or not ready, or the lead agent changes. The newest is kept. @defaultValue 10000
+   * Length of the user's audio that is kept while no model can hear it, in milliseconds: while the connection is lost
+   * or not ready, or the lead agent changes. The newest is kept. @defaultValue 10000
    */
   readonly keptAudioMs: number;
   /**
@@ -149,8 +149,8 @@ export interface VoiceSessionOptions extends SessionOptions {
    */
   readonly voice?: Partial<VoiceOptions>;
   /**
-   * A sound that plays while the user waits for a reply or a tool and no one speaks, such as `{ loop: workingSound()
-   * }`. Its frames have no `itemId`. It stops as soon as someone speaks. @defaultValue none
+   * A audio that plays while the user waits for a reply or a tool and no one speaks, such as
+   * `{ loop: workingSound() }`. Its frames have no `itemId`. It stops as soon as someone speaks. @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
@@ -229,7 +229,7 @@ const voiceSchema = z
 
 const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 
-/** A client's report of the sound that it has played. */
+/** A client's report of the audio that it has played. */
 export interface PlayoutReport {
   /** The `itemId` of the frames that were played. */
   readonly itemId: string;
@@ -385,7 +385,7 @@ function problemOf(frame: AudioFrame): string | null {
   return null;
 }
 
-/** Returns a hint how to turn sound of this type into Int16 samples. */
+/** Returns a hint how to turn audio of this type into Int16 samples. */
 function asSamples(sound: unknown): string {
   if (typeof sound === 'string')
     return '. If it is 16-bit PCM in base64: decodePcm16Base64(text) of offstage/voice';

@@ -51,7 +51,7 @@ export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   /** Delay after the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
   readonly reconnectDelayMs: number;
   readonly maxReconnectDelayMs: number;
-  /** The length of the newest user sound that is kept while no model can hear the user, in milliseconds. */
+  /** The length of the newest user audio that is kept while no model can hear the user, in milliseconds. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -164,7 +164,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return true;
   }
 
-  /** Handles sound of the user, at the transport's rate. */
+  /** Handles audio of the user, at the transport's rate. */
   userSpoke(frame: AudioFrame): void {
     const { listening, speech } = this.#turns;
     const heard = speech.echo.heard(frame, this.#core.host.environment.clock.now());
@@ -172,7 +172,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     listening.sound(frame, isSent);
   }
 
-  /** Handles a client report of played sound. */
+  /** Handles a client report of played audio. */
   played(itemId: string, playedMs: number): void {
     this.#turns.speech.played(itemId, playedMs);
   }
@@ -222,7 +222,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.askToSpeak();
   }
 
-  /** Handles the loss of the client: sound that the client has not played counts as not heard. */
+  /** Handles the loss of the client: audio that the client has not played counts as not heard. */
   clientDetached(): void {
     this.#turns.clientLeft();
   }
@@ -355,7 +355,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     };
   }
 
-  /** Handles the loss of a model. Sound whose words the lost model did not report is sent to the next model. */
+  /** Handles the loss of a model. Audio whose words the lost model did not report is sent to the next model. */
   #modelLost(): void {
     const isHeardAgain = this.#connections.keepSentAudio(this.#turns.unheardMs);
     this.#turns.connectionLost(isHeardAgain);
@@ -366,7 +366,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     for (const command of pending) this.#connections.send(command);
   }
 
-  /** Sends the kept sound of the user to the current model. */
+  /** Sends the kept audio of the user to the current model. */
   #sendKeptAudio(): void {
     for (const frame of this.#connections.takeKeptAudio()) this.userSpoke(frame);
   }

@@ -15,9 +15,9 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `a2aRelay`. */
 export interface A2aRelayOptions {
-  /** The address of the agent; its card is at `<url>/.well-known/agent-card.json`. */
+  /** The URL of the agent; its card is at `<url>/.well-known/agent-card.json`. */
   readonly url: string;
-  /** The name of the agent in messages. @defaultValue the host of the address */
+  /** The name of the agent in messages. @defaultValue the host of the URL */
   readonly name?: string;
   /**
    * Headers of each request to the origin of `url`, such as `authorization`. Requests to other `origins` lack them.

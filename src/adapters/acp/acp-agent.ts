@@ -221,7 +221,7 @@ function tracedBy(meta: Readonly<Record<string, unknown>> | null | undefined) {
   return traceparent === undefined ? {} : { traceparent };
 }
 
-/** Returns the words of a prompt; embedded resources are quoted by their address. */
+/** Returns the words of a prompt; embedded resources are quoted by their URL. */
 function wordsOf(prompt: readonly ContentBlock[]): string {
   return prompt
     .flatMap((block) => {

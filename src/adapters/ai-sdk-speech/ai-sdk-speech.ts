@@ -201,7 +201,7 @@ function checkFormat(outputFormat: string): void {
 }
 
 /**
- * Returns the sound of the bytes that `who` returned. `rawRateHz`: the requested rate of raw samples.
+ * Returns the audio of the bytes that `who` returned. `rawRateHz`: the requested rate of raw samples.
  * @throws {ProviderError} `UNSUPPORTED_AUDIO`, which names the format
  */
 function decodeAudio(bytes: Uint8Array, rawRateHz: number | null, who: string): AudioFrame {

@@ -1,5 +1,5 @@
-// A relay to Claude Code through the Claude Agent SDK. A process runs while Claude works, and none while a question or a
-// permission is open: the call is deferred (`defer`), and another process continues with it, also after a crash.
+// A relay to Claude Code through the Claude Agent SDK. A process runs while Claude works, and none while a question or
+// a permission is open: the call is deferred (`defer`), and another process continues with it, even after a crash.
 //
 // The app passes in the SDK: this file does not import it.
 //

@@ -39,7 +39,7 @@ const TABLES = `
 export interface DurableObjectJournalOptions {
   /** `ctx.storage` of an object with SQLite. */
   readonly storage: DurableStorage;
-  /** Time and chance; use `workersEnvironment()`. */
+  /** Time and randomness; use `workersEnvironment()`. */
   readonly environment: Environment;
 }
 

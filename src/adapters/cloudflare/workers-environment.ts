@@ -1,4 +1,4 @@
-// Time and chance in workerd, without `node:*`.
+// Time and randomness in workerd, without `node:*`.
 //
 // Does not: keep an object in memory for long. A pending timer keeps it in memory, and billed; so background timers of more
 //           than a minute are left to the object's alarm, which `durableObjectJournal` sets.

@@ -1,4 +1,4 @@
-// The address and the key of the Gemini API. They are read from options or the environment at each connect, so that a
+// The URL and the key of the Gemini API. They are read from options or the environment at each connect, so that a
 // rotated key takes effect.
 //
 // ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server accepts nowhere but in the address,
@@ -20,7 +20,7 @@ export const API_KEY_VARIABLES = [
   'GEMINI_API_KEY',
 ] as const;
 
-/** The variable by which Google's own client overrides the address. */
+/** The variable by which Google's own client overrides the URL. */
 const BASE_URL_VARIABLE = 'GOOGLE_GEMINI_BASE_URL';
 const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
 /** Only this version creates and accepts ephemeral tokens. */
@@ -49,7 +49,7 @@ export function apiKeyOf(option: string | undefined, who: string): string {
 }
 
 /**
- * Returns the current address.
+ * Returns the current URL.
  * @throws {ConfigurationError} `MISSING_API_KEY` or `INVALID_URL`
  */
 export function addressOf(access: Access): Address {
@@ -64,7 +64,7 @@ export function addressOf(access: Access): Address {
   return { url, headers: { ...headers, 'x-goog-api-key': secret }, secret };
 }
 
-/** Returns the address that creates ephemeral tokens. @throws {ConfigurationError} `INVALID_URL` */
+/** Returns the URL that creates ephemeral tokens. @throws {ConfigurationError} `INVALID_URL` */
 export function tokenAddress(baseUrl: string | undefined): string {
   const base = baseOf(baseUrl, { 'http:': 'http:', 'https:': 'https:' });
   return `${base}/${TOKEN_API_VERSION}/auth_tokens`;
@@ -81,7 +81,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const address = option ?? (variable || DEFAULT_BASE_URL);
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
-  // The AI SDK's base address ends with a version, which the paths below already contain.
+  // The AI SDK's base URL ends with a version, which the paths below already contain.
   return withoutEndSlashes(href).replace(/\/v1(?:alpha|beta)?$/, '');
 }
 

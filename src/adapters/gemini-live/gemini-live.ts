@@ -57,7 +57,7 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   };
 }
 
-/** The time without sound after which the microphone counts as off. */
+/** The time without audio after which the microphone counts as off. */
 const STREAM_END_MS = 1_000;
 /** The close codes that the server also uses for handles that it cannot resume. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
@@ -184,7 +184,7 @@ class GeminiWire implements Wire {
     this.#connection.ready(this.#token !== null, this.#history !== null);
   }
 
-  /** Watches for the end of the user's sound; one timer serves many frames. */
+  /** Watches for the end of the user's audio; one timer serves many frames. */
   #watchSound(delayMs: number): void {
     const { clock, scheduler } = this.#connection.environment;
     this.#cancelStreamEnd = scheduler.schedule(() => {

@@ -16,7 +16,7 @@ export interface ModelTraits {
   /** Whether `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response take effect. */
   readonly honoursScheduling: boolean;
   /**
-   * When messages can be added to the conversation. `initially`: only before the first sound; later text is answered.
+   * When messages can be added to the conversation. `initially`: only before the first audio; later text is answered.
    */
   readonly clientContent: 'anytime' | 'initially';
   /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without answering it. */

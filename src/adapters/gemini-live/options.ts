@@ -22,8 +22,8 @@ export interface GeminiLiveOptions extends DialOptions {
   /** The result of `createEphemeralToken` (`auth_tokens/…`); replaces the key. */
   readonly ephemeralToken?: string;
   /**
-   * The whole address of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue
-   * derived from `baseUrl`
+   * The whole URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue derived from
+   * `baseUrl`
    */
   readonly url?: string;
   /** @defaultValue the environment variable `GOOGLE_GEMINI_BASE_URL`, else `https://generativelanguage.googleapis.com` */
@@ -58,8 +58,8 @@ export interface GeminiLiveOptions extends DialOptions {
     readonly vocabulary?: readonly string[];
   };
   /**
-   * The removal of the oldest content when the conversation grows too long; without it a session ends after
-   * 15 minutes of sound. `false`: off. @defaultValue `{}`: the server decides
+   * The removal of the oldest content when the conversation grows too long; without it a session ends after 15 minutes
+   * of audio. `false`: off. @defaultValue `{}`: the server decides
    */
   readonly compression?: SessionSettings['compression'];
   /**
@@ -127,7 +127,7 @@ type CheckedOptions = z.output<typeof optionsSchema>;
 /** Checked options with their defaults. */
 export interface GeminiLiveSettings extends SessionSettings, Required<DialOptions> {
   readonly traits: ModelTraits;
-  /** Returns the current address with the current key. */
+  /** Returns the current URL with the current key. */
   address(): Address;
 }
 

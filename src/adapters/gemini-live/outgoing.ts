@@ -247,7 +247,7 @@ export class Outgoing {
   }
 
   /**
-   * Makes the model speak to a text. Text in the sound stream is certain to be answered, but counts as the user's
+   * Makes the model speak to a text. Text in the audio stream is certain to be answered, but counts as the user's
    * words.
    */
   #prompt(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {

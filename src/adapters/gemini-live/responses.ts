@@ -5,14 +5,14 @@
 //                         │  └────turnComplete, interrupted, nothing for long───▲
 //                         └──cancelled by us──▶ unwanted ──the wire says its end──┘
 //
-// Owns:     the ids and ends of responses, their sound and transcripts, the dropped parts, and the request that each
+// Owns:     the ids and ends of responses, their audio and transcripts, the dropped parts, and the request that each
 //           response answers. It does not know tool calls, or the queue to the model (`outgoing.ts`).
 //
 // GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. Content that arrives after the end
 //     begins the next response; a transcript that arrives shortly after the end still belongs to the ended one.
-// GEMINI-LIVE-MODEL-TURNS-2. Sound between an interruption or a cancellation and the wire's end of the turn is dropped;
-//     after an interruption by the user, also sound shortly after that end.
-// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the sound that was passed on.
+// GEMINI-LIVE-MODEL-TURNS-2. Audio between an interruption or a cancellation and the wire's end of the turn is dropped;
+//     after an interruption by the user, also audio shortly after that end.
+// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the audio that was passed on.
 // GEMINI-LIVE-MODEL-TURNS-4. If the key of a response becomes uncertain while the response is generated, the key is
 //     withdrawn: its request ends as cancelled, and the response continues without a key.
 //
@@ -88,7 +88,7 @@ export class ModelTurns {
     return this.#connection.environment.clock.now() < this.#strayUntil;
   }
 
-  /** Handles sound in base64. @throws {ProtocolError} `MALFORMED_AUDIO` */
+  /** Handles audio in base64. @throws {ProtocolError} `MALFORMED_AUDIO` */
   audio(base64: string): void {
     const samples = decodePcm16Base64(base64);
     const response = samples.length === 0 ? null : this.#current();

@@ -86,7 +86,7 @@ export class Resumption {
     this.#connection.send(JSON.stringify(message));
   }
 
-  /** Records a message that was sent. `lasting`: the part that stays valid on another connection (sound does not). */
+  /** Records a message that was sent. `lasting`: the part that stays valid on another connection (audio does not). */
   sent(lasting: object | null): void {
     this.#log.sent(lasting);
     if (this.#log.isFull) this.withdraw();

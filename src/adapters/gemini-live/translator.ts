@@ -1,5 +1,5 @@
-// Translates between the port and the wire, both ways: commands become client messages,
-// server messages become transport events and frames of sound. Pure of sockets.
+// Translates between the port and the wire, both ways: commands become client messages, server messages become
+// transport events and frames of audio. Pure of sockets.
 //
 // Owns:     the meaning of each field of a message, and whether the model is busy.
 // Does not: keep a connection alive (`gemini-live.ts`), or handle responses and their requests (`responses.ts`),
@@ -104,7 +104,7 @@ export class Translator {
     });
   }
 
-  /** Records sound of the user that the server received. */
+  /** Records audio of the user that the server received. */
   soundSent(durationMs: number): void {
     this.#speech.sentMs += durationMs;
   }
@@ -134,7 +134,7 @@ export class Translator {
       case 'response.cancel':
         return this.#cancel();
       case 'utterance.end':
-        // The end of the sound stream stops the server's detector, which would keep listening otherwise.
+        // The end of the audio stream stops the server's detector, which would keep listening otherwise.
         this.#resumption.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
@@ -203,7 +203,7 @@ export class Translator {
       this.#resumption.send(message, message);
       return;
     }
-    // In the sound stream a picture would count only while the user speaks.
+    // In the audio stream a picture would count only while the user speaks.
     const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
     this.#outgoing.add({ role: 'user', parts });
   }
@@ -317,7 +317,7 @@ export class Translator {
 
 type Modalities = NonNullable<ServerMessage['usageMetadata']>['promptTokensDetails'];
 
-/** Returns the number of sound tokens; undefined if the wire reports no parts. */
+/** Returns the number of audio tokens; undefined if the wire reports no parts. */
 function audioOf(parts: Modalities): number | undefined {
   return parts?.reduce(
     (total, { modality, tokenCount }) => total + (modality === 'AUDIO' ? tokenCount : 0),

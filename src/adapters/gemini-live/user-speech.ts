@@ -58,7 +58,7 @@ interface Utterance {
 }
 
 export class UserSpeech {
-  /** The length of sound that the server has received, in milliseconds. */
+  /** The length of audio that the server has received, in milliseconds. */
   sentMs = 0;
   readonly #connection: WireConnection;
   readonly #listener: UserSpeechListener;
@@ -66,7 +66,7 @@ export class UserSpeech {
   #settledAt = Number.NEGATIVE_INFINITY;
   /** Whether words were reported that the model has not begun to answer. */
   #isUnanswered = false;
-  /** The position in the sound at which the model began to answer unknown words; null if it has not. */
+  /** The position in the audio at which the model began to answer unknown words; null if it has not. */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
@@ -80,7 +80,7 @@ export class UserSpeech {
     return this.#utterance !== null;
   }
 
-  /** Handles the detector's start of speech; `startMs` is the position in the sound that the server received. */
+  /** Handles the detector's start of speech; `startMs` is the position in the audio that the server received. */
   heardStart(startMs: number | null): void {
     this.#begin(startMs ?? this.sentMs).isSignalled = true;
     this.#waitOn();

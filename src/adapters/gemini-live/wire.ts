@@ -15,7 +15,7 @@ import type { ClientMessage, LiveServerContent, LiveServerMessage } from './offi
 export const INPUT_SAMPLE_RATE_HZ = 16_000;
 export const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
-/** The sound settings of a session, fixed when it begins. */
+/** The audio settings of a session, fixed when it begins. */
 export interface SessionSettings {
   readonly model: string;
   readonly voice?: string;
@@ -27,7 +27,7 @@ export interface SessionSettings {
     readonly budget?: number;
   };
   readonly voiceActivity?: {
-    /** How readily sound counts as the beginning of speech. */
+    /** How readily audio counts as the beginning of speech. */
     readonly startSensitivity?: 'high' | 'low';
     /** How readily a pause counts as the end of speech. */
     readonly endSensitivity?: 'high' | 'low';
@@ -37,7 +37,7 @@ export interface SessionSettings {
     readonly silenceDurationMs?: number;
     /** Whether the user's voice stops the model's. */
     readonly interrupts?: boolean;
-    /** The content of a user turn: only speech, all sound, or speech and every picture. */
+    /** The content of a user turn: only speech, all audio, or speech and every picture. */
     readonly turnCoverage?: 'only_activity' | 'all_input' | 'activity_and_video';
   };
   readonly transcription?: {
@@ -137,7 +137,7 @@ export function realtimePicture(mimeType: string, data: string) {
   return { realtimeInput: { video: { mimeType, data } } } satisfies ClientMessage;
 }
 
-/** Reports that the microphone is off, so that the server's buffered sound is complete. */
+/** Reports that the microphone is off, so that the server's buffered audio is complete. */
 export function audioStreamEnd() {
   return { realtimeInput: { audioStreamEnd: true } } satisfies ClientMessage;
 }
@@ -156,7 +156,7 @@ export function toolResponse(functionResponses: readonly FunctionResponse[]) {
 
 const AUDIO_TYPE = `audio/pcm;rate=${INPUT_SAMPLE_RATE_HZ}`;
 
-/** Returns a frame of sound as JSON text: base64 needs no escaping, and JSON.stringify is 7 times slower. */
+/** Returns a frame of audio as JSON text: base64 needs no escaping, and JSON.stringify is 7 times slower. */
 export function audioText(base64: string): string {
   return `{"realtimeInput":{"audio":{"data":"${base64}","mimeType":"${AUDIO_TYPE}"}}}`;
 }
@@ -233,7 +233,7 @@ function compressionOf({
 const transcription = z.object({
   text: z.string().nullish(),
   finished: z.boolean().nullish(),
-  /** The offset from the beginning of the sound, such as `1.5s`. */
+  /** The offset from the beginning of the audio, such as `1.5s`. */
   startOffset: z.string().nullish(),
 });
 

@@ -134,7 +134,7 @@ export interface Inspector {
   readonly inspect: (event: InspectionEvent) => void;
   /** Relay only: the page to open in a browser. It contains the token, which permits watching. */
   readonly url?: string;
-  /** Relay only: the address for `createWebSocketReceiver({ server })`. It contains the token. */
+  /** Relay only: the URL for `createWebSocketReceiver({ server })`. It contains the token. */
   readonly streamUrl?: string;
   /** Sends the waiting messages and disconnects all viewers. Later reports of actors are ignored. */
   stop(): Promise<void>;

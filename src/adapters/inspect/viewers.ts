@@ -10,7 +10,7 @@ import type { InspectionStream } from './stream.ts';
 export interface WebSocketTarget {
   /** Selects a remote inspector server. */
   readonly mode: 'webSocket';
-  /** The server's address, `ws:` or `wss:`, with its token if it requires one. */
+  /** The server's URL, `ws:` or `wss:`, with its token if it requires one. */
   readonly url: string;
 }
 

@@ -37,7 +37,7 @@ const inputImage = z.strictObject({
   detail: z.enum(['auto', 'low', 'high']).nullish(),
 });
 const outputText = z.strictObject({ type: z.literal('output_text'), text: z.string() });
-/** The client can send back only the transcript of the assistant's sound. */
+/** The client can send back only the transcript of the assistant's audio. */
 const outputAudio = z.strictObject({
   type: z.literal('output_audio'),
   transcript: z.string(),
@@ -96,7 +96,7 @@ export const toolChoice = z.union([
   z.enum(['auto', 'none', 'required']),
   z.strictObject({ type: z.literal('function'), name: z.string() }),
 ]);
-/** Sound or text, not both: sound always includes a transcript. */
+/** Audio or text, not both: audio always includes a transcript. */
 export const outputModalities = z.array(z.enum(['text', 'audio'])).length(1);
 export const audioFormat = z.strictObject({
   type: z.literal('audio/pcm'),

@@ -1,6 +1,6 @@
 // The conversation of one connection: its items in order, in the form for the client and in the form for the model.
 //
-// Owns:     items, their sound (the latest two minutes), and the words that were heard and said. It does not send
+// Owns:     items, their audio (the latest two minutes), and the words that were heard and said. It does not send
 //           events (`realtime-session.ts`) or call the model (`language-model.ts`).
 
 import type { AssistantContent } from 'ai';
@@ -10,14 +10,14 @@ import { Refusal, type WireItem } from './wire-events.ts';
 
 const MAX_ITEMS = 5_000;
 const SAMPLES_PER_MS = 24;
-/** Sound is kept for `conversation.item.retrieve`: two minutes, 5.8 MB. */
+/** Audio is kept for `conversation.item.retrieve`: two minutes, 5.8 MB. */
 const MAX_KEPT_SAMPLES = 120_000 * SAMPLES_PER_MS;
 
 /** A part of a message as the model remembers it. */
 export type RememberedPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly url: string }
-  /** Sound of the user; `words` resolves once the words are known, and never rejects. */
+  /** Audio of the user; `words` resolves once the words are known, and never rejects. */
   | { readonly type: 'sound'; readonly words: Promise<string> }
   /** The heard part of the assistant's speech. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
@@ -52,10 +52,10 @@ export type Remembered =
 
 export interface ConversationItem {
   readonly id: string;
-  /** The item in the wire's form, without sound. Replaced when it changes. */
+  /** The item in the wire's form, without audio. Replaced when it changes. */
   wire: WireItem;
   remembered: Remembered;
-  /** Sound at 24 kHz, in pieces; old sound is dropped. */
+  /** Audio at 24 kHz, in pieces; old audio is dropped. */
   sound: Int16Array[];
 }
 
@@ -123,7 +123,7 @@ export class Conversation {
   }
 }
 
-/** Returns the item with its sound, as `conversation.item.retrieved` shows it. */
+/** Returns the item with its audio, as `conversation.item.retrieved` shows it. */
 export function withSound(item: ConversationItem): WireItem {
   const { wire, sound } = item;
   if (wire.type !== 'message' || wire.role === 'system' || sound.length === 0) return wire;
@@ -141,8 +141,8 @@ export function withSound(item: ConversationItem): WireItem {
 }
 
 /**
- * Removes the unheard part of an item: the sound, and its words from the model's memory.
- * @throws {Refusal} if the item has no sound of the model, or less than `endMs`
+ * Removes the unheard part of an item: the audio, and its words from the model's memory.
+ * @throws {Refusal} if the item has no audio of the model, or less than `endMs`
  */
 export function truncateSpeech(item: ConversationItem, endMs: number): void {
   const { remembered, wire } = item;

@@ -18,7 +18,7 @@ export type OpenQuestion = AnswerableQuestion;
 
 /**
  * Returns the probability that the user has finished, 0 to 1; below 0.5 the server waits for more. Called in each
- * pause, with the sound of the utterance so far (at most its last 8 seconds), its words, and the open question.
+ * pause, with the audio of the utterance so far (at most its last 8 seconds), its words, and the open question.
  */
 export type EndOfTurn = (
   audio: AudioFrame,

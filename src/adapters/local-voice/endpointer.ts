@@ -1,4 +1,4 @@
-// Detects the start and the end of utterances in a stream of speech probabilities. Pure: time is measured by the sound
+// Detects the start and the end of utterances in a stream of speech probabilities. Pure: time is measured by the audio
 // only, never by a clock.
 //
 // ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
@@ -16,7 +16,7 @@ type Waits = Readonly<Record<TurnEnd, number>>;
 export interface EndpointingSettings {
   /** A window with at least this probability is speech. */
   readonly threshold: number;
-  /** The length of sound before the first speech that belongs to the utterance. */
+  /** The length of audio before the first speech that belongs to the utterance. */
   readonly prefixPaddingMs: number;
   /** The length of silence that ends an utterance; with `Waits`, the words decide. */
   readonly silenceMs: number | Waits;
@@ -65,7 +65,7 @@ export function silenceThreshold(threshold: number): number {
   return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
 }
 
-/** One window of sound, and the settings that apply to it. */
+/** One window of audio, and the settings that apply to it. */
 export interface Window {
   /** The probability of speech in it. */
   readonly probability: number;

@@ -179,7 +179,7 @@ function cutOut(
 ): AudioFrame {
   const sampleAt = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const start = Math.max(0, sampleAt(startMs - beforeMs));
-  // Zeros pad the cut after the end of the sound.
+  // Zeros pad the cut after the end of the audio.
   const cut = new Int16Array(sampleAt(endMs + afterMs) - start);
   cut.set(samples.subarray(start, start + cut.length));
   return { samples: cut, sampleRateHz };

@@ -1,12 +1,12 @@
-// The input audio buffer of one connection: the user's incoming sound, the detection of utterances in it, and their
+// The input audio buffer of one connection: the user's incoming audio, the detection of utterances in it, and their
 // commitment.
 //
 // INPUT-AUDIO-1. The times in all events count from the first sample of the connection.
-// INPUT-AUDIO-2. Sound that was committed or cleared never starts or ends another utterance.
-// INPUT-AUDIO-3. At most ten minutes are held; during silence only the sound that may become the start of an utterance.
+// INPUT-AUDIO-2. Audio that was committed or cleared never starts or ends another utterance.
+// INPUT-AUDIO-3. At most ten minutes are held; during silence only the audio that may become the start of an utterance.
 // INPUT-AUDIO-4. An utterance is transcribed in its pauses already. Its text is the text of its last pause, unless that
 //     text is empty.
-// INPUT-AUDIO-5. Sound is judged in order: while a pause waits for its words, later sound waits, for at most
+// INPUT-AUDIO-5. Audio is judged in order: while a pause waits for its words, later audio waits, for at most
 //     `WORDS_TIMEOUT_MS`.
 // INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they are known: in the
 //     first pause after them, after a third of `transcribeAfterMs` because so little speech precedes it.
@@ -38,7 +38,7 @@ const WORDS_TIMEOUT_MS = 1_000;
 /** The lag of the detection: this much more than the prefix is kept during silence. */
 const NOTICE_MS = 1_000;
 
-/** @throws {Refusal} `input_audio_buffer_commit_empty` for too little sound to be an item. */
+/** @throws {Refusal} `input_audio_buffer_commit_empty` for too little audio to be an item. */
 export function checkCommitted(durationMs: number): void {
   if (durationMs >= MIN_COMMITTED_MS) return;
   const message =
@@ -47,7 +47,7 @@ export function checkCommitted(durationMs: number): void {
   throw new Refusal('input_audio_buffer_commit_empty', message);
 }
 
-/** Sound of the user that has become an item. */
+/** Audio of the user that has become an item. */
 export interface Utterance {
   readonly itemId: string;
   readonly samples: Int16Array;
@@ -63,7 +63,7 @@ export interface InputBuffer {
   expect?(question: OpenQuestion | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
-  /** Commits all held sound as an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
+  /** Commits all held audio as an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
   commit(): Utterance;
   clear(): void;
   close(): void;
@@ -93,7 +93,7 @@ export interface InputAudioOptions {
   readonly levelMarginDb: number | null;
 }
 
-/** A detector, and the position of its windows in the sound of the connection. */
+/** A detector, and the position of its windows in the audio of the connection. */
 interface Listening {
   readonly detector: SpeechDetector;
   /** The probabilities of the windows that are not judged yet. */
@@ -108,7 +108,7 @@ interface Listening {
 
 /** The pause under way; speech that continues ends it. */
 interface SpeechPause {
-  /** The start of the sound that precedes the pause. */
+  /** The start of the audio that precedes the pause. */
   readonly fromMs: number;
   readonly text: Promise<string>;
   /** The judgement; null until the pause is judged. */
@@ -234,7 +234,7 @@ export class InputAudio implements InputBuffer {
   #judgeWindow(listening: Listening, anyVoice: number): void {
     const { windowMs } = listening.detector;
     listening.heardMs += windowMs;
-    // Skips windows that consist mostly of sound that was committed or cleared meanwhile.
+    // Skips windows that consist mostly of audio that was committed or cleared meanwhile.
     if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) return;
     if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
     const settings = this.#detection && endpointingSettings(this.#detection);
@@ -408,7 +408,7 @@ export class InputAudio implements InputBuffer {
   }
 }
 
-/** Sound of the user that is not committed yet, addressed by the time since the first sample of the connection. */
+/** Audio of the user that is not committed yet, addressed by the time since the first sample of the connection. */
 export class SoundBuffer {
   readonly #samplesPerMs: number;
   #chunks: Int16Array[] = [];
@@ -424,7 +424,7 @@ export class SoundBuffer {
     return this.#startSample / this.#samplesPerMs;
   }
 
-  /** The length of all appended sound, in milliseconds. */
+  /** The length of all appended audio, in milliseconds. */
   get endMs(): number {
     return this.#endSample / this.#samplesPerMs;
   }
@@ -439,14 +439,14 @@ export class SoundBuffer {
     this.#endSample += samples.length;
   }
 
-  /** Takes the held sound from `fromMs` to `toMs`, and drops earlier sound. */
+  /** Takes the held audio from `fromMs` to `toMs`, and drops earlier audio. */
   take(fromMs: number, toMs: number): Int16Array {
     const taken = this.copy(fromMs, toMs);
     this.dropBefore(toMs);
     return taken;
   }
 
-  /** Returns the held sound from `fromMs` to `toMs`. */
+  /** Returns the held audio from `fromMs` to `toMs`. */
   copy(fromMs: number, toMs: number): Int16Array {
     const from = this.#clamp(fromMs);
     const copied = new Int16Array(Math.max(0, this.#clamp(toMs) - from));
@@ -463,7 +463,7 @@ export class SoundBuffer {
     return copied;
   }
 
-  /** Drops the sound before `ms`. */
+  /** Drops the audio before `ms`. */
   dropBefore(ms: number): void {
     let surplus = this.#clamp(ms) - this.#startSample;
     if (surplus <= 0) return;

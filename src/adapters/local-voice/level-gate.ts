@@ -1,5 +1,5 @@
 // Distinguishes the user from voices that are farther away (a television, the next table) by loudness, because a speech
-// detector reports every voice. Pure: time is measured by the sound only.
+// detector reports every voice. Pure: time is measured by the audio only.
 //
 // LEVEL-GATE-1. A window counts as speech only if it, or one of the two before it, is within `marginDb` of the user's
 //     usual level: the median of the last utterances that had words. Before the first one, it must be louder than the
@@ -8,7 +8,7 @@
 // LEVEL-GATE-2. A much louder voice counts as the user's, and the earlier levels are forgotten.
 // LEVEL-GATE-3. A user who has moved away is admitted again: if a voice that is too quiet speaks for 2 s and then
 //     waits, the gate is lowered by 6 dB, until the user is heard at the former level.
-// LEVEL-GATE-4. An utterance begins and ends with its nearest voice: sound that is 20 dB quieter for half a second
+// LEVEL-GATE-4. An utterance begins and ends with its nearest voice: audio that is 20 dB quieter for half a second
 //     before or after that voice does not belong to it.
 
 const REMEMBERED_UTTERANCES = 5;

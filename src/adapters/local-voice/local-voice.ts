@@ -36,7 +36,7 @@ export interface LocalVoiceOptions {
    * Qwen and Bedrock answer it with an error. @defaultValue 'user', which every model accepts
    */
   readonly systemAs?: 'system' | 'user';
-  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
+  /** Time and randomness: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /** The port on 127.0.0.1; 0 selects a free one. @defaultValue 0 */
   readonly port?: number;
@@ -113,9 +113,9 @@ export const defaultLocalVoiceOptions = {
   maxConnections: 16,
 } as const satisfies Partial<LocalVoiceOptions>;
 
-/** The address and the key for clients. */
+/** The URL and the key for clients. */
 export interface LocalVoiceAddress {
-  /** An address such as `ws://127.0.0.1:43121/v1/realtime`. */
+  /** A URL such as `ws://127.0.0.1:43121/v1/realtime`. */
   readonly url: string;
   /** The port that the engine listens on. */
   readonly port: number;
@@ -252,7 +252,7 @@ const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
 /** The limit of one frame; the real server has this limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** The number of unread bytes from which the server holds sound back from a client. */
+/** The number of unread bytes from which the server holds audio back from a client. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -282,7 +282,7 @@ interface RunningServer {
  * Starts to listen: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on /v1/realtime, one RealtimeSession
  * per connection.
  *
- * Owns: the address, the check of the key, and the limits of frames and connections. It does not handle events
+ * Owns: the URL, the check of the key, and the limits of frames and connections. It does not handle events
  * (`realtime-session.ts`) or refuse other requests (`listen/guard.ts`).
  *
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` or `LISTEN_FAILED` (the port is taken)

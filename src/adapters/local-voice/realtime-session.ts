@@ -72,7 +72,7 @@ export class RealtimeSession {
   readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
-  /** Whether sound was made, after which the voice cannot change. */
+  /** Whether audio was made, after which the voice cannot change. */
   #spoken = false;
   /** The newest utterance whose words were reported before its end. */
   #stoppedBy: string | null = null;
@@ -533,7 +533,7 @@ function toMessage(
   return { id: fields.id, wire: wireMessage(given, fields), remembered, sound };
 }
 
-/** Returns a message in the wire's form, without sound: `conversation.item.retrieve` adds it. */
+/** Returns a message in the wire's form, without audio: `conversation.item.retrieve` adds it. */
 function wireMessage(
   given: GivenMessage,
   fields: { readonly id: string; readonly status: 'completed' },

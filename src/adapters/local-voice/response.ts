@@ -12,7 +12,7 @@
 //     content_part.added, deltas, the `done`s of the content, content_part.done,
 //     conversation.item.done, output_item.done.
 // RESPONSE-MESSAGE-2. After `close` no event of the message is sent.
-// RESPONSE-MESSAGE-3. Words whose sound was not sent are neither in the item nor in the model's memory.
+// RESPONSE-MESSAGE-3. Words whose audio was not sent are neither in the item nor in the model's memory.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { codeOf, messageOf } from '../../values/errors.ts';
@@ -254,7 +254,7 @@ export class ResponseRun {
 
 /** −40 dBFS: the peak below which the ends of a sentence count as silence. */
 const SILENCE_PEAK = 328;
-/** The silence that is kept at both ends, so that no sound begins or ends abruptly. */
+/** The silence that is kept at both ends, so that no audio begins or ends abruptly. */
 const KEPT_SILENCE_MS = 20;
 /** The pause between two sentences, independent of the silence that the voice adds. */
 const SENTENCE_PAUSE_MS = 150;
@@ -275,7 +275,7 @@ interface MessageContext {
 
 /** The speech functions of a message. */
 interface Speaking {
-  /** Returns the sound of one sentence. */
+  /** Returns the audio of one sentence. */
   readonly synthesize: (text: string) => Promise<AudioFrame>;
   /** Resolves in another turn of the event loop, once the client can take more. */
   readonly whenReady: () => Promise<void>;
@@ -508,7 +508,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
   }
 }
 
-/** Returns the sound without the silence at its ends; a sound that is quiet throughout is returned unchanged. */
+/** Returns the audio without the silence at its ends; a sound that is quiet throughout is returned unchanged. */
 function withoutSilence({ samples, sampleRateHz }: AudioFrame): AudioFrame {
   const isLoud = (sample: number): boolean => Math.abs(sample) >= SILENCE_PEAK;
   const first = samples.findIndex(isLoud);
@@ -526,7 +526,7 @@ function afterPause({ samples, sampleRateHz }: AudioFrame, pauseMs: number): Aud
 }
 
 /**
- * Yields sound of any rate in pieces of at most 100 ms at the rate of the wire. Lazy, so that each piece is made in its
+ * Yields audio of any rate in pieces of at most 100 ms at the rate of the wire. Lazy, so that each piece is made in its
  * turn of the event loop.
  */
 function* piecesOf(sound: AudioFrame): Generator<Int16Array> {

@@ -178,7 +178,7 @@ export function defaultSessionConfig(id: string, model: string, voice: string): 
 /**
  * Returns the configuration after an update: present fields replace, objects are merged, `null` turns off. Settings
  * without effect here (tracing, truncation, noise reduction …) are accepted.
- * @param spoken Whether sound was already made, after which the voice cannot change.
+ * @param spoken Whether audio was already made, after which the voice cannot change.
  * @throws {Refusal}
  */
 export function updateSessionConfig(

@@ -52,7 +52,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The sound has the rate of the wire, so that the thread of the sockets need not resample.
+      // The audio has the rate of the wire, so that the thread of the sockets need not resample.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
@@ -114,7 +114,7 @@ async function answer(
   return await handler(argument);
 }
 
-/** Returns the buffers of the sound, which is transferred instead of copied. */
+/** Returns the buffers of the audio, which is transferred instead of copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
   const samples = propertiesOf(value)['samples'];
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];

@@ -1,7 +1,7 @@
 // A relay to a tool of a server that speaks the Model Context Protocol: each turn is a call of the tool, as a task if the
 // server supports tasks. The tool runs at the server, which may be a local process that the transport starts.
 //
-// Does not: offer the server sampling, roots or files, open addresses that it wants the user to visit, or log in.
+// Does not: offer the server sampling, roots or files, open URLs that it wants the user to visit, or log in.
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
@@ -19,7 +19,7 @@ import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
 export interface McpRelayOptions {
   /** The name of the tool. */
   readonly tool: string;
-  /** The address of a server over HTTP. Give either this or `transport`. */
+  /** The URL of a server over HTTP. Give either this or `transport`. */
   readonly url?: string;
   /** Headers of each request to the origin of `url`, such as `authorization`. @defaultValue {} */
   readonly headers?:

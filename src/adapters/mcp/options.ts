@@ -27,7 +27,7 @@ export interface McpAuthorizeRequest {
   readonly token: string | null;
   /** The headers of the request. */
   readonly headers: Headers;
-  /** The address of the request. */
+  /** The URL of the request. */
   readonly url: URL;
 }
 

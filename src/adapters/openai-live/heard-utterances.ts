@@ -3,13 +3,12 @@
 //
 //   silent ──words──▶ speaking ──pause, delegation──▶ silent
 //
-// Owns:     the beginning and the end of an utterance, and its id. It does not process sound.
+// Owns:     the beginning and the end of an utterance, and its id. It does not process audio.
 //
 // HEARD-UTTERANCES-1. An utterance begins with its first words and ends after `pauseMs` without words; sooner if the
 //     model has begun to speak, because the model considers the user finished; at once if the model delegates. Its
 //     words are then final.
-// HEARD-UTTERANCES-2. A fragment after a pause in the sound begins another utterance, even if it arrives
-//     early.
+// HEARD-UTTERANCES-2. A fragment after a pause in the audio begins another utterance, even if it arrives early.
 // HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment begins another utterance, so that no words are
 //     lost.
 

@@ -1,16 +1,16 @@
-// Advances the time of the session. The server measures it by the sound that it receives: without sound the model does
+// Advances the time of the session. The server measures it by the audio that it receives: without audio the model does
 // not listen, speak or read appends, and after half a minute the server ends the session. So this clock sends silence
-// in real time whenever the user sends no sound (a muted microphone, a page in the background).
+// in real time whenever the user sends no audio (a muted microphone, a page in the background).
 //
-// Owns:     the length of the user's sound and of the silence that the server received. It does not buffer sound.
+// Owns:     the length of the user's audio and of the silence that the server received. It does not buffer audio.
 //
-// INPUT-CLOCK-1. Silence begins after `GAP_MS` without sound and ends with the next sound of the user. It never
-//     replaces sound that is only late.
-// INPUT-CLOCK-2. Times of the server are converted to times of the user's sound, without the silence.
+// INPUT-CLOCK-1. Silence begins after `GAP_MS` without audio and ends with the next audio of the user. It never
+//     replaces audio that is only late.
+// INPUT-CLOCK-2. Times of the server are converted to times of the user's audio, without the silence.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** The time without sound before silence begins; longer than the pauses of a client that sends continuously. */
+/** The time without audio before silence begins; longer than the pauses of a client that sends continuously. */
 const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
@@ -44,7 +44,7 @@ export class InputClock {
     this.#cancel();
   }
 
-  /** Records sound of the user sent to the server. */
+  /** Records audio of the user sent to the server. */
   sent(durationMs: number): void {
     this.#totalMs += durationMs;
     this.#lastAt = this.#environment.clock.now();

@@ -48,7 +48,7 @@ export type OpenaiLiveTransport = SocketTransport;
  * speaks at the same time and decides when to speak. It calls no tools; it delegates, and the session derives the
  * calls.
  *
- * The server measures the time of a session by the sound that it receives: while the user sends none, the transport
+ * The server measures the time of a session by the audio that it receives: while the user sends none, the transport
  * sends silence, which is billed like an open microphone. The instructions of a session cannot change: an agent that
  * takes over gets a new connection.
  *
@@ -131,7 +131,7 @@ function openaiLiveCapabilities({
     responds: 'by_itself',
     // Only a response that has no other possible cause carries its key.
     correlatesResponses: true,
-    // The model keeps speaking, but the transport drops its sound.
+    // The model keeps speaking, but the transport drops its audio.
     cancelsResponses: true,
     truncatesAudio: false,
     deletesItems: false,
@@ -332,7 +332,7 @@ interface ForkedConnectionOptions {
  *   forking ──ready──▶ settled
  *      └── refused, too late ──▶ fresh (settled, whether or not it succeeds)
  *
- * Owns: the commands and sound sent before it is settled.
+ * Owns: the commands and audio sent before it is settled.
  */
 class ForkedConnection implements TransportConnection {
   readonly events: Observable<TransportEvent>;
@@ -411,7 +411,7 @@ class ForkedConnection implements TransportConnection {
     }
   }
 
-  /** Sends the held commands and sound to this attempt, which queues them until it is ready. */
+  /** Sends the held commands and audio to this attempt, which queues them until it is ready. */
   #settle(): void {
     this.#isSettled = true;
     for (const command of this.#commands.splice(0)) this.#attempt.send(command);

@@ -20,8 +20,8 @@ export interface OpenaiLiveOptions extends DialOptions {
   /** The key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
-   * The address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at
-   * `/{session id}/fork` below it.
+   * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at `/{session id}/fork`
+   * below it.
    * @defaultValue `OPENAI_BASE_URL` + `/live/sessions` if that variable is set, else
    * `wss://api.openai.com/v1/live/sessions`
    */
@@ -30,7 +30,7 @@ export interface OpenaiLiveOptions extends DialOptions {
   readonly model?: string;
   /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
-  /** The rate of the sound in both directions. @defaultValue 24000 */
+  /** The rate of the audio in both directions. @defaultValue 24000 */
   readonly sampleRateHz?: 16_000 | 24_000;
   /**
    * The delay after a delegation before the model is asked to say that it is at work, unless it received a text by
@@ -51,7 +51,7 @@ export interface OpenaiLiveOptions extends DialOptions {
   readonly turns?: {
     /** Silence of the model's track after which its response has ended. @defaultValue 800 */
     readonly responseSilenceMs?: number;
-    /** Time without sound or words after which the response has ended, if the track stops. @defaultValue 2000 */
+    /** Time without audio or words after which the response has ended, if the track stops. @defaultValue 2000 */
     readonly responseStallMs?: number;
     /** Time without words after which the user's utterance has ended. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
@@ -137,7 +137,7 @@ const optionsSchema = z.strictObject({
 export interface OpenaiLiveSettings extends SessionSettings, Required<DialOptions> {
   /** Returns the current key. */
   apiKey(): string;
-  /** Returns the current address; `forkOf`: the id of a session to resume. */
+  /** Returns the current URL; `forkOf`: the id of a session to resume. */
   url(forkOf?: string): string;
   readonly times: TurnTimes;
   readonly forkTimeoutMs: number;

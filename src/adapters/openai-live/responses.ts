@@ -1,4 +1,4 @@
-// Presents the model's speech as responses. The wire has none: its sound is one continuous track, silent between
+// Presents the model's speech as responses. The wire has none: its audio is one continuous track, silent between
 // replies, and its transcript arrives in fragments without an end.
 //
 //   silent ──sound or words──▶ speaking ──quiet for long enough──▶ silent
@@ -7,14 +7,13 @@
 // Owns:     the beginning and the end of a response, its ids, the part of it that was passed on, and the request that
 //           it answers. It does not infer the user's utterances (`heard-utterances.ts`).
 //
-// SPOKEN-RESPONSES-1. A response begins with the first audible sound or word, and ends after `responseSilenceMs` of the
+// SPOKEN-RESPONSES-1. A response begins with the first audible audio or word, and ends after `responseSilenceMs` of the
 //     track without either, or after `responseStallMs` if the track itself stops.
-// SPOKEN-RESPONSES-2. Sound is passed on during a response, including its pauses, and never between
-//     responses.
-// SPOKEN-RESPONSES-3. No sound of a cancelled response is passed on. The response ends with a pause (a shorter one if
+// SPOKEN-RESPONSES-2. Audio is passed on during a response, including its pauses, and never between responses.
+// SPOKEN-RESPONSES-3. No audio of a cancelled response is passed on. The response ends with a pause (a shorter one if
 //     the user spoke), or after `CANCEL_MS`, so that the session does not wait longer for a model that keeps talking.
 //     Speech after the pause is another response.
-// SPOKEN-RESPONSES-4. `response.ended` lists the sound up to the last audible frame, so that a user who heard that
+// SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame, so that a user who heard that
 //     frame has heard the whole response.
 // SPOKEN-RESPONSES-5. Late words belong to the response during which they were said.
 // SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without a report. A response that ends in
@@ -75,7 +74,7 @@ export class SpokenResponses {
   #hasUserSpoken = false;
   #last: Response | null = null;
   #trackMs = 0;
-  /** The position after the last audible sound on the track. */
+  /** The position after the last audible audio on the track. */
   #audibleUntilMs = 0;
   #quietMs = 0;
   /** The newest part of the track while it is silent. */
@@ -372,7 +371,7 @@ const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
  *   lapsed and requested again: its speech within `causeMs` of silence answers; otherwise it is sent again
  *
  * Owns: the one request that is under way, and the other causes for which the model may speak. It does not send texts
- * or handle sound.
+ * or handle audio.
  */
 export class Requests {
   readonly #connection: WireConnection;

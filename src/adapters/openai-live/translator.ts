@@ -1,5 +1,5 @@
-// Translates between the port and the wire, both ways: commands become client events,
-// server events become transport events and frames of sound. Pure of sockets.
+// Translates between the port and the wire, both ways: commands become client events, server events become transport
+// events and frames of audio. Pure of sockets.
 //
 // Owns:     which call belongs to which delegation, and the form of each command on a wire where the model answers by
 //           itself and only accepts texts. It does not infer and attribute responses (`responses.ts`), infer utterances

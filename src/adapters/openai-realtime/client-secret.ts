@@ -12,7 +12,7 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `createClientSecret`. */
 export interface ClientSecretOptions {
-  /** Key, address, model, voice and other options, as for `openaiRealtime`. */
+  /** Key, URL, model, voice and other options, as for `openaiRealtime`. */
   readonly options?: OpenaiRealtimeOptions;
   /** The initial configuration of the session; the holder of the secret can change it. @defaultValue none */
   readonly configuration?: TransportConfiguration;
@@ -74,7 +74,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
   return { value: answer.data.value, expiresAt: new Date(answer.data.expires_at * 1000) };
 }
 
-/** Returns the HTTP address next to the WebSocket address. */
+/** Returns the HTTP URL next to the WebSocket URL. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
   url.pathname = `${withoutEndSlashes(url.pathname)}/client_secrets`;

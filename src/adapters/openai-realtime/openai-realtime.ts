@@ -83,7 +83,7 @@ function openaiRealtimeCapabilities(
     responds: 'when_asked',
     correlatesResponses: true,
     cancelsResponses: true,
-    // Only sound can be truncated.
+    // Only audio can be truncated.
     truncatesAudio: output === 'audio',
     deletesItems: true,
     speaksOutOfBand: true,

@@ -19,8 +19,8 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   /** The key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
-   * The address of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if the query names
-   * no model.
+   * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if the query names no
+   * model.
    * @defaultValue `OPENAI_BASE_URL` + `/realtime` if that variable is set, else `wss://api.openai.com/v1/realtime`
    */
   readonly url?: string;
@@ -116,7 +116,7 @@ export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOp
   readonly model: string;
   /** Returns the current key. */
   apiKey(): string;
-  /** Returns the current address, with the model. */
+  /** Returns the current URL, with the model. */
   url(): string;
 }
 

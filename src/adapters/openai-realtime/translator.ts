@@ -1,5 +1,5 @@
 // Translates between the port and the wire, both ways: commands become client events, server events become transport
-// events and frames of sound. Pure of sockets and time; the state concerns the conversation, not the connection.
+// events and frames of audio. Pure of sockets and time; the state concerns the conversation, not the connection.
 //
 // Owns:     event ids, the responses requested and under way, the configuration in force, the generation gate, the
 //           received parts of each item, and partial transcripts. It does not queue, track readiness or close
@@ -7,19 +7,19 @@
 //
 // OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their
 //     request.
-// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no sound of the cancelled responses is passed on (the
+// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no audio of the cancelled responses is passed on (the
 //     generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
-// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the sound that was passed on, for comparison with the
-//     played sound. A truncation never exceeds it, in whole milliseconds.
+// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the audio that was passed on, for comparison with the played
+//     audio. A truncation never exceeds it, in whole milliseconds.
 // OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is no error.
 // OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
 // OPENAI-REALTIME-TRANSLATOR-6. An utterance that the client ends is ended by the commit of the buffer. It keeps the id
 //     with which it began, whichever item the server creates for it, and its end is reported once.
 //
 // RESPONSE-LEDGER-1. A response carries the `responseKey` of the request that made it, or none.
-// RESPONSE-LEDGER-2. A cancellation makes the sound of all responses unwanted that were requested before, including
+// RESPONSE-LEDGER-2. A cancellation makes the audio of all responses unwanted that were requested before, including
 //     those that the server has not announced yet.
-// RESPONSE-LEDGER-3. Sound of a response that has ended is unwanted.
+// RESPONSE-LEDGER-3. Audio of a response that has ended is unwanted.
 // RESPONSE-LEDGER-5. Responses that the server begins and never ends are bounded: the oldest response counts as ended.
 //     The oldest held call of a response is forgotten as well.
 // RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the wire reports the arguments of a
@@ -182,7 +182,7 @@ export class Translator {
         });
       case 'input_audio_buffer.speech_stopped':
         if (this.#itemOfUtterance.has(event.item_id)) return;
-        // The utterance has ended before the client's command: the commit finds no sound.
+        // The utterance has ended before the client's command: the commit finds no audio.
         if (this.#ending === event.item_id) this.#ending = null;
         return emit({ type: 'utterance.ended', utteranceId: event.item_id });
       case 'input_audio_buffer.committed':
@@ -309,7 +309,7 @@ export class Translator {
     });
   }
 
-  /** Records sound that may be cut off later. */
+  /** Records audio that may be cut off later. */
   #soundCame(
     {
       item_id: itemId,
@@ -464,7 +464,7 @@ interface ResponseRecord {
   readonly responseId: string;
   readonly responseKey: string | null;
   isCancelled: boolean;
-  /** The samples generated for each item, in the order of their first sound. */
+  /** The samples generated for each item, in the order of their first audio. */
   readonly samplesByItem: Map<string, number>;
   /** The calls whose arguments have arrived and whose completion is not confirmed yet. */
   readonly heldCalls: BoundedMap<string, ToolCall>;

@@ -15,7 +15,7 @@ export const RESPONSE_KEY = 'response_key';
 
 export const WIRE_SAMPLE_RATE_HZ = 24_000;
 
-/** The sound settings of a session, fixed when it begins. */
+/** The audio settings of a session, fixed when it begins. */
 export interface SessionSettings {
   readonly output: 'audio' | 'text';
   readonly voice: string | { readonly id: string };
@@ -119,7 +119,7 @@ export function messageAdd(
   },
 ) {
   const { itemId: id, role, text, afterItemId } = message;
-  // The wire accepts no sound of the assistant, so its speech is replayed as text.
+  // The wire accepts no audio of the assistant, so its speech is replayed as text.
   const item =
     role === 'assistant'
       ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }

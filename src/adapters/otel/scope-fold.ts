@@ -78,7 +78,8 @@ export class ScopeFold {
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /**
-   * The start of the user's speech over playing sound, the time at which playback stopped, and whether it was interrupted.
+   * The start of the user's speech over playing audio, the time at which playback stopped, and whether it was
+   * interrupted.
    */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
   /** The deliveries that the turn reports. */

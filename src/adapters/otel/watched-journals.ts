@@ -8,8 +8,8 @@
 //   WATCHED-JOURNAL-1. A reader that does not continue a scope, such as an inspector, does not change the watcher's state of
 //       it.
 //   WATCHED-JOURNAL-2. A fault of the watcher never reaches the session.
-//   TRACED-JOURNAL-1. A scope has one trace, also after a crash or hibernation: its events contain the contexts of its spans,
-//       and the next process reads them.
+//   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation: its events contain the contexts of its
+//       spans, and the next process reads them.
 //   TRACED-JOURNAL-2. A span covers work, never waiting: the span of a subagent ends when it waits for an answer, and the next
 //       span links to it.
 //   TRACED-JOURNAL-3. A span ends after its last event is written. A retried event starts no second span.
@@ -192,11 +192,11 @@ const meteredSchema = z.strictObject({
 } satisfies ChecksOf<MeteredJournalOptions>);
 
 /**
- * Records metrics of all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations of
- * subagents, the hearing of results, the delay of sound, and the numbers of running and waiting subagents. Attributes are
- * names, kinds and codes, without ids and words. With a `loggerProvider` it also writes records for alerts, with ids:
- * questions that open and close, deliveries that are offered and heard, lost leases. Put this journal in front of other
- * journals.
+ * Records metrics of all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations
+ * of subagents, the hearing of results, the delay of audio, and the numbers of running and waiting subagents.
+ * Attributes are names, kinds and codes, without ids and words. With a `loggerProvider` it also writes records for
+ * alerts, with ids: questions that open and close, deliveries that are offered and heard, lost leases. Put this journal
+ * in front of other journals.
  * @throws {ConfigurationError} for an invalid journal or option.
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {

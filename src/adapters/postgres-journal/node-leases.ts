@@ -50,7 +50,7 @@ interface Time {
   readonly now: number;
 }
 
-/** LEASES-3. Parameters: node, holder, address, milliseconds. Exported for a test that bounds the written rows. */
+/** LEASES-3. Parameters: node, holder, URL, milliseconds. Exported for a test that bounds the written rows. */
 export const heartbeat = (schema: string): string => `
   with before as materialized (
     select expires_at > clock_timestamp() as was_alive from ${schema}.nodes where id = $1
@@ -118,7 +118,7 @@ interface State {
 
 export interface LeaseOptions {
   readonly leaseMs: number;
-  /** The address of this process, for other processes. */
+  /** The URL of this process, for other processes. */
   readonly address: string | null;
 }
 

@@ -45,7 +45,7 @@ export interface PostgresJournalOptions {
    * @defaultValue the variables `PGHOST`, `PGDATABASE` …
    */
   readonly connection?: string | PoolConfig;
-  /** Time and chance; use `nodeEnvironment()` of `offstage/node`. */
+  /** Time and randomness; use `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /**
    * The schema of the tables, for the journal alone; created if it does not exist. @defaultValue 'offstage'
@@ -57,7 +57,7 @@ export interface PostgresJournalOptions {
    */
   readonly leaseMs?: number;
   /**
-   * The address of this process, such as `http://10.0.0.7:3000`: other processes find it in `holder` of `SCOPE_IN_USE`, and
+   * The URL of this process, such as `http://10.0.0.7:3000`: other processes find it in `holder` of `SCOPE_IN_USE`, and
    * can redirect a user to it. @defaultValue none
    */
   readonly address?: string;

@@ -55,10 +55,10 @@ import {
 
 /** The options of `restateJobs`. */
 export interface RestateJobsOptions {
-  /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
+  /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The address of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of jobs.
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of jobs.
    * Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
@@ -76,7 +76,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
   readonly restate: RestateSdk<Service>;
   /** Runs the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
-  /** Time and chance: `nodeEnvironment()` of `offstage/node`. */
+  /** Time and randomness: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;

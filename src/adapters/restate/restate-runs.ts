@@ -62,11 +62,11 @@ import {
 
 /** The options of `restateRuns`. */
 export interface RestateRunsOptions {
-  /** The address of Restate's ingress, such as `http://127.0.0.1:8080`. */
+  /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The address of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of a run.
-   * Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of a
+   * run. Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
   /** The name of the workflow. @defaultValue 'offstage_runs' */

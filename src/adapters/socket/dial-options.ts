@@ -1,4 +1,4 @@
-// The options that all wires share, because they are all dialled in the same way, and the resolution of key and address.
+// The options that all wires share, because they are all dialled in the same way, and the resolution of key and URL.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -10,7 +10,7 @@ export interface DialOptions {
   /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * The length of the user's sound that is kept while the wire is not ready or too slow, in milliseconds.
+   * The length of the user's audio that is kept while the wire is not ready or too slow, in milliseconds.
    * @defaultValue 5000
    */
   readonly maxBufferedAudioMs?: number;
@@ -52,15 +52,15 @@ interface BearerAccess {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns the current address, with the key in a header. */
+/** Returns the current URL, with the key in a header. */
 export function bearerAddress({ apiKey, headers }: BearerAccess, url: () => string): Address {
   const secret = apiKey();
   return { url: url(), headers: { ...headers, Authorization: `Bearer ${secret}` }, secret };
 }
 
 /**
- * Returns the address of an endpoint: `option`, else `path` below the address in the environment variable
- * `baseUrlVariable`, else `defaultUrl`.
+ * Returns the URL of an endpoint: `option`, else `path` below the URL in the environment variable `baseUrlVariable`,
+ * else `defaultUrl`.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function endpointUrl(endpoint: {
@@ -93,7 +93,7 @@ export function resolveApiKey(
   );
 }
 
-/** The accepted protocols of an address, each with its replacement. */
+/** The accepted protocols of a URL, each with its replacement. */
 export type Protocols = Readonly<Record<string, string>>;
 
 export const WEB_SOCKET_PROTOCOLS: Protocols = {
@@ -104,7 +104,7 @@ export const WEB_SOCKET_PROTOCOLS: Protocols = {
 };
 
 /**
- * Returns an address with the replaced protocol. `expected`: a description for the error.
+ * Returns a URL with the replaced protocol. `expected`: a description for the error.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function urlIn(protocols: Protocols, address: string, expected: string): URL {
@@ -120,7 +120,7 @@ export function urlIn(protocols: Protocols, address: string, expected: string): 
 }
 
 /**
- * Returns an address as that of a WebSocket. `source`: its origin, for the error.
+ * Returns a URL as that of a WebSocket. `source`: its origin, for the error.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function webSocketUrl(address: string, source: string): URL {

@@ -75,7 +75,7 @@ export function parseEvent<const Table extends EventTable>(
     : malformed(type, event.error, raw);
 }
 
-/** Examined by hand: a schema would copy each frame of sound to determine its type. */
+/** Examined by hand: a schema would copy each frame of audio to determine its type. */
 function typeOf(raw: unknown): string | null {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return null;
   return typeof raw.type === 'string' ? raw.type : null;

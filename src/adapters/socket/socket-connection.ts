@@ -3,10 +3,10 @@
 //   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
-// Owns:     the socket, commands that wait for readiness, the user's sound, keep-alive, the reason of the end.
+// Owns:     the socket, commands that wait for readiness, the user's audio, keep-alive, the reason of the end.
 // Does not: interpret frames (the `Wire` does), or reconnect (the session does: a connection ends once).
 //
-// SOCKET-CONNECTION-1. Every failure, from a bad address to a bad frame, arrives as an event; nothing throws.
+// SOCKET-CONNECTION-1. Every failure, from a bad URL to a bad frame, arrives as an event; nothing throws.
 // SOCKET-CONNECTION-2. `transport.closed` is the last event and comes once; then both streams complete.
 // SOCKET-CONNECTION-3. The first messages on the wire are its start, then those sent before readiness, in
 //     order.
@@ -14,9 +14,9 @@
 //   SOCKET-CONNECTION-5. The key is used only where the wire requires it, and is not in events, errors or reasons.
 //
 // AUDIO-UPLINK-1. Frames leave in order; on overflow, the oldest is dropped and counted.
-//   AUDIO-UPLINK-2. The sound waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
-//   AUDIO-UPLINK-3. Times of the server (milliseconds of received sound) are converted to times of the session (milliseconds
-//       of sent sound): dropped sound counts.
+//   AUDIO-UPLINK-2. The audio waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
+//   AUDIO-UPLINK-3. Times of the server (milliseconds of received audio) are converted to times of the session
+//       (milliseconds of sent audio): dropped audio counts.
 //
 // WIRE-TROUBLES-1. The number of remembered types is bounded, in case a peer invents types.
 // WIRE-TROUBLES-2. An unknown type is reported once.
@@ -51,17 +51,17 @@ const UNNOTICED_LENGTH = 16_000;
 export interface DialSettings {
   readonly webSocket: WebSocketFactory;
   readonly inputSampleRateHz: number;
-  /** The length of the user's sound that is kept while the wire is not ready or too slow. */
+  /** The length of the user's audio that is kept while the wire is not ready or too slow. */
   readonly maxBufferedAudioMs: number;
   /** The time from `connect` to `transport.ready`. */
   readonly connectTimeoutMs: number;
   /** The interval of pings; null: none. */
   readonly keepAliveMs: number | null;
-  /** Returns the current address, with its secret. An error ends the connection. */
+  /** Returns the current URL, with its secret. An error ends the connection. */
   readonly address: () => Address;
 }
 
-/** An address with its secret. */
+/** A URL with its secret. */
 export interface Address {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -71,7 +71,7 @@ export interface Address {
 
 /** The messages that a connection could not use, since `connect`. */
 export interface ConnectionDiagnostics extends WireDiagnostics {
-  /** Sound of the user that never reached the server. */
+  /** Audio of the user that never reached the server. */
   readonly droppedAudio: DroppedAudio;
 }
 
@@ -235,7 +235,7 @@ export class SocketConnection implements TransportConnection {
       socket = settings.webSocket(url, {
         headers,
         maxPayload: MAX_MESSAGE_BYTES,
-        // Base64 of sound does not compress; trying costs time for each frame.
+        // Base64 of audio does not compress; trying costs time for each frame.
         perMessageDeflate: false,
       });
     } catch (error) {
@@ -336,7 +336,7 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nearly all sound leaves at once: a callback for each frame would cost more than it is worth.
+    // Nearly all audio leaves at once: a callback for each frame would cost more than it is worth.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
     // An error of a single send needs no handling: the following close reports the cause.
     if (isUnnoticed) socket.send(text);
@@ -382,13 +382,13 @@ export class SocketConnection implements TransportConnection {
 
 const closedByUs: Ending = { code: 1000, reason: 'Closed by the session', retryable: false };
 
-/** Bytes in the socket above which it gets no more sound: a second of it, in base64. */
+/** Bytes in the socket above which it gets no more audio: a second of it, in base64. */
 const CONGESTED_BYTES = 64_000;
 const MAX_GAPS = 64;
 
 interface AudioUplinkOptions {
   readonly maxBufferedMs: number;
-  /** Encodes a frame of sound for the wire. */
+  /** Encodes a frame of audio for the wire. */
   readonly encode: (frame: AudioFrame) => string;
   /** Sends one frame of text; call `pump` when bytes have left the socket. */
   readonly write: (text: string) => void;
@@ -409,15 +409,15 @@ interface AudioUplink {
 }
 
 /**
- * Sends the user's sound to the server: encodes it, keeps a bounded amount while the wire is closed or congested, and maps
- * the sound that the server received to the sound that the session sent.
+ * Sends the user's audio to the server: encodes it, keeps a bounded amount while the wire is closed or congested, and
+ * maps the audio that the server received to the audio that the session sent.
  */
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
   let isOpen = false;
   let isDropping = false;
   let writtenMs = 0;
-  /** Sound that is missing on the wire: `durationMs` of it before the server's time `atMs`. */
+  /** Audio that is missing on the wire: `durationMs` of it before the server's time `atMs`. */
   const gaps: { readonly atMs: number; durationMs: number }[] = [];
 
   const noteGap = (durationMs: number): void => {

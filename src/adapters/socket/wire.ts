@@ -14,7 +14,7 @@ export interface Wire {
   read(text: string): void;
   /** Returns the frames for a command; empty if there are none now. */
   write(command: TransportCommand): readonly string[];
-  /** Returns a frame of the user's sound, at `WireOptions.inputSampleRateHz`. */
+  /** Returns a frame of the user's audio, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
   /**
    * Returns the last frames before a close, if the server needs them. The server then has a moment to close the connection.
@@ -30,7 +30,7 @@ export interface Wire {
 export interface WireConnection {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
-  /** Sound of the model, tagged with its `itemId` and `responseId`. */
+  /** Audio of the model, tagged with its `itemId` and `responseId`. */
   emitAudio(frame: AudioFrame): void;
   /**
    * Reports that the model is configured: the waiting commands are sent, and `transport.ready` follows, with the model's
@@ -47,7 +47,7 @@ export interface WireConnection {
   malformed(message: string, raw: unknown, code?: string): void;
   /** Reports a well-formed frame of an unknown type: counted, and emitted once per type. */
   unknown(type: string, raw: unknown): void;
-  /** Converts milliseconds of the server's sound to milliseconds of the session's sound. */
+  /** Converts milliseconds of the server's audio to milliseconds of the session's audio. */
   toSessionMs(serverMs: number): number;
   /** Removes secrets from an external text. */
   redact(text: string): string;

@@ -387,7 +387,7 @@ class JournalReader {
 }
 
 /**
- * Returns the entries. The entries of a unit are numbered without gaps, also after `trim`: a gap means a damaged index.
+ * Returns the entries. The entries of a unit are numbered without gaps, even after `trim`: a gap means a damaged index.
  * @throws {JournalError} `JOURNAL_CORRUPT`
  */
 function withoutGap(entries: readonly JournalEntry[], path: string): readonly JournalEntry[] {
@@ -424,8 +424,8 @@ export interface SqliteJournal extends Journal {
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   scopes(): readonly ScopeSummary[];
   /**
-   * Deletes entries, and makes the file smaller. Deletes the oldest entries first, in small parts, so that playing sound is
-   * not delayed. After an interruption the next call trims the rest.
+   * Deletes entries, and makes the file smaller. Deletes the oldest entries first, in small parts, so that playing
+   * audio is not delayed. After an interruption the next call trims the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
   /** Deletes a scope, and makes the file smaller by up to 8 MB; further free pages are reused. */

@@ -38,25 +38,25 @@ export interface CallSession {
   answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
 }
 
-/** The options of a call: its time limits, and the length of sound that is kept. */
+/** The options of a call: its time limits, and the length of audio that is kept. */
 export interface TwilioCallOptions {
   /** Time: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /** The longest wait for Twilio's first message after the socket opened, in milliseconds. @defaultValue 10000 */
   readonly startTimeoutMs?: number;
   /**
-   * Time without sound after which the call counts as lost, in milliseconds; Twilio sends sound continuously.
+   * Time without audio after which the call counts as lost, in milliseconds; Twilio sends audio continuously.
    * @defaultValue 15000
    */
   readonly silenceTimeoutMs?: number;
   /**
-   * The length of the caller's newest sound that is kept until a session is connected, in milliseconds.
+   * The length of the caller's newest audio that is kept until a session is connected, in milliseconds.
    * @defaultValue 10000
    */
   readonly keptAudioMs?: number;
   /**
-   * The length of sound that Twilio may hold without proof of playback, in milliseconds. More sound survives a slower
-   * network; less sound is easier to withdraw. @defaultValue 1000
+   * The length of audio that Twilio may hold without proof of playback, in milliseconds. More audio survives a slower
+   * network; less audio is easier to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
   /**

@@ -17,14 +17,14 @@
 //       afterwards.
 //   TWILIO-CALL-2. No message of the peer makes this component throw, and none is used unchecked. Messages of other
 //       streams are ignored. Too many invalid messages end the call.
-//   TWILIO-CALL-3. The caller's sound reaches the session in order, from the first kept word on.
+//   TWILIO-CALL-3. The caller's audio reaches the session in order, from the first kept word on.
 //   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, ends at most this call.
-//   OUTGOING-SOUND-1. Sound is reported as played only after its mark came back, unless the sound was cleared before.
+//   OUTGOING-SOUND-1. Audio is reported as played only after its mark came back, unless the audio was cleared before.
 //       The reported length grows in steps of at most `CHUNK_MS`.
 //   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks of dropped
-//       sound. Sound that was played meanwhile counts as not heard.
-//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of sound (and one chunk): returned marks pace it, not a clock.
-//   OUTGOING-SOUND-4. Sound leaves in order and complete. The end of sound that does not fit into the queue is dropped,
+//       audio. Audio that was played meanwhile counts as not heard.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (and one chunk): returned marks pace it, not a clock.
+//   OUTGOING-SOUND-4. Audio leaves in order and complete. The end of audio that does not fit into the queue is dropped,
 //       and never reported as played.
 
 import type { Subscription } from 'rxjs';
@@ -53,7 +53,7 @@ import {
 
 /**
  * Why a call has ended. `stopped`: Twilio reported the end, because the caller hung up. `closed`: the socket closed.
- * `lost`: sound stopped arriving. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
+ * `lost`: audio stopped arriving. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
  * ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
@@ -158,7 +158,7 @@ class Call implements TwilioCall {
     this.#keepAlive = createKeepAlive({
       scheduler,
       intervalMs: options.silenceTimeoutMs,
-      // Twilio sends sound continuously, so pings are unnecessary.
+      // Twilio sends audio continuously, so pings are unnecessary.
       ping: () => {},
       onSilence: () => this.#end('lost', closeCodes.normal),
     });
@@ -297,7 +297,7 @@ class Call implements TwilioCall {
     else this.#kept.push(frame);
   }
 
-  /** Clears Twilio's sound. The session is still stopping, so it receives the played length afterwards. */
+  /** Clears Twilio's audio. The session is still stopping, so it receives the played length afterwards. */
   #clear(session: CallSession): void {
     const cut = this.#sound.clear();
     if (cut) this.#options.environment.scheduler.yieldThen(() => session.playout.next(cut));
@@ -350,7 +350,7 @@ class Call implements TwilioCall {
 }
 
 const PHONE_RATE_HZ = 8000;
-/** The length of a chunk of sound, whose mark reports its playback. */
+/** The length of a chunk of audio, whose mark reports its playback. */
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
@@ -372,14 +372,14 @@ interface OutgoingSoundOptions {
   readonly maxQueuedMs: number;
 }
 
-/** The item that is being resampled. Sound without an item is played, but its playback is not reported. */
+/** The item that is being resampled. Audio without an item is played, but its playback is not reported. */
 interface Item {
   readonly head: AudioFrame;
   readonly resampler: Resampler;
   length: number;
 }
 
-/** A piece of sound on its way. */
+/** A piece of audio on its way. */
 interface Stretch {
   readonly itemId: string | undefined;
   readonly codes: Uint8Array;
@@ -393,8 +393,8 @@ interface Mark extends Pick<Stretch, 'itemId' | 'end'> {
 }
 
 /**
- * The lead agent's sound on its way to a telephone, and how much of it was played. Twilio keeps the sound that it
- * receives, plays it in order, and returns a mark when it has played all sound before the mark. Playback is reported in
+ * The lead agent's audio on its way to a telephone, and how much of it was played. Twilio keeps the audio that it
+ * receives, plays it in order, and returns a mark when it has played all audio before the mark. Playback is reported in
  * no other way.
  *
  *   24 kHz frames ─▶ 8 kHz ─▶ μ-law ─▶ queue ─▶ media, mark, media, mark … ─▶ Twilio
@@ -438,9 +438,9 @@ export class OutgoingSound {
   /** Handles a returned mark. */
   marked(name: string): void {
     const index = this.#marks.findIndex((mark) => mark.name === name);
-    // OUTGOING-SOUND-2: the marks of cleared sound are forgotten.
+    // OUTGOING-SOUND-2: the marks of cleared audio are forgotten.
     if (index < 0) return;
-    // Twilio plays in order, so earlier sound was played even if its mark was lost.
+    // Twilio plays in order, so earlier audio was played even if its mark was lost.
     for (const { itemId, end, length } of this.#marks.splice(0, index + 1)) {
       this.#ahead -= length;
       if (itemId === undefined) continue;
@@ -450,7 +450,7 @@ export class OutgoingSound {
     this.#pump();
   }
 
-  /** Drops the unplayed sound. Returns the item that was cut off, with its played length. */
+  /** Drops the unplayed audio. Returns the item that was cut off, with its played length. */
   clear(): PlayedItem | null {
     const cut = [...this.#marks, ...this.#queue].find(({ itemId }) => itemId !== undefined);
     this.#item = null;
@@ -477,7 +477,7 @@ export class OutgoingSound {
   #enqueue(item: Item, samples: Int16Array): void {
     for (let from = 0; from < samples.length; from += CHUNK_LENGTH) {
       const codes = encodeMuLaw(samples.subarray(from, from + CHUNK_LENGTH));
-      // Sound after a gap would be heard in the wrong place (OUTGOING-SOUND-4).
+      // Audio after a gap would be heard in the wrong place (OUTGOING-SOUND-4).
       if (this.#isFull || this.#queued + codes.length > this.#maxQueued) {
         if (!this.#isFull) this.#ports.overflowed();
         this.#isFull = true;
@@ -577,9 +577,9 @@ type StartMessage = z.output<typeof startSchema>;
 /** A message to Twilio. */
 export type OutgoingMessage =
   | { readonly event: 'media'; readonly media: { readonly payload: string } }
-  /** Twilio returns the mark when all sound before it was played or cleared. */
+  /** Twilio returns the mark when all audio before it was played or cleared. */
   | { readonly event: 'mark'; readonly mark: { readonly name: string } }
-  /** Drops the sound that was sent and not played. */
+  /** Drops the audio that was sent and not played. */
   | { readonly event: 'clear' };
 
 /**

@@ -6,7 +6,7 @@
 //
 // Sources (November 2026): twilio.com/docs/usage/webhooks/webhooks-security for the signature, with which Twilio signs
 // each request by the auth token of the account; twilio.com/docs/voice/twiml/stream for the answer that makes Twilio
-// open a stream, whose address must be `wss:` without a query.
+// open a stream, whose URL must be `wss:` without a query.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -24,7 +24,7 @@ import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 export interface TwilioCallsOptions extends TwilioCallOptions {
   /** The auth token of the account, with which Twilio signs each upgrade. */
   readonly authToken: string;
-  /** The address that was passed to `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
+  /** The URL that was passed to `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
   readonly url: string;
   /** The limit of concurrent calls; further calls are refused. @defaultValue 64 */
   readonly maxCalls?: number;
@@ -121,8 +121,8 @@ export interface SignedRequest {
   /** The header `x-twilio-signature`; a request without it is not from Twilio. */
   readonly signature: string | readonly string[] | undefined;
   /**
-   * The address as Twilio knows it, including the query; behind a proxy, the public address. For the upgrade to a
-   * WebSocket, the `wss:` address of `<Stream>`.
+   * The URL as Twilio knows it, including the query; behind a proxy, the public URL. For the upgrade to a WebSocket,
+   * the `wss:` URL of `<Stream>`.
    */
   readonly url: string;
   /** The fields of a posted form; the upgrade has none. @defaultValue none */
@@ -137,7 +137,7 @@ const requestSchema = z.object({
 
 /**
  * Returns whether Twilio sent this request, in the same time for every failure. `authToken`: the auth token of the
- * account. Returns false for a malformed address, signature or form.
+ * account. Returns false for a malformed URL, signature or form.
  * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` for a path without the host
  */
 export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
@@ -198,8 +198,8 @@ const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.strin
 /**
  * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
  * `TwilioCall.customParameters`.
- * @throws {ConfigurationError} `INVALID_URL` for another address than `wss:` without a query; `INVALID_OPTION` for
- * anything but text.
+ * @throws {ConfigurationError} `INVALID_URL` for another URL than `wss:` without a query; `INVALID_OPTION` for anything
+ * but text.
  */
 export function streamTwiml(
   url: string,

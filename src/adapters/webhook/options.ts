@@ -35,7 +35,7 @@ export interface WebhookSourceOptions {
   readonly secret: string | readonly string[];
   /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
-  /** The address of a separate server; without it, requests come through `handler`. */
+  /** The URL of a separate server; without it, requests come through `handler`. */
   readonly listen?: {
     /** The port; 0 means any free one. */
     readonly port: number;

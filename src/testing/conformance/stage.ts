@@ -116,7 +116,7 @@ export interface ConformanceStage {
 
 /** The means that the suite gives to a stage. */
 export interface ConformanceWorld {
-  /** Time and chance, for the transport's context and the server behind it alike. */
+  /** Time and randomness, for the transport's context and the server behind it alike. */
   readonly environment: SimulatedEnvironment;
   readonly respond: ConformanceResponder;
 }

@@ -18,7 +18,7 @@ export interface ScriptedVoiceOptions {
   readonly environment: Environment;
   /** The duration of a spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;
-  /** The time until there is sound, in milliseconds. @defaultValue 0 */
+  /** The time until there is audio, in milliseconds. @defaultValue 0 */
   readonly latencyMs?: number;
 }
 
@@ -26,7 +26,7 @@ export interface ScriptedVoiceOptions {
 export interface ScriptedVoice extends Voice {
   /** The texts that the session asked the voice to say, in order. */
   readonly said: readonly string[];
-  /** The texts among them that the session aborted before there was sound. */
+  /** The texts among them that the session aborted before there was audio. */
   readonly aborted: readonly string[];
   /** Makes the next `times` requests fail. @defaultValue 1 */
   fail(times?: number): void;

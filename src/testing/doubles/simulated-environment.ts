@@ -1,4 +1,4 @@
-// Time and chance for tests: the clock advances only on request, and a seed always gives the same ids and random
+// Time and randomness for tests: the clock advances only on request, and a seed always gives the same ids and random
 // numbers.
 //
 // Owns:     simulated time, the timers that wait for it, ids and random numbers.
@@ -22,7 +22,7 @@ export interface SimulatedEnvironmentOptions {
   readonly startAt?: number;
 }
 
-/** Time, ids and chance of a test, under the control of the test. */
+/** Time, ids and randomness of a test, under the control of the test. */
 export interface SimulatedEnvironment extends Environment {
   /** Waits until all work that needs no time to pass is done. */
   settle(): Promise<void>;
@@ -49,7 +49,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedEnvironmentOptions>);
 
 /**
- * Creates time, ids and chance for a test: time passes only in `advance()`, and a seed repeats a run.
+ * Creates time, ids and randomness for a test: time passes only in `advance()`, and a seed repeats a run.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function simulatedEnvironment(

@@ -119,7 +119,7 @@ export class Client {
     this.#tick();
   }
 
-  /** Turns a television on: the microphone always picks up its sound. */
+  /** Turns a television on: the microphone always picks up its audio. */
   hearsNoise(): void {
     this.#isNoisy = true;
     this.#tick();

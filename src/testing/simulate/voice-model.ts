@@ -96,7 +96,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   #said: Reply | null = null;
   #isSilent = false;
   #utterance: Utterance | null = null;
-  /** The microphone always picks up some sound. */
+  /** The microphone always picks up some audio. */
   #isNoisy = false;
   #soundAt = 0;
   /** The duration of the user's audio so far. */

@@ -1,22 +1,22 @@
-// One stretch of sound between the user's device, the session and the model. Frames are small (20 to 100 ms)
-// and are never events of a machine.
+// One stretch of audio between the user's device, the session and the model. Frames are small (20 to 100 ms) and are
+// never events of a machine.
 
 import { readable, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, isA } from '../../values/errors.ts';
 
-/** A stretch of mono sound: signed 16-bit samples at `sampleRateHz`. */
+/** A stretch of mono audio: signed 16-bit samples at `sampleRateHz`. */
 export interface AudioFrame {
   /** Int16 samples, one channel, full scale ±32767. Owned by the receiver; the sender never reuses them. */
   readonly samples: Int16Array;
   /** 24000 on the OpenAI Realtime wire; a client may send 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
-   * The conversation item of the model to which the sound belongs. Sound that continues after a false interruption
-   * carries an alias of the item (`<id>~2`). Absent for the user's sound, and for background sound, whose playback the
+   * The conversation item of the model to which the audio belongs. Audio that continues after a false interruption
+   * carries an alias of the item (`<id>~2`). Absent for the user's audio, and for background sound, whose playback the
    * client does not report.
    */
   readonly itemId?: string;
-  /** The response that generated the sound; frames of a cancelled response are dropped. */
+  /** The response that generated the audio; frames of a cancelled response are dropped. */
   readonly responseId?: string;
 }
 

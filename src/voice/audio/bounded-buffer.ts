@@ -1,37 +1,37 @@
-// Buffers that are bounded in milliseconds of sound.
+// Buffers that are bounded in milliseconds of audio.
 //
-// `createBoundedBuffer` makes a queue of whole frames that reports the sound that it drops. A queue of user sound keeps
-// the newest (older speech is stale after a stall); a queue of model sound keeps the oldest (a sentence is heard from
+// `createBoundedBuffer` makes a queue of whole frames that reports the audio that it drops. A queue of user audio keeps
+// the newest (older speech is stale after a stall); a queue of model audio keeps the oldest (a sentence is heard from
 // its start).
 //
-// `RecentSound` keeps the newest sound of a stream of one rate. It copies samples into a few long, reused pieces, so
+// `RecentSound` keeps the newest audio of a stream of one rate. It copies samples into a few long, reused pieces, so
 // that the frames are released at once. (Frames that are kept for seconds grow old and cause pauses of the garbage
 // collector.)
 //
-// BOUNDED-BUFFER-1. The held sound never exceeds `maxMs`.
+// BOUNDED-BUFFER-1. The held audio never exceeds `maxMs`.
 // BOUNDED-BUFFER-2. Each pushed frame is held, was taken, was cleared, or is counted in `dropped`.
 // BOUNDED-BUFFER-3. Frames leave in the order in which they came.
-// RECENT-SOUND-1. `take` returns the newest sound, in order, unchanged.
+// RECENT-SOUND-1. `take` returns the newest audio, in order, unchanged.
 // RECENT-SOUND-2. The buffer holds at most the requested length plus one piece (`PIECE_MS`).
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { checkOptions, oneOf, optional, type OptionChecks } from '../../values/plain-checks.ts';
 
-/** An amount of sound that was dropped. */
+/** An amount of audio that was dropped. */
 export interface DroppedAudio {
   /** The number of dropped frames. */
   readonly frames: number;
-  /** The length of the dropped sound, in milliseconds. */
+  /** The length of the dropped audio, in milliseconds. */
   readonly durationMs: number;
 }
 
 /** The options of `createBoundedBuffer`. */
 export interface BoundedBufferOptions {
-  /** The limit in milliseconds of sound; more than 0. */
+  /** The limit in milliseconds of audio; more than 0. */
   readonly maxMs: number;
   /** When full: `newest` drops from the front to make room, `oldest` refuses the new frame. */
   readonly keep: 'newest' | 'oldest';
-  /** Called after each push that dropped sound, with the amount that this push dropped. Must not throw. */
+  /** Called after each push that dropped audio, with the amount that this push dropped. Must not throw. */
   readonly onDrop?: (dropped: DroppedAudio) => void;
 }
 
@@ -50,9 +50,9 @@ export interface BoundedBuffer {
   clear(): void;
   /** The number of held frames. */
   readonly size: number;
-  /** The held sound in milliseconds. */
+  /** The held audio in milliseconds. */
   readonly durationMs: number;
-  /** The sound dropped since the buffer was created. */
+  /** The audio dropped since the buffer was created. */
   readonly dropped: DroppedAudio;
 }
 
@@ -63,7 +63,7 @@ const optionChecks: OptionChecks<BoundedBufferOptions> = {
 };
 
 /**
- * Creates a queue of audio frames that holds at most `maxMs` of sound, and reports the sound that it drops.
+ * Creates a queue of audio frames that holds at most `maxMs` of audio, and reports the audio that it drops.
  * @throws {ConfigurationError} `INVALID_OPTION` if `maxMs` is not a number above 0.
  */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
@@ -127,7 +127,7 @@ export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffe
   };
 }
 
-/** The length of a piece, in milliseconds of sound. */
+/** The length of a piece, in milliseconds of audio. */
 const PIECE_MS = 500;
 
 interface Piece {
@@ -142,12 +142,12 @@ export class RecentSound {
   /** The number of samples in all pieces. */
   #length = 0;
 
-  /** The length of the held sound in milliseconds. */
+  /** The length of the held audio in milliseconds. */
   get durationMs(): number {
     return this.#toMs(this.#length);
   }
 
-  /** Adds a frame, and drops sound older than `mostMs`. A frame of another rate clears the buffer first. */
+  /** Adds a frame, and drops audio older than `mostMs`. A frame of another rate clears the buffer first. */
   add({ samples, sampleRateHz }: AudioFrame, mostMs: number): void {
     if (sampleRateHz !== this.#sampleRateHz) {
       this.clear();

@@ -1,7 +1,7 @@
-// Measures how similar the microphone's sound is to the loudspeaker's. The loudness of an echo rises and falls with the
+// Measures how similar the microphone's audio is to the loudspeaker's. The loudness of an echo rises and falls with the
 // loudspeaker's, however quiet the echo is; the loudness of the user's voice does not.
 //
-//   ECHO-3. In a room with a measured echo, sound that is no louder than the echo is attenuated so far that no
+//   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated so far that no
 //       transport takes it for a voice. A voice over the echo passes unchanged.
 //
 // Owns:     the loudness of the last seconds of both sounds on the session's clock, and the echo of the room.
@@ -21,32 +21,32 @@ const LOUDER_DB = 6;
 /** The shift of the echo by reports and reflections, and the length of voice after a loud bin, in bins. */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
-/** 80 ms: the quiet beginning of a word. With a known echo, the transport receives all sound with this delay. */
+/** 80 ms: the quiet beginning of a word. With a known echo, the transport receives all audio with this delay. */
 const ONSET_BINS = 5;
-/** The number of bins after the last report for which the playing sound is still known. */
+/** The number of bins after the last report for which the playing audio is still known. */
 const AHEAD_BINS = 40;
 /** The gain of the echo that a transport hears: -30 dB. */
 const QUIET = 0.03;
 
 const BIN_MS = 16;
-/** 800 ms: in a shorter window the user's voice too often resembles the loudspeaker's sound by chance. */
+/** 800 ms: in a shorter window the user's voice too often resembles the loudspeaker's audio by chance. */
 const WINDOW_BINS = 50;
 /** The delay from the loudspeaker to the session, in bins; negative because a client's reports may be late. */
 const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
-/** A stream that is later than this was interrupted; on a busy machine, sound is often late by less. */
+/** A stream that is later than this was interrupted; on a busy machine, audio is often late by less. */
 const GAP_MS = 500;
-/** The age from which the newest sound common to both streams is too old to compare. */
+/** The age from which the newest audio common to both streams is too old to compare. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
-/** The level of loudspeaker sound below which no microphone hears it. */
+/** The level of loudspeaker audio below which no microphone hears it. */
 const AUDIBLE_DB = -60;
 /**
- * The level, relative to the loudest bin of the window, below which sound counts as silence. Without this limit,
+ * The level, relative to the loudest bin of the window, below which audio counts as silence. Without this limit,
  * silence resembles silence, and one beginning resembles another.
  */
 const RANGE_DB = 30;
-/** 192 ms: the least sound of either side that a comparison needs. */
+/** 192 ms: the least audio of either side that a comparison needs. */
 const LEAST_BINS = 12;
 /** The least variation of a level that a comparison needs. */
 const LEAST_DEVIATION_DB = 3;
@@ -57,16 +57,16 @@ const MAX_ITEMS = 50;
 export interface Comparison {
   /** 0 to 1. */
   readonly likeness: number;
-  /** How much louder the microphone's sound is than the loudspeaker's, in dB. */
+  /** How much louder the microphone's audio is than the loudspeaker's, in dB. */
   readonly gainDb: number;
 }
 
 interface Echo extends Comparison {
-  /** The delay of the microphone's sound, in bins. */
+  /** The delay of the microphone's audio, in bins. */
   readonly lag: number;
 }
 
-/** Sound that the transport has not received yet. */
+/** Audio that the transport has not received yet. */
 interface Held {
   readonly samples: Int16Array;
   /** For each sample, 1 if it belongs to the echo. */
@@ -88,7 +88,7 @@ export class EchoMeter {
   /** The newest comparison that showed an echo. */
   #heard: Echo | null = null;
   #room: { echo: Echo | null; at: number } = { echo: null, at: Number.NEGATIVE_INFINITY };
-  /** The delayed sound, once an echo is known. */
+  /** The delayed audio, once an echo is known. */
   #held: Held | null = null;
   /** The number of further bins that count as voice. */
   #voiceBins = 0;
@@ -106,7 +106,7 @@ export class EchoMeter {
     return now - this.#room.at < ROOM_MS;
   }
 
-  /** Records sound that is sent to the loudspeaker. */
+  /** Records audio that is sent to the loudspeaker. */
   said({ itemId, ...frame }: AudioFrame): void {
     if (itemId === undefined) return;
     let said = this.#said.get(itemId);
@@ -147,7 +147,7 @@ export class EchoMeter {
     return best;
   }
 
-  /** Records sound of the microphone, and returns it without the echo of the room (ECHO-3). */
+  /** Records audio of the microphone, and returns it without the echo of the room (ECHO-3). */
   heard(frame: AudioFrame, now: number): AudioFrame {
     this.#nearLevels.take(frame);
     this.#near.append(this.#nearLevels.all.splice(0), now, GAP_MS);
@@ -165,7 +165,7 @@ export class EchoMeter {
     return { ...frame, samples: this.#release(frame.samples.length) };
   }
 
-  /** Adds a frame to the delayed sound: an onset is recognised only once the voice is loud. */
+  /** Adds a frame to the delayed audio: an onset is recognised only once the voice is loud. */
   #hold({ samples, sampleRateHz }: AudioFrame): Held {
     const before =
       this.#held?.sampleRateHz === sampleRateHz
@@ -215,13 +215,13 @@ export class EchoMeter {
     return isVoice;
   }
 
-  /** Returns the loudest loudspeaker level around this time, including sound played since the last report. */
+  /** Returns the loudest loudspeaker level around this time, including audio played since the last report. */
   #playedAbout(time: number): number {
     const ahead = Math.round((time - this.#far.endAt) / BIN_MS);
     const next: number[] = [];
     for (const { levels, played } of this.#said.values())
       if (next.length < AHEAD_BINS) next.push(...levels.all.slice(played, played + AHEAD_BINS));
-    // Sound that was sent and not yet reported may have started at any time.
+    // Audio that was sent and not yet reported may have started at any time.
     const [from, to] =
       ahead > AHEAD_BINS
         ? [0, AHEAD_BINS]
@@ -239,7 +239,7 @@ function levelOf(samples: Int16Array): number {
   return 10 * Math.log10(energy / Math.max(1, samples.length) + 1e-9);
 }
 
-/** The levels of a stream of sound, one for each bin. */
+/** The levels of a stream of audio, one for each bin. */
 class Levels {
   readonly all: number[] = [];
   #energy = 0;
@@ -269,13 +269,13 @@ class Timeline {
   }
 
   /**
-   * Adds levels whose sound ended about now. A delayed stream counts as contiguous; if it is more than `gapMs` late,
+   * Adds levels whose audio ended about now. A delayed stream counts as contiguous; if it is more than `gapMs` late,
    * silence fills the gap.
    */
   append(levels: readonly number[], now: number, gapMs: number): void {
     const endAt = this.#endAt + levels.length * BIN_MS;
     const lateMs = now - endAt;
-    // Early sound shows that all earlier sound arrived late.
+    // Early audio shows that all earlier audio arrived late.
     if (lateMs >= 0 && lateMs <= gapMs) this.#endAt = endAt;
     else this.#endAt = now;
     const missing = lateMs > gapMs ? Math.min(KEPT_BINS, Math.floor(lateMs / BIN_MS)) : 0;

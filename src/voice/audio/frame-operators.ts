@@ -1,8 +1,8 @@
 // Operators on streams of frames: `reframe` cuts frames to one length, `resampleFrames` brings them to one rate. Each
-// operator keeps state while it processes the sound of one item, and releases the samples that it holds back when the
+// operator keeps state while it processes the audio of one item, and releases the samples that it holds back when the
 // item ends.
 //
-// An item is a run of frames with the same `itemId`, `responseId` and rate (the user's sound has no ids and is one long
+// An item is a run of frames with the same `itemId`, `responseId` and rate (the user's audio has no ids and is one long
 // item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits: the
 // frames alone do not show that the last word was spoken.
 
@@ -20,7 +20,7 @@ import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 export interface ItemOperatorOptions {
   /**
-   * Emits when the current item is complete (for a model's sound: `response.ended`), so that the last milliseconds of
+   * Emits when the current item is complete (for a model's audio: `response.ended`), so that the last milliseconds of
    * the item are not held back until the next item begins. An error of `endOfItem` goes downstream; its completion has
    * no effect.
    * @defaultValue none: the last milliseconds come with the next item or the end of the source
@@ -94,7 +94,7 @@ export function resampleFrames(
   }, options);
 }
 
-/** Processes the sound of one item. */
+/** Processes the audio of one item. */
 interface ItemProcessor {
   /** Adds samples. Returns the output that is complete; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];

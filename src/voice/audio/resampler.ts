@@ -1,5 +1,5 @@
-// Changes the sample rate of a stream of sound: a polyphase, windowed-sinc FIR
-// filter for any ratio of whole rates from 8000 to 48000 Hz. Pure: no clock, no I/O.
+// Changes the sample rate of a stream of audio: a polyphase, windowed-sinc FIR filter for any ratio of whole rates from
+// 8000 to 48000 Hz. Pure: no clock, no I/O.
 //
 // Output sample n lies at the input time n·M/L (L/M = toHz/fromHz in lowest terms) and is a weighted sum of
 // the input around that time. The weights depend only on the phase (n·M mod L), so there is one row of
@@ -14,10 +14,10 @@
 //     bit for bit.
 // RESAMPLER-2. n input samples give ceil(n·L/M) output samples after flush(): no sample is lost, and the output does
 //     not drift (phases are integers).
-// RESAMPLER-3. Linear phase without delay: output sample n is the sound at input time n·M/L. The look-ahead
-//     that this needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
-// RESAMPLER-4. Frequencies that the lower rate cannot carry are at least 80 dB down; up to 0.41 times the
-//     lower rate (with the default taps) sound passes unchanged, 85 dB above the filter's noise.
+// RESAMPLER-3. Linear phase without delay: output sample n is the audio at input time n·M/L. The look-ahead that this
+//     needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
+// RESAMPLER-4. Frequencies that the lower rate cannot carry are at least 80 dB down; up to 0.41 times the lower rate
+//     (with the default taps) audio passes unchanged, 85 dB above the filter's noise.
 
 import {
   anyValue,
@@ -32,7 +32,7 @@ import type { AudioFrame } from './audio-frame.ts';
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
 
-/** Returns whether sound of this rate can be resampled: a whole number from 8000 to 48000. */
+/** Returns whether audio of this rate can be resampled: a whole number from 8000 to 48000. */
 export function isSampleRateHz(value: number): boolean {
   return Number.isInteger(value) && value >= MIN_SAMPLE_RATE_HZ && value <= MAX_SAMPLE_RATE_HZ;
 }
@@ -107,7 +107,7 @@ const passThrough: Resampler = {
   flush: () => new Int16Array(0),
 };
 
-/** Returns the samples of a whole sound at `toHz`, 8000 to 48000, for models that need 16 kHz. */
+/** Returns the samples of a whole audio at `toHz`, 8000 to 48000, for models that need 16 kHz. */
 export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   if (sound.sampleRateHz === toHz) return sound.samples;
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });

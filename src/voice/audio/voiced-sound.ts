@@ -1,16 +1,16 @@
-// Measures how much of a microphone's sound is voice, by the level alone: a hum or a cough ends long before a transport
+// Measures how much of a microphone's audio is voice, by the level alone: a hum or a cough ends long before a transport
 // reports its end.
 //
-// Owns:     the level of the loudest recent sound.
-// Does not: detect speech (transports do), or distinguish a voice from another sound of the same loudness.
+// Owns:     the level of the loudest recent audio.
+// Does not: detect speech (transports do), or distinguish a voice from another audio of the same loudness.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 
-/** The level below which sound is quiet: -40 dB of full scale. */
+/** The level below which audio is quiet: -40 dB of full scale. */
 const QUIET = 0.01;
-/** Sound counts as voice if it is at most 14 dB below the loudest recent sound. */
+/** Audio counts as voice if it is at most 14 dB below the loudest recent audio. */
 const FRACTION = 0.2;
-/** The level of the loudest sound is halved after this long. */
+/** The level of the loudest audio is halved after this long. */
 const HALF_LIFE_MS = 1000;
 /** A level is computed from every fourth sample of the frame. */
 const STRIDE = 4;
@@ -19,7 +19,7 @@ export class VoicedSound {
   #loudest = 0;
   /** The length of the voice since this counter was set to 0, without pauses, in milliseconds. */
   voicedMs = 0;
-  /** The length of the sound since the last voice, in milliseconds; infinite before the first voice. */
+  /** The length of the audio since the last voice, in milliseconds; infinite before the first voice. */
   quietMs = Number.POSITIVE_INFINITY;
 
   /** Returns how much of the frame is voice, in milliseconds. */

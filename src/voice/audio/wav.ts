@@ -57,7 +57,7 @@ export function isWav(bytes: Uint8Array): boolean {
 }
 
 /**
- * Returns the sound of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law, 8000 to
+ * Returns the audio of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law, 8000 to
  * 48000 Hz. The header of a streamed file may state more bytes than the file has.
  * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, which names the format found
  */

@@ -1,4 +1,4 @@
-// A sound that signals work in progress: two soft notes and a pause. The sound is computed, so it needs no file and no
+// A audio that signals work in progress: two soft notes and a pause. The audio is computed, so it needs no file and no
 // licence. It loops without a click.
 
 import type { AudioFrame } from './audio-frame.ts';

@@ -46,7 +46,7 @@ export class Attempt {
     return sum(this.#totals) > 0;
   }
 
-  /** Records played sound. `at`: the time of the client's report; absent if no report caused the call. */
+  /** Records played audio. `at`: the time of the client's report; absent if no report caused the call. */
   played(itemId: string, playedMs: number, at?: number): void {
     const before = this.#played.get(itemId) ?? 0;
     if (playedMs > before && at !== undefined) {
@@ -72,7 +72,7 @@ export class Attempt {
   }
 
   /**
-   * Returns when enough of the attempt had been heard, as sound plays in real time; at the latest `now`, the time of
+   * Returns when enough of the attempt had been heard, as audio plays in real time; at the latest `now`, the time of
    * the report. Null if no report tells.
    */
   heardAt(now: number): number | null {

@@ -3,14 +3,14 @@
 // replacements work in the same way.
 //
 // Owns:     the connection in use, the candidate that may replace it, the value with which the next connection can
-//           resume, the timers of the rotation, and the user's sound while no model can take it.
+//           resume, the timers of the rotation, and the user's audio while no model can take it.
 // Does not: decide when to connect again (session machine) or when to rotate (rotation machine), choose the messages
 //           that a model needs, or know the content of speech (lead agent).
 //
 // Invariants
 //   CONNECTION-MANAGER-1. The manager listens only to the connection in use, but counts the usage that any connection
 //       reports. A fault of an adapter does not end the process.
-//   CONNECTION-MANAGER-2. While no model can take the user's sound (another agent is being prepared, the connection is
+//   CONNECTION-MANAGER-2. While no model can take the user's audio (another agent is being prepared, the connection is
 //       lost or not ready), the manager keeps the newest `keptAudioMs` of it and sends them afterwards, in order, once.
 //   CONNECTION-MANAGER-3. Make before break: the connection in use stays until the candidate is ready, so that a failed
 //       replacement changes nothing. It is closed when the candidate takes over, so that two models never hear the
@@ -19,7 +19,7 @@
 //       may have adopted the new one.
 //   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. When it becomes ready, it receives the
 //       messages that it does not know.
-//   CONNECTION-MANAGER-6. The manager keeps sent sound as long as the sound may have to be sent again, because the
+//   CONNECTION-MANAGER-6. The manager keeps sent audio as long as the audio may have to be sent again, because the
 //       connection ended before the words were understood: up to `keptAudioMs` while words are unknown, otherwise as
 //       long as a transport takes to detect speech.
 //   CONTINUATION-1. A resumed model knows the conversation as it was when its connection ended; the adapter resends
@@ -72,7 +72,7 @@ const ONSET_LAG_MS = 2000;
 const MAX_UNANSWERED = 3;
 
 export interface ConnectionManagerOptions {
-  /** The length of the user's sound that is kept while no model can hear it; the newest is kept. */
+  /** The length of the user's audio that is kept while no model can hear it; the newest is kept. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
   /** The pauses between two candidates that failed. */
@@ -104,7 +104,7 @@ export interface ConnectionOwner {
   transferAnswered(error: Failure | null): void;
   /** Handles the events that do not concern the connection itself. */
   handle(event: TransportEvent): void;
-  /** Handles a frame of the model's sound. */
+  /** Handles a frame of the model's audio. */
   handleAudio(frame: AudioFrame): void;
 }
 
@@ -127,7 +127,7 @@ export class ConnectionManager {
   #candidate: Connection | null = null;
   #transfer: Transfer | null = null;
 
-  /** The user's sound for the next model that listens. */
+  /** The user's audio for the next model that listens. */
   readonly #keptAudio: BoundedBuffer;
   readonly #sentAudio = new RecentSound();
 
@@ -233,10 +233,10 @@ export class ConnectionManager {
     return true;
   }
 
-  // The user's sound
+  // The user's audio
 
   /**
-   * Sends sound of the user. `isUnderstood`: the words of all sound so far are known. Returns whether the sound was
+   * Sends audio of the user. `isUnderstood`: the words of all audio so far are known. Returns whether the audio was
    * sent; otherwise it was kept (CONNECTION-MANAGER-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
@@ -252,8 +252,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Keeps the newest `ms` of sent sound for the next model, because its words were not understood. Returns
-   * whether there is any (CONNECTION-MANAGER-6).
+   * Keeps the newest `ms` of sent audio for the next model, because its words were not understood. Returns whether
+   * there is any (CONNECTION-MANAGER-6).
    */
   keepSentAudio(ms: number): boolean {
     const later = this.#keptAudio.drain();
@@ -262,7 +262,7 @@ export class ConnectionManager {
     return again.length > 0;
   }
 
-  /** Takes the kept sound for a model that listens now; empty if no model does. */
+  /** Takes the kept audio for a model that listens now; empty if no model does. */
   takeKeptAudio(): readonly AudioFrame[] {
     return this.isAvailable ? this.#keptAudio.drain() : [];
   }

@@ -154,7 +154,7 @@ export class Connection {
     });
   }
 
-  /** Subscribes to its events, from the first one on, and to its sound. */
+  /** Subscribes to its events, from the first one on, and to its audio. */
   listen(onEvent: (event: TransportEvent) => void, onAudio: (frame: AudioFrame) => void): void {
     const handle = (event: TransportEvent): void =>
       callSafely(this.#host, 'transport', () => {

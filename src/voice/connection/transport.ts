@@ -5,7 +5,7 @@
 // Duties of an adapter, on any wire
 //   - Each utterance of the user has a start, an end and its words (or the report that it has none), in this order,
 //     even if the adapter must infer them.
-//   - Each response has a start and an end, and its sound carries the id of the response, even if the wire knows no
+//   - Each response has a start and an end, and its audio carries the id of the response, even if the wire knows no
 //     responses.
 //   - A response carries a `responseKey` only if it certainly answers that request: an uncertain response counts as not
 //     heard, and the session requests it again.
@@ -21,13 +21,13 @@ export const ONSET_MS = 300;
 
 /** The abilities of a transport. The session emulates the missing ones. */
 export interface TransportCapabilities {
-  /** Rate of the user's sound that the wire accepts; the session resamples. */
+  /** Rate of the user's audio that the wire accepts; the session resamples. */
   readonly inputSampleRateHz: number;
-  /** Rate of the model's sound that the wire sends. */
+  /** Rate of the model's audio that the wire sends. */
   readonly outputSampleRateHz: number;
   /**
-   * `audio`: the model speaks. `text`: the model writes, in `assistant.transcribed`, without sound; a session
-   * then needs `withVoice(transport, …)`.
+   * `audio`: the model speaks. `text`: the model writes, in `assistant.transcribed`, without audio; a session then
+   * needs `withVoice(transport, …)`.
    */
   readonly output: 'audio' | 'text';
   /**
@@ -37,7 +37,7 @@ export interface TransportCapabilities {
    */
   readonly utterances: 'reported' | 'inferred';
   /**
-   * `utterance.end` can end an utterance that is still being spoken: the wire transcribes the sound up to then. Without
+   * `utterance.end` can end an utterance that is still being spoken: the wire transcribes the audio up to then. Without
    * this ability the session takes the words known so far as the whole utterance.
    */
   readonly endsUtterances: boolean;
@@ -57,7 +57,7 @@ export interface TransportCapabilities {
   /** The model can speak without leaving a trace in its conversation: `outOfBand`. */
   readonly speaksOutOfBand: boolean;
   /**
-   * The wire sends the model's sound at the pace at which it is heard, in step with its words, so that the words are
+   * The wire sends the model's audio at the pace at which it is heard, in step with its words, so that the words are
    * known while they sound. @defaultValue false
    */
   readonly speaksInRealTime?: boolean;
@@ -211,7 +211,7 @@ export type TransportCommand =
    */
   | { readonly type: 'response.withdraw'; readonly responseKey: string }
   /**
-   * Needs `endsUtterances`. Ends the utterance that the user is saying, because it is too long or its sound has
+   * Needs `endsUtterances`. Ends the utterance that the user is saying, because it is too long or its audio has
    * stopped. The transport answers with `utterance.ended` and the words, as if the user had fallen silent.
    */
   | { readonly type: 'utterance.end'; readonly utteranceId: string }
@@ -288,7 +288,7 @@ export type TransportEvent =
       readonly responseId: string;
       readonly responseKey: string | null;
     }
-  /** Generation ended (playback may continue). `audio` lists the generated sound in order. */
+  /** Generation ended (playback may continue). `audio` lists the generated audio in order. */
   | {
       readonly type: 'response.ended';
       readonly responseId: string;
@@ -317,7 +317,7 @@ export type TransportEvent =
       readonly outputTokens: number | null;
       /** The part of the input that the provider read from its cache. @defaultValue unknown, as for the counts below */
       readonly cachedInputTokens?: number;
-      /** The parts of the input and output that are sound. */
+      /** The parts of the input and output that are audio. */
       readonly audioInputTokens?: number;
       readonly audioOutputTokens?: number;
       readonly raw: unknown;
@@ -360,10 +360,10 @@ export interface TransportLimit {
 export interface TransportConnection {
   /** Hot; begins with the events since `connect`, completes after `transport.closed`. Takes one subscriber. */
   readonly events: Observable<TransportEvent>;
-  /** The model's sound, generated faster than it plays. Hot; one subscriber. */
+  /** The model's audio, generated faster than it plays. Hot; one subscriber. */
   readonly audio: Observable<AudioFrame>;
   /**
-   * Sends the user's sound at `capabilities.inputSampleRateHz`. Until the wire is ready, sound is queued and the oldest
+   * Sends the user's audio at `capabilities.inputSampleRateHz`. Until the wire is ready, audio is queued and the oldest
    * is dropped.
    */
   sendAudio(frame: AudioFrame): void;
@@ -391,7 +391,7 @@ export interface Transport {
 
 /** The context that the session passes to a transport. */
 export interface TransportContext {
-  /** Time, ids and chance. */
+  /** Time, ids and randomness. */
   readonly environment: Environment;
   /**
    * The last value of `transport.resumable`, if the transport `resumes`. A wire that cannot use the value begins anew.

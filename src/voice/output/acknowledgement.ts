@@ -12,7 +12,7 @@
 // Invariants
 //   ACKNOWLEDGEMENT-1. The acknowledgement names the chosen option and asks for a moment. It never claims that anything
 //       was done; after an approval it only asks for a moment.
-//   ACKNOWLEDGEMENT-2. It is said at most once for an utterance, and not once the user speaks, another sound is heard,
+//   ACKNOWLEDGEMENT-2. It is said at most once for an utterance, and not once the user speaks, another audio is heard,
 //       or a delivery or another question is due. It is no delivery and is not said later.
 
 import { z } from 'zod';

@@ -13,7 +13,7 @@
 //        it as a filler.
 //   FILLER-3. The user's voice ends the phrase at once.
 //   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already sounding. A silent
-//        phrase is cancelled when the answer comes: no sound of it follows the model's first sound, and the session
+//        phrase is cancelled when the answer comes: no audio of it follows the model's first audio, and the session
 //        does not wait for a model that never ends it.
 //   FILLER-5. While the model is asked for a phrase, it is asked for nothing else (RESPONSES-1).
 //   FILLER-6. A model that speaks for longer than the phrase takes is cut off: it says something else, and the next
@@ -46,17 +46,17 @@ interface Saying {
   readonly owner: object;
   readonly abort: AbortController;
   written: string;
-  /** When the sound so far will have been played, in milliseconds since 1970; null while the phrase has no sound. */
+  /** When the audio so far will have been played, in milliseconds since 1970; null while the phrase has no audio. */
   endsAt: number | null;
   soundMs: number;
-  /** True once all of its sound has arrived. */
+  /** True once all of its audio has arrived. */
   isMade: boolean;
 }
 
 export interface AsideOptions {
   /** Null: the model says the phrase. */
   readonly voice: Voice | null;
-  /** The rate of the model's sound. */
+  /** The rate of the model's audio. */
   readonly sampleRateHz: number;
   /** Called when the phrase begins to sound. */
   readonly changed: () => void;
@@ -242,7 +242,7 @@ export class Aside {
     });
   }
 
-  /** Records that all sound has arrived: the phrase ends when the sound has been played. */
+  /** Records that all audio has arrived: the phrase ends when the audio has been played. */
   #made(saying: Saying): void {
     if (saying !== this.#saying || saying.isMade) return;
     saying.isMade = true;
@@ -261,7 +261,7 @@ export class Aside {
     this.#turn.next();
   }
 
-  /** Ends the phrase because the answer has arrived: sound that has already come plays to its end. */
+  /** Ends the phrase because the answer has arrived: audio that has already come plays to its end. */
   noMore(): void {
     const saying = this.#saying;
     if (saying === null || saying.isMade) return;

@@ -22,11 +22,11 @@
 //   HELD-SPEECH-2. No part of a silenced response is heard, shown or run, even if it arrives late. A call in it is
 //       answered, so that the model does not wait for the result.
 //   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and for at most `HELD_MS`
-//       of sound; later sound is dropped.
+//       of audio; later audio is dropped.
 //   HELD-SPEECH-4. A reply to an answer is released only when it is complete, every word of it was read as an
 //       acknowledgement within `READ_MS`, and nothing else is due; at most one reply per answer.
-//   HELD-SPEECH-5. Where sound comes in real time, in step with its words, such a reply is released before it is
-//       complete: its sound is played `FOLLOW_MS` late, as long as its words are read as an acknowledgement.
+//   HELD-SPEECH-5. Where audio comes in real time, in step with its words, such a reply is released before it is
+//       complete: its audio is played `FOLLOW_MS` late, as long as its words are read as an acknowledgement.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -39,7 +39,7 @@ const MAX_EVENTS = 1000;
 
 /** The longest time in which a reply may prove to be an acknowledgement. */
 const READ_MS = 2500;
-/** The delay of sound whose words are read first; transports report the words sooner than that. */
+/** The delay of audio whose words are read first; transports report the words sooner than that. */
 const FOLLOW_MS = 400;
 
 /** Reads the model's reply to an answer. */
@@ -53,7 +53,7 @@ export interface ReplyReader {
 export interface HeldSpeechOptions {
   /** The longest time for which output is held after the user has fallen silent, in milliseconds. */
   readonly patienceMs: number;
-  /** Whether the model's sound comes in real time, in step with its words. */
+  /** Whether the model's audio comes in real time, in step with its words. */
   readonly isInRealTime: boolean;
 }
 
@@ -69,7 +69,7 @@ export interface HeldSpeechPorts {
   silenced(responseId: string, isOver: boolean, wasHeard: boolean): void;
   /** Answers a call of a silenced response without running it. */
   refused(callId: string): void;
-  /** Reports that no sound of an item of a silenced response was played; once per item. */
+  /** Reports that no audio of an item of a silenced response was played; once per item. */
   unplayed(itemId: string): void;
 }
 
@@ -97,7 +97,7 @@ export class HeldSpeech {
   readonly #held = new Map<string, Held>();
   readonly #silenced = new RecentIds();
   readonly #unplayed = new RecentIds();
-  /** Released responses whose further sound did not fit (HELD-SPEECH-3). */
+  /** Released responses whose further audio did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
   /** Responses that begin before this time reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
@@ -145,7 +145,7 @@ export class HeldSpeech {
     }
     const held = this.#held.get(responseId);
     if (!held) return this.#cutOff.has(responseId);
-    // After a frame that did not fit, no further frame is kept, so that the sound has no gap.
+    // After a frame that did not fit, no further frame is kept, so that the audio has no gap.
     held.isFull ||= !held.frames.push(frame);
     if (!held.isFull) held.cameAt.push(this.#environment.clock.now());
     if (held.follows) this.#follow(held);

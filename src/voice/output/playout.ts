@@ -1,4 +1,4 @@
-// Tracks the sound that has left the speaker. The model generates sound faster than it plays, so only the client knows
+// Tracks the audio that has left the speaker. The model generates audio faster than it plays, so only the client knows
 // the position: the client reports played milliseconds per item, and all state here follows from these reports.
 //
 // Owns:     for each item, the length sent to the client and the length played.
@@ -28,12 +28,12 @@ export type Played = Readonly<Omit<Tracked, 'isComplete'>>;
 export class Playout {
   readonly #items = new Map<string, Tracked>();
 
-  /** Whether no sound is playing or about to play. */
+  /** Whether no audio is playing or about to play. */
   get isDrained(): boolean {
     return this.#items.size === 0;
   }
 
-  /** The sent sound that is not reported as played, over all items, in milliseconds. */
+  /** The sent audio that is not reported as played, over all items, in milliseconds. */
   get unplayedMs(): number {
     let total = 0;
     for (const { sentMs, playedMs } of this.#items.values()) total += sentMs - playedMs;
@@ -78,7 +78,7 @@ export class Playout {
     return this.#takeOver();
   }
 
-  /** Drops the unplayed sound. Returns the items that were cut off, in order. */
+  /** Drops the unplayed audio. Returns the items that were cut off, in order. */
   clear(): readonly Played[] {
     const cut = this.current;
     this.#items.clear();

@@ -1,4 +1,4 @@
-// The responses of a voice model, requested or unprompted: from the request over held output to the sound that is sent.
+// The responses of a voice model, requested or unprompted: from the request over held output to the audio that is sent.
 //
 // Owns:     the requests and cancellations on the wire, and the timeouts and held output of the responses.
 // Does not: keep which responses are under way (turn machine), choose the next request or the addressee of the user's
@@ -200,7 +200,7 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles a frame of the model's sound. */
+  /** Handles a frame of the model's audio. */
   handleFrame(frame: AudioFrame): void {
     if (!this.held.handleFrame(frame)) this.#play(frame);
   }
@@ -233,7 +233,7 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles the loss of the client: unplayed sound is not heard, and no report tells how much was heard. */
+  /** Handles the loss of the client: unplayed audio is not heard, and no report tells how much was heard. */
   clientLeft(): void {
     this.#speech.stopWaiting();
     this.#speech.attempt = null;
@@ -242,7 +242,7 @@ export class Responses {
   }
 
   /**
-   * Handles the loss of the connection and its responses; sound that was sent plays on. Returns whether a reply was
+   * Handles the loss of the connection and its responses; audio that was sent plays on. Returns whether a reply was
    * being generated.
    */
   lost(): boolean {
@@ -448,7 +448,7 @@ export class Responses {
     );
   }
 
-  /** Stops the generation and the unplayed sound at once. */
+  /** Stops the generation and the unplayed audio at once. */
   #stopAll(): void {
     const asked = this.#asked;
     const { responses } = this.#chart.context;

@@ -1,5 +1,5 @@
 // The speech of the session as the user hears it: the audio on its way to the speaker, the offer that is being said,
-// and the rest of both after an interruption. Speech can pause at once and continue from where it was heard: sent sound
+// and the rest of both after an interruption. Speech can pause at once and continue from where it was heard: sent audio
 // is kept until the client has reported it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
@@ -7,26 +7,26 @@
 //      │                  └─ resume ─▶ playing
 //      └──────── stop ◀── paused, low                   nothing more of it is heard
 //
-// Owns:     the stream of sound, the kept part of it, the names by which the client knows the items, the
-//           attempt under way, and the speech that was cut off.
+// Owns:     the stream of audio, the kept part of it, the names by which the client knows the items, the attempt under
+//           way, and the speech that was cut off.
 // Does not: talk to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
 //   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or abandoned by the session.
 //   SPEECH-2. A stop reaches the client at once. The heard part follows from the client's next report; without one
 //       within `clearReportMs`, it follows from the previous report.
-//   SPEECH-3. A client that stops reporting does not block the session: long after all sound must have been played, the
-//       speaker counts as silent and the unreported sound as not heard. An attempt whose playback had begun counts as
+//   SPEECH-3. A client that stops reporting does not block the session: long after all audio must have been played, the
+//       speaker counts as silent and the unreported audio as not heard. An attempt whose playback had begun counts as
 //       interrupted.
-//   LOUDSPEAKER-1. Continued sound begins where the last report ended: no sound is left out, and only the sound played
+//   LOUDSPEAKER-1. Continued audio begins where the last report ended: no audio is left out, and only the audio played
 //       since that report is heard twice.
-//   LOUDSPEAKER-2. Sound of a paused item reaches the client in order after the item continues, or never.
+//   LOUDSPEAKER-2. Audio of a paused item reaches the client in order after the item continues, or never.
 //   LOUDSPEAKER-3. Each report is translated to the item that the model made, in the milliseconds of that item, however
 //       often it was paused.
-//   LOUDSPEAKER-4. At most `KEPT_MS` of sound is kept. If an item needs more, it cannot be paused.
-//   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does sound that is said
-//       meanwhile. The full level returns with `resume`, and for speech that begins after the lowered speech was
-//       heard or stopped.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. If an item needs more, it cannot be paused.
+//   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does audio that is said
+//       meanwhile. The full level returns with `resume`, and for speech that begins after the lowered speech was heard
+//       or stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -70,7 +70,7 @@ export class Speech {
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
-  /** Whether a report has named sound that was sent, or the app was told that none has. */
+  /** Whether a report has named audio that was sent, or the app was told that none has. */
   #hasHeardOf = false;
 
   /** @param clearReportMs The time allowed for the client's report after a stop. */
@@ -84,7 +84,7 @@ export class Speech {
     this.#loudspeaker.audioOut.subscribe((frame) => this.echo.said(frame));
   }
 
-  /** The sound for the client. Hot. */
+  /** The audio for the client. Hot. */
   get audioOut(): Observable<AudioFrame> {
     return this.#loudspeaker.audioOut;
   }
@@ -108,7 +108,7 @@ export class Speech {
     return [...this.playing, ...this.#cut.map(({ itemId }) => itemId)];
   }
 
-  /** The ids of the responses whose sound plays or is about to. */
+  /** The ids of the responses whose audio plays or is about to. */
   get playingOf(): readonly string[] {
     return this.#playout.current.map(({ responseId }) => responseId);
   }
@@ -162,12 +162,12 @@ export class Speech {
     this.#over(this.#playout.complete(responseId));
   }
 
-  /** Marks all audio as complete; sound that has already arrived plays on. */
+  /** Marks all audio as complete; audio that has already arrived plays on. */
   completedAll(): void {
     for (const { responseId } of this.#playout.current) this.completed(responseId);
   }
 
-  /** Handles a client report of played sound. */
+  /** Handles a client report of played audio. */
   played(itemId: string, playedMs: number): void {
     this.echo.played(itemId, playedMs, this.#environment.clock.now());
     this.#reported(this.#loudspeaker.played({ itemId, playedMs }));
@@ -212,7 +212,7 @@ export class Speech {
       this.#cancelChange = null;
     };
     this.#endChange = () => {
-      // During its report, a client may still be dropping sound, so the continued sound is sent after it.
+      // During its report, a client may still be dropping audio, so the continued audio is sent after it.
       cancel();
       cancel = scheduler.schedule(end, 0);
     };
@@ -378,7 +378,7 @@ export interface PlayedItem {
 interface Kept {
   readonly frame: AudioFrame;
   readonly itemId: string;
-  /** The position in its item where this sound begins. */
+  /** The position in its item where this audio begins. */
   readonly startMs: number;
 }
 
@@ -389,11 +389,11 @@ interface Renamed {
   readonly offsetMs: number;
 }
 
-/** The stream of sound to the client, with the part of it that may have to be sent again. */
+/** The stream of audio to the client, with the part of it that may have to be sent again. */
 export class Loudspeaker {
   readonly #clear: () => void;
   readonly #audioOut = new Subject<AudioFrame>();
-  /** The length of the sound sent for each item that may still be needed. */
+  /** The length of the audio sent for each item that may still be needed. */
   readonly #saidMs = new Map<string, number>();
   #kept: Kept[] = [];
   #keptMs = 0;
@@ -405,7 +405,7 @@ export class Loudspeaker {
   /** The position where the client stopped, if it has reported one since the pause. */
   #stoppedAt: PlayedItem | null = null;
 
-  /** @param clear Tells the client to drop the sound that it has not played. */
+  /** @param clear Tells the client to drop the audio that it has not played. */
   constructor(clear: () => void) {
     this.#clear = clear;
   }
@@ -422,7 +422,7 @@ export class Loudspeaker {
     const { itemId = '' } = frame;
     const startMs = this.#saidMs.get(itemId) ?? 0;
     this.#saidMs.set(itemId, startMs + durationMs);
-    // LOUDSPEAKER-4: sound after a gap cannot be continued.
+    // LOUDSPEAKER-4: audio after a gap cannot be continued.
     this.#isWhole &&= this.#keptMs + durationMs <= KEPT_MS;
     if (this.#isWhole) {
       this.#kept.push({ frame, itemId, startMs });
@@ -444,7 +444,7 @@ export class Loudspeaker {
     return { itemId, playedMs };
   }
 
-  /** Stops the sound so that it can continue later. Returns false, and changes nothing, if it cannot continue. */
+  /** Stops the audio so that it can continue later. Returns false, and changes nothing, if it cannot continue. */
   pause(): boolean {
     if (!this.canPause) return false;
     this.isPaused = true;
@@ -453,15 +453,13 @@ export class Loudspeaker {
     return true;
   }
 
-  /**
-   * Continues from where the sound was heard, at this level. Returns that position; null if no sound is left.
-   */
+  /** Continues from where the audio was heard, at this level. Returns that position; null if no audio is left. */
   resume(gain = 1): PlayedItem | null {
     this.isPaused = false;
     this.#gain = gain;
     this.#stoppedAt = null;
     this.#pauses += 1;
-    // The client has dropped the sound of the current names, so each item gets a new one.
+    // The client has dropped the audio of the current names, so each item gets a new one.
     for (const [itemId, saidMs] of this.#saidMs) {
       const first = this.#kept.find((kept) => kept.itemId === itemId);
       const alias = `${itemId}~${this.#pauses + 1}`;
@@ -473,15 +471,15 @@ export class Loudspeaker {
     return first ? { itemId: first.itemId, playedMs: first.startMs } : null;
   }
 
-  /** Restores the full level for later sound. */
+  /** Restores the full level for later audio. */
   raise(): void {
     this.#gain = 1;
   }
 
-  /** Drops the sound for good. Returns where the client stopped, if it was paused and has reported its position. */
+  /** Drops the audio for good. Returns where the client stopped, if it was paused and has reported its position. */
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
-    // A paused client has already dropped all sound.
+    // A paused client has already dropped all audio.
     if (!this.isPaused) this.#clear();
     this.drained();
     return stoppedAt;
@@ -498,7 +496,7 @@ export class Loudspeaker {
     if (this.#kept.length === 0) this.#clear();
   }
 
-  /** Forgets the kept sound, of which nothing will be played any more. */
+  /** Forgets the kept audio, of which nothing will be played any more. */
   drained(): void {
     this.isPaused = false;
     this.#gain = 1;
@@ -521,7 +519,7 @@ export class Loudspeaker {
     this.#audioOut.next(renamed ? { ...sent, itemId: renamed.alias } : sent);
   }
 
-  /** Records that all sound before this item was played, and the item itself up to `playedMs`. */
+  /** Records that all audio before this item was played, and the item itself up to `playedMs`. */
   #wasPlayed(itemId: string, playedMs: number): void {
     if (!this.#saidMs.has(itemId)) return;
     for (const earlier of this.#saidMs.keys()) {
@@ -546,7 +544,7 @@ function atLevel(samples: Int16Array, gain: number): Int16Array {
   return samples.map((sample) => Math.round(sample * gain));
 }
 
-/** Returns the unplayed part of the kept sound; null if all was played. */
+/** Returns the unplayed part of the kept audio; null if all was played. */
 function restOf(kept: Kept, playedMs: number): Kept | null {
   const { frame, startMs } = kept;
   const { samples, sampleRateHz } = frame;

@@ -40,7 +40,7 @@ export interface Turn {
   responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
   /** Continues once an utterance or its words are settled, which may have freed the floor. */
   settled(): void;
-  /** Handles the end of the speaker's sound. */
+  /** Handles the end of the speaker's audio. */
   drained(): void;
   /** Makes the next request, if the model is free for one. */
   next(): void;

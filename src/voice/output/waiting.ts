@@ -11,10 +11,10 @@
 //           sounds is speech).
 //
 // Invariants
-//   THINKING-SOUND-1. The sound plays only while the user waits for a reply, for a tool, or for the end of silenced
+//   THINKING-SOUND-1. The audio plays only while the user waits for a reply, for a tool, or for the end of silenced
 //       speech that the model cannot stop. It begins after `afterMs`, stops at once, and pauses while the filler
 //       sounds.
-//   THINKING-SOUND-2. The sound has no item and no response: it is never reported as heard, interrupted or remembered.
+//   THINKING-SOUND-2. The audio has no item and no response: it is never reported as heard, interrupted or remembered.
 //   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped at the end.
 //   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the floor, and
 //        not when a delivery is due.
@@ -39,11 +39,11 @@ import type { Turn } from './turn.ts';
 const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
-/** The sound that plays while the user waits, and the silence before it. */
+/** The audio that plays while the user waits, and the silence before it. */
 export interface ThinkingSoundOptions {
-  /** The sound, repeated: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
+  /** The audio, repeated: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
   readonly loop: AudioFrame;
-  /** Silence before the sound begins, in milliseconds. @defaultValue 800 */
+  /** Silence before the audio begins, in milliseconds. @defaultValue 800 */
   readonly afterMs?: number;
 }
 
@@ -82,7 +82,7 @@ const DEFAULT_PHRASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface WaitingOptions {
-  /** The sound while a model or a tool works; absent for none. */
+  /** The audio while a model or a tool works; absent for none. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
   /** The phrase while the user waits; absent for none. */
   readonly filler?: FillerSettings | undefined;
@@ -201,7 +201,7 @@ export class Waiting {
     this.#thinkingSound?.update(isWanted && !this.#aside.isSounding);
   }
 
-  /** Stops the thinking sound: the client would play speech only after the sound that it holds. */
+  /** Stops the thinking sound: the client would play speech only after the audio that it holds. */
   stopThinkingSound(): void {
     this.#thinkingSound?.stop();
   }
@@ -263,7 +263,7 @@ class ThinkingSound {
     this.#afterMs = afterMs;
   }
 
-  /** Starts the sound after a while if it is wanted, or stops it. */
+  /** Starts the audio after a while if it is wanted, or stops it. */
   update(isWanted: boolean): void {
     const { scheduler } = this.#environment;
     if (isWanted) this.#cancel ??= scheduler.schedule(() => this.#begin(), this.#afterMs);

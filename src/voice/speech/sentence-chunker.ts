@@ -1,5 +1,5 @@
-// Cuts the streamed text of a model into pieces that are spoken one at a time: sentences where possible, so
-// that the first sound comes early and the voice does not pause inside a phrase.
+// Cuts the streamed text of a model into pieces that are spoken one at a time: sentences where possible, so that the
+// first audio comes early and the voice does not pause inside a phrase.
 //
 // SENTENCE-CHUNKER-1. The pieces, joined, are exactly the text.
 // SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, except for white space at its end.

@@ -16,7 +16,7 @@ export class SpokenWords {
   #durationMs = 0;
   #truncated = false;
 
-  /** The length of the sound that was sent, or, after a truncation, of its remaining part. */
+  /** The length of the audio that was sent, or, after a truncation, of its remaining part. */
   get durationMs(): number {
     return this.#durationMs;
   }
@@ -42,7 +42,7 @@ export class SpokenWords {
   }
 }
 
-/** Returns the words of a sentence, each with a share of the sentence's sound in proportion to its length. */
+/** Returns the words of a sentence, each with a share of the sentence's audio in proportion to its length. */
 export function placeWords(sentence: string, startMs: number, durationMs: number): SpokenWord[] {
   const words = sentence.match(/(?:^\s+)?\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
   let characters = 0;

@@ -20,7 +20,7 @@ export interface VoiceRequest {
 /** Text to speech. */
 export interface Voice {
   /**
-   * Returns the sound of a text, mono, 8000 to 48000 Hz, as a whole or in pieces as they are generated. Returns no
+   * Returns the audio of a text, mono, 8000 to 48000 Hz, as a whole or in pieces as they are generated. Returns no
    * samples if the text has nothing to pronounce.
    */
   synthesize(request: VoiceRequest): Promise<AudioFrame> | AsyncIterable<AudioFrame>;
@@ -47,9 +47,9 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * Streams the sound of a voice, whichever form the voice returns. Ends at once when the signal aborts, even if the
+ * Streams the audio of a voice, whichever form the voice returns. Ends at once when the signal aborts, even if the
  * voice ignores the signal.
- * @throws {ProviderError} `INVALID_AUDIO` for an invalid sound
+ * @throws {ProviderError} `INVALID_AUDIO` for an invalid audio
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {
   const { signal } = request;
@@ -69,7 +69,7 @@ export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenera
   }
 }
 
-/** Returns the whole sound. @throws {ProviderError} `INVALID_AUDIO`, and the errors of the voice */
+/** Returns the whole audio. @throws {ProviderError} `INVALID_AUDIO`, and the errors of the voice */
 export async function wholeSoundOf(voice: Voice, request: VoiceRequest): Promise<AudioFrame> {
   const frames: AudioFrame[] = [];
   for await (const frame of soundOf(voice, request)) frames.push(frame);

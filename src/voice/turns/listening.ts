@@ -15,16 +15,16 @@
 //   LISTENING-2. The user has the floor while they speak, and until their words are known (for at most
 //       `settleTimeoutMs`). Late words of one utterance do not end another.
 //   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, including earlier pieces that the
-//       transport cut off, or whose microphone stops sending. The transport then transcribes the sound so far if it
+//       transport cut off, or whose microphone stops sending. The transport then transcribes the audio so far if it
 //       can; otherwise the words known so far count as the whole utterance. The floor is free afterwards. A client that
 //       returns within `AWAY_GAP_MS` continues its utterance. A voice that is too quiet to be measured counts as far
 //       away: its limit is `FAR_MS`.
-//   LISTEN-2. Sound that directly follows an overlong utterance (a television) is background, and so is speech reported
+//   LISTEN-2. Audio that directly follows an overlong utterance (a television) is background, and so is speech reported
 //       without any sound: until `QUIET_MS` of quiet have passed, it neither takes the floor nor interrupts. Its words
 //       are handled like any others; the words of a voice far away are addressed to nobody.
 //   BARGE-IN-5. An interruption of the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
 //   INTERRUPTIONS-1. The user's voice stops the model's speech at once, even in doubt (MODEL-VOICE-3). While the
-//       session receives the microphone's sound, speech in doubt is first lowered; it stops when the voice lasts for
+//       session receives the microphone's audio, speech in doubt is first lowered; it stops when the voice lasts for
 //       `VOICE_MS`. A hum or a cough is shorter and leaves no gap in the speech.
 //   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance is longer than
 //       `backchannelMs`, when the user begins again, or `falseInterruptionMs` after the user fell silent.
@@ -34,7 +34,7 @@
 //   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
 //   INTERRUPTIONS-6. A reply that was broken off by a sound without words, or by a voice far away before the first
 //       words of the user, is said again: once, until the user speaks.
-//   INTERRUPTIONS-5. Speech continues over its own echo as soon as the sound proves to be one (ECHO-1), and stops again
+//   INTERRUPTIONS-5. Speech continues over its own echo as soon as the audio proves to be one (ECHO-1), and stops again
 //       when the user speaks over it. An echo is addressed to nobody.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
@@ -69,20 +69,20 @@ export const END_LAG_MS = 600;
 const MAX_PLAYED = 10;
 /** The longest time for which a voice below the level of a quiet room holds the floor. */
 const FAR_MS = 5000;
-/** The time without sound after which an open microphone counts as off. */
+/** The time without audio after which an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;
-/** The same time after the client has left: a client that returns in time sends the sound recorded meanwhile. */
+/** The same time after the client has left: a client that returns in time sends the audio recorded meanwhile. */
 const AWAY_GAP_MS = 5000;
 /**
- * The fraction of the limit from which sound after an utterance counts as background as well (LISTEN-2): a transport
- * with the same limit counts from the first sound and ends an overlong utterance slightly earlier.
+ * The fraction of the limit from which audio after an utterance counts as background as well (LISTEN-2): a transport
+ * with the same limit counts from the first audio and ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
 /** A voice that lasts this long after the transport has noticed it stops the speech; "right, I see" is shorter. */
 const VOICE_MS = 600;
 /** The greatest age of a voice that the transport has just noticed. */
 const VOICED_WITHIN_MS = 700;
-/** After a pause of this length, new sound does not belong to the earlier noise. */
+/** After a pause of this length, new audio does not belong to the earlier noise. */
 const QUIET_MS = 3000;
 /** The number of newest utterances whose start is kept, if they get no transcript. */
 const MAX_BEGINNINGS = 50;
@@ -130,9 +130,9 @@ export class Listening {
   readonly #beginnings = new Map<string, Beginning>();
   /** The length of the user's audio that went to the transport on this connection. */
   #sentMs = 0;
-  /** When the microphone last sent sound; null before the first sound. */
+  /** When the microphone last sent audio; null before the first audio. */
   #soundAt: number | null = null;
-  /** Whether the client has left since the last sound. */
+  /** Whether the client has left since the last audio. */
   #isAway = false;
   /** LISTEN-2: when background was last heard; null if there is none. */
   #noiseAt: number | null = null;
@@ -160,7 +160,7 @@ export class Listening {
     return userHasFloor(this.#chart.snapshot);
   }
 
-  /** The length of the newest sound that may hold unknown words of the user, in milliseconds. */
+  /** The length of the newest audio that may hold unknown words of the user, in milliseconds. */
   get unknownMs(): number {
     const { unknown, newest } = this.#chart.context;
     const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
@@ -169,7 +169,7 @@ export class Listening {
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
-  /** Records sound of the microphone. `isSent`: the sound went to the transport; otherwise it was kept. */
+  /** Records audio of the microphone. `isSent`: the audio went to the transport; otherwise it was kept. */
   sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
@@ -233,7 +233,7 @@ export class Listening {
     this.watchLimits();
   }
 
-  /** Handles sound of a client that has returned: its unfinished utterance takes the floor again. */
+  /** Handles audio of a client that has returned: its unfinished utterance takes the floor again. */
   #clientReturned(): void {
     this.#isAway = false;
     const { id } = this.#underWay ?? {};
@@ -364,13 +364,13 @@ export class Listening {
     const isTooLong =
       lengthMs >= this.#options.maxUtteranceMs || (this.#isFar(since) && lengthMs >= FAR_MS);
     const isOff = this.#now - Math.max(soundAt, since) >= this.#gapMs;
-    // Speech that the transport reports without sound of the microphone counts as background.
+    // Speech that the transport reports without audio of the microphone counts as background.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.watchLimits();
   }
 
-  /** Returns whether the microphone has sent sound since then in which no voice can be measured. */
+  /** Returns whether the microphone has sent audio since then in which no voice can be measured. */
   #isFar(since: number): boolean {
     return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
@@ -418,7 +418,7 @@ export class BargeIn {
   readonly #speech: Speech;
   readonly #chart: TurnChart;
   readonly #voice = new VoicedSound();
-  /** When the microphone last sent sound. */
+  /** When the microphone last sent audio. */
   #soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance that overlaps speech. */
   #overlap: Overlap | null = null;
@@ -443,7 +443,7 @@ export class BargeIn {
     this.#chart = chart;
   }
 
-  /** The length of the sound since the last measurable voice, in milliseconds; infinite before the first voice. */
+  /** The length of the audio since the last measurable voice, in milliseconds; infinite before the first voice. */
   get quietMs(): number {
     return this.#voice.quietMs;
   }
@@ -477,7 +477,7 @@ export class BargeIn {
   read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
     const isEmpty = text.trim() === '';
     const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
-    // After the final words, the sound is not compared any more.
+    // After the final words, the audio is not compared any more.
     if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
     if (final && !isEmpty && !isEcho) this.#cutBy = null;
     if (isEcho && !final) return null;
@@ -503,7 +503,7 @@ export class BargeIn {
   /** Lowers or pauses the speech until the user's words are known. */
   makeWay(): void {
     this.#voice.voicedMs = 0;
-    // Without the microphone's sound, or with a voice that is too quiet, the length of the voice cannot be measured.
+    // Without the microphone's audio, or with a voice that is too quiet, the length of the voice cannot be measured.
     const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
     const isVoice =
       this.#voice.quietMs < VOICED_WITHIN_MS ||
@@ -511,7 +511,7 @@ export class BargeIn {
     if (!hears || !isVoice || !this.#speech.lower()) this.#speech.pause();
   }
 
-  /** Handles sound of the microphone: a lasting voice stops the speech, unless it is an echo of the speech. */
+  /** Handles audio of the microphone: a lasting voice stops the speech, unless it is an echo of the speech. */
   sound(frame: AudioFrame): void {
     const now = (this.#soundAt = this.#now);
     const voicedMs = this.#voice.take(frame);

@@ -1,16 +1,16 @@
 // Tells whether an utterance that began over the lead agent's speech is the user's voice or the loudspeaker's echo.
 //
-//   ECHO-1. An utterance is an echo if its sound rises and falls with the played sound, and its words are those of the
-//       speech. The sound suffices for a long utterance, and in a room with a recent echo, where a recogniser may have
+//   ECHO-1. An utterance is an echo if its audio rises and falls with the played audio, and its words are those of the
+//       speech. The audio suffices for a long utterance, and in a room with a recent echo, where a recogniser may have
 //       misheard the words. The words suffice in a room with a recent echo, if all of them are words of the speech:
-//       delayed sound matches nothing, and the start of the utterance may be reported after the speech. An utterance is
+//       delayed audio matches nothing, and the start of the utterance may be reported after the speech. An utterance is
 //       no echo if the voice continues after the speech, or if someone speaks over the echo and words remain that are
 //       not the speech's.
 //   ECHO-2. If the user answers without a pause, the echo and the answer are one utterance: the echoed words at its
 //       beginning are not the user's.
 //
-// Owns:     the comparisons of the utterance's sound, and the items that were playing.
-// Does not: stop or continue speech, or measure sound (`EchoMeter` does).
+// Owns:     the comparisons of the utterance's audio, and the items that were playing.
+// Does not: stop or continue speech, or measure audio (`EchoMeter` does).
 
 import { closestPart, editDistance } from '../../language/similarity.ts';
 import { isNumber, plainWords } from '../../language/utterance.ts';
@@ -51,9 +51,9 @@ export class Overlap {
   /** Whether the utterance has sounded like an echo, and like another voice, at any time. */
   #hasEchoed = false;
   #hasOther = false;
-  /** The level of the echo, relative to the played sound, in dB. */
+  /** The level of the echo, relative to the played audio, in dB. */
   #echoDb = 0;
-  /** The length of the sound since the last comparison, in milliseconds. */
+  /** The length of the audio since the last comparison, in milliseconds. */
   #sinceMs = Number.POSITIVE_INFINITY;
   /** The length of the voice after the speech, in milliseconds. */
   #afterMs = 0;
@@ -65,24 +65,24 @@ export class Overlap {
     for (const itemId of items) this.items.add(itemId);
   }
 
-  /** Whether the sound is an echo now. */
+  /** Whether the audio is an echo now. */
   get isEchoing(): boolean {
     return this.#alikeRun >= RUN;
   }
 
-  /** Whether the sound was an echo at first and is another voice now. */
+  /** Whether the audio was an echo at first and is another voice now. */
   get isOther(): boolean {
     return this.#otherRun >= RUN;
   }
 
-  /** Records sound of the microphone. `playing`: the items that play. `voicedMs`: the length of the voice in it. */
+  /** Records audio of the microphone. `playing`: the items that play. `voicedMs`: the length of the voice in it. */
   heard(playing: readonly string[], soundMs: number, voicedMs: number, now: number): void {
     if (playing.length === 0) this.#afterMs += voicedMs;
     this.#sinceMs += soundMs;
     if (this.#sinceMs >= COMPARED_EVERY_MS) this.soundsLikeEcho(playing, now);
   }
 
-  /** Compares the newest sound with the played sound. Returns whether the two are alike. */
+  /** Compares the newest audio with the played audio. Returns whether the two are alike. */
   soundsLikeEcho(playing: readonly string[], now: number): boolean {
     for (const itemId of playing) this.items.add(itemId);
     const comparison = this.#meter.compare(now);

@@ -209,7 +209,7 @@ export class Turns implements Turn {
     return this.#isFree && isSilent && !replyIsWanted(snapshot);
   }
 
-  /** The length of the newest user sound whose words are not understood or answered, in milliseconds. */
+  /** The length of the newest user audio whose words are not understood or answered, in milliseconds. */
   get unheardMs(): number {
     const isAnswered = this.chart.context.hasAnswered && !this.responses.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
@@ -241,7 +241,7 @@ export class Turns implements Turn {
     return this.isToolAwaited ? 'waiting' : 'still';
   }
 
-  /** Handles a frame of the model's sound. */
+  /** Handles a frame of the model's audio. */
   handleFrame(frame: AudioFrame): void {
     if (!this.#waiting.handleFrame(frame)) this.responses.handleFrame(frame);
   }

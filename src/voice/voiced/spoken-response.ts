@@ -6,18 +6,18 @@
 //                        └─ the voice has failed ───▶ ended: failed
 //
 // Owns:     the text that is not said yet, the synthesis under way, the end of the response, and the positions of its
-//           words in the sound, which map played sound to words.
+//           words in the audio, which map played audio to words.
 // Does not: know other responses, the model's memory, or how much was played.
 //
 // Invariants
-//   SPOKEN-RESPONSE-1. A response ends once, after its last sound and after the model has ended it; its end
-//        lists the sound that was passed on.
-//   SPOKEN-RESPONSE-2. After a cancellation or a failure the response emits no word and no sound. The synthesis is
+//   SPOKEN-RESPONSE-1. A response ends once, after its last audio and after the model has ended it; its end lists the
+//        audio that was passed on.
+//   SPOKEN-RESPONSE-2. After a cancellation or a failure the response emits no word and no audio. The synthesis is
 //        aborted, even if the voice ignores the signal.
-//   SPOKEN-RESPONSE-3. Words are shown when their sound is passed on: text that was never spoken is not in
-//        the transcript. The final transcript is the spoken text.
-//   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of sound is unplayed.
-//   SPOKEN-ITEM-1. `textUntil` returns only words whose sound was passed on, and all words whose sound was played.
+//   SPOKEN-RESPONSE-3. Words are shown when their audio is passed on: text that was never spoken is not in the
+//        transcript. The final transcript is the spoken text.
+//   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of audio is unplayed.
+//   SPOKEN-ITEM-1. `textUntil` returns only words whose audio was passed on, and all words whose audio was played.
 //   SPOKEN-ITEM-2. A sentence of unknown length is assumed to be as long as similar ones.
 
 import { messageOf } from '../../values/errors.ts';
@@ -38,10 +38,10 @@ export type Written = Extract<TransportEvent, { type: 'assistant.transcribed' }>
 
 /** How responses are spoken. */
 export interface SpeechSettings {
-  /** The rate of the sound that is passed on. */
+  /** The rate of the audio that is passed on. */
   readonly sampleRateHz: number;
   readonly maxAheadMs: number;
-  /** Returns the sound of a sentence. */
+  /** Returns the audio of a sentence. */
   sound(text: string, signal: AbortSignal): AsyncIterable<AudioFrame>;
 }
 
@@ -70,7 +70,7 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  /** When the passed-on sound will have been played, in milliseconds since 1970. */
+  /** When the passed-on audio will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, owner: ResponseOwner) {
@@ -145,7 +145,7 @@ export class SpokenResponse {
   #proceed(): void {
     if (!this.#mayBegin || this.#isSpeaking || this.#isOver) return;
     this.#isSpeaking = true;
-    // A promise starts the speech, so that the caller finishes its work before the first sound.
+    // A promise starts the speech, so that the caller finishes its work before the first audio.
     void Promise.resolve()
       .then(() => this.#speak())
       .catch((error: unknown) => this.#fail(error))
@@ -180,7 +180,7 @@ export class SpokenResponse {
     this.#finishItems();
   }
 
-  /** Passes sound on in pieces, each preceded by the words that begin in it. */
+  /** Passes audio on in pieces, each preceded by the words that begin in it. */
   #passOn(item: SpokenItem, samples: Int16Array): void {
     const { environment } = this.#owner;
     const { sampleRateHz } = this.#owner.settings;
@@ -190,7 +190,7 @@ export class SpokenResponse {
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // If the voice is slow, the client has run out of sound: the next sound begins at once.
+      // If the voice is slow, the client has run out of audio: the next audio begins at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       this.#owner.emitAudio({
@@ -261,13 +261,13 @@ export class SpokenResponse {
 interface Sentence {
   readonly text: string;
   readonly startMs: number;
-  /** The length of the sound that was passed on. */
+  /** The length of the audio that was passed on. */
   soundMs: number;
   /** The length of the whole sentence, as far as known. */
   lengthMs: number;
 }
 
-/** One message of the response: its sentences and their positions in the sound. */
+/** One message of the response: its sentences and their positions in the audio. */
 export class SpokenItem {
   readonly itemId: string;
   /** Whether the model is to forget the item's words. */
@@ -290,7 +290,7 @@ export class SpokenItem {
     return this.#written;
   }
 
-  /** The length of the passed-on sound, in milliseconds. */
+  /** The length of the passed-on audio, in milliseconds. */
   get soundMs(): number {
     return this.#sentences.reduce((sum, { soundMs }) => sum + soundMs, 0);
   }
@@ -318,7 +318,7 @@ export class SpokenItem {
     this.#shown = 0;
   }
 
-  /** Records sound that is about to be passed on. Returns the words that begin in it. */
+  /** Records audio that is about to be passed on. Returns the words that begin in it. */
   sounds(durationMs: number): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';

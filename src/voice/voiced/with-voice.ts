@@ -1,5 +1,5 @@
 // `withVoice`: makes a transport with a text model appear as one with a speaking model. A voice of the session says the
-// model's text; the session receives sound, words and ends as from any other transport.
+// model's text; the session receives audio, words and ends as from any other transport.
 //
 // Owns:     which responses are said, in which order, and which were cancelled; the items that can still be cut, and
 //           the messages that replace them in the model's conversation. The model keeps the text that it wrote, and is
@@ -56,12 +56,12 @@ export interface WithVoiceOptions {
   /** The text to speech: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or an implementation of your own. */
   readonly voice: Voice;
   /**
-   * The rate of the sound that the session receives; the voice's sound is resampled to this rate. @defaultValue 24000
+   * The rate of the audio that the session receives; the voice's audio is resampled to this rate. @defaultValue 24000
    */
   readonly sampleRateHz?: number;
   /**
-   * The most unplayed sound with which the next sentence is synthesised, in milliseconds. An interruption wastes up to
-   * this much paid sound. @defaultValue 5000
+   * The most unplayed audio with which the next sentence is synthesised, in milliseconds. An interruption wastes up to
+   * this much paid audio. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
   /** The speed of the voice, 0.25 to 4; 1 is the normal pace of the voice. @defaultValue 1 */

@@ -32,7 +32,7 @@ export class Flite {
   }
 
   /**
-   * Returns the sound of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
+   * Returns the audio of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
    * pronounce.
    * @throws {ProviderError} `UNKNOWN_VOICE`, `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
@@ -52,7 +52,7 @@ export class Flite {
   }
 }
 
-/** Returns the sound of a mono WAV file of 16-bit samples. */
+/** Returns the audio of a mono WAV file of 16-bit samples. */
 function readWav(bytes: Uint8Array): AudioFrame {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tag = (at: number): string => Buffer.from(bytes.subarray(at, at + 4)).toString();

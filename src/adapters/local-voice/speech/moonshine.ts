@@ -44,7 +44,7 @@ const MOONSHINE_SAMPLE_RATE_HZ = 16_000;
 
 const PACKAGE = '@moonshine-ai/moonshine-js';
 const WEIGHTS = 'dist/model/tiny/quantized';
-/** 100 ms: the least sound that the encoder needs; no word is shorter. */
+/** 100 ms: the least audio that the encoder needs; no word is shorter. */
 const MIN_SAMPLES = 1_600;
 const LAYERS = 6;
 const HEADS = 8;

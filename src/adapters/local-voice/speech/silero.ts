@@ -1,5 +1,5 @@
 // The first stage of speech to text: Silero VAD v6 (the weights inside @ricky0123/vad-web) computes the probability of
-// speech in each 32 ms of sound, in 0.2 ms of CPU.
+// speech in each 32 ms of audio, in 0.2 ms of CPU.
 
 import { fileURLToPath } from 'node:url';
 import {
@@ -42,7 +42,7 @@ export class Silero {
   }
 }
 
-/** The model's state for one stream of sound. Calls of `push` must not overlap. */
+/** The model's state for one stream of audio. Calls of `push` must not overlap. */
 export class SileroStream {
   readonly #onnx: Onnx;
   readonly #session: InferenceSession;

@@ -14,9 +14,9 @@ export interface SpokenRequest {
   readonly speed: number;
 }
 
-/** Detects speech in one stream of sound. */
+/** Detects speech in one stream of audio. */
 export interface SpeechDetector {
-  /** The length of sound that one probability covers. */
+  /** The length of audio that one probability covers. */
   readonly windowMs: number;
   /**
    * Adds the next samples of the stream, at the detector's rate. Resolves, in the order of the calls, with the
@@ -34,10 +34,10 @@ export interface SpeechEngine extends Transcriber {
   readonly voices: readonly string[];
   /** Loads the models; resolves once the engine is ready. Called first, possibly more than once. */
   start(): Promise<void>;
-  /** Creates a detector for one stream of sound at this rate. */
+  /** Creates a detector for one stream of audio at this rate. */
   createDetector(sampleRateHz: number): SpeechDetector;
   /**
-   * Returns the sound of a text; empty if the text has nothing to pronounce. The signal aborts when the sound is no
+   * Returns the audio of a text; empty if the text has nothing to pronounce. The signal aborts when the audio is no
    * longer wanted.
    */
   synthesize(request: SpokenRequest, signal?: AbortSignal): Promise<AudioFrame>;

@@ -135,7 +135,7 @@ function cacheFolder(): string {
 export const INSTALL_VOICE = 'npx offstage voice install';
 
 /**
- * Returns the address of a file of a package.
+ * Returns the URL of a file of a package.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY`
  */
 export function voiceFile(name: VoicePackageName, file: string): URL {

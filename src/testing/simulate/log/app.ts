@@ -39,7 +39,7 @@ export interface SimulatedProgram {
 
 /** The resources of an app in one process of one run. */
 export interface AppContext {
-  /** Time and chance of the process. Tools that take time wait for this time, never for real time. */
+  /** Time and randomness of the process. Tools that take time wait for this time, never for real time. */
   readonly environment: Environment;
   /** The seed of the run. */
   readonly seed: number;

@@ -9,12 +9,12 @@ import type { Environment } from '../../../actors/ports/environment.ts';
 import type { WebSocketFactory } from '../../../adapters/socket/web-socket.ts';
 import type { FakeFaults } from './fault-control.ts';
 
-/** The wires that the server speaks; the path of the address decides which. */
+/** The wires that the server speaks; the path of the URL decides which. */
 export type VoiceWire = 'openai-realtime' | 'openai-live' | 'gemini-live';
 
 /** One action of the model. Steps of a script follow one another. */
 export type VoiceStep =
-  /** Speaks: transcript in pieces, and PCM16 sound of `durationMs`, or of 60 ms for each character. */
+  /** Speaks: transcript in pieces, and PCM16 audio of `durationMs`, or of 60 ms for each character. */
   | { readonly say: string; readonly durationMs?: number }
   /**
    * Calls a tool by name; `arguments` is an object, or text as the model writes it. Gemini's wire cannot carry a text
@@ -227,7 +227,7 @@ export interface FakeVoiceModel {
 
 /** The options of `createVoiceServer`. */
 export interface VoiceServerOptions {
-  /** Time, ids and chance. @see simulatedEnvironment for tests, nodeEnvironment for real sockets */
+  /** Time, ids and randomness. @see simulatedEnvironment for tests, nodeEnvironment for real sockets */
   readonly environment: Environment;
   /** @defaultValue `echoResponder` */
   readonly respond?: VoiceResponder;
@@ -251,7 +251,7 @@ export interface VoiceServerOptions {
   readonly onConnection?: (model: FakeVoiceModel) => void;
 }
 
-/** The address of a listening server. */
+/** The URL of a listening server. */
 export interface VoiceServerAddress {
   /** The port that the server listens on. */
   readonly port: number;

@@ -2,7 +2,7 @@
 // invalid message ends the connection with 1007.
 //
 // Owns:     the client's messages and their consequences, calls and their scheduling, resumption.
-// Does not: define the schemas (`client-messages.ts`), the memory (`gemini-memory.ts`), or the sound and the end of a
+// Does not: define the schemas (`client-messages.ts`), the memory (`gemini-memory.ts`), or the audio and the end of a
 //           turn (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
 //
 // GEMINI-ENGINE-3. While a blocking call is open the model is silent; an interruption cancels the call.
