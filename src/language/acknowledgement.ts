@@ -1,8 +1,8 @@
 // Recognises replies that only acknowledge an answer ("Premium. One moment, please."): they repeat the answer, ask for
 // a moment, and neither promise, claim nor ask anything.
 //
-// Owns:     the reading; the tables of a language hold its words.
-// Does not: know who says the words.
+// Owns:     the recognition; the tables of each language hold the phrases.
+// Does not: know who speaks.
 
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
@@ -11,10 +11,10 @@ import { readUtterance, wordsOf } from './utterance.ts';
 
 /** The answer that a reply may acknowledge. */
 export interface AcknowledgedAnswer {
-  /** The label of the chosen option; null if the answer is no choice. */
+  /** The label of the chosen option; null if the user did not choose an option. */
   readonly choice: string | null;
   readonly isApproval: boolean;
-  /** Set if the words were no answer: the user asked for time, or to hear the question again. */
+  /** Set if the user did not answer, but asked for time or for a repetition of the question. */
   readonly asksFor?: 'time' | 'repeat';
   /** A tag such as `en-GB`; in an unknown language no reply is recognised. */
   readonly language: string;
@@ -26,8 +26,8 @@ const made = new WeakMap<
 >();
 
 /**
- * Returns whether a text only acknowledges this answer. `beginning`: the text does not so far, but may when it is
- * complete. A question never does.
+ * Returns `whole` if the text only acknowledges this answer, and `beginning` if a continuation of the text still may. A
+ * question never acknowledges.
  */
 export function acknowledgementIn(
   text: string,
@@ -57,7 +57,7 @@ export function acknowledgementIn(
   while (index < words.length) {
     const length = asks ? 0 : phraseAt(words, index, phrases);
     if (length === 0) {
-      // The last word may be incomplete as well.
+      // The last word may be incomplete too.
       const rest = words.slice(index).join(' ');
       const isBeginning = phrases.some((phrase) => phrase.join(' ').startsWith(rest));
       return !asks && isBeginning ? 'beginning' : 'none';

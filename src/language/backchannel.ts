@@ -1,8 +1,7 @@
-// Backchannels, the sounds and words by which a listener shows attention ("mm-hm", "okay", "right"): they take no turn,
-// and the speaker continues. Whether a word is a backchannel also depends on its moment; this module reads only the
-// words.
+// Recognises backchannels, the sounds and words with which a listener shows attention ("mm-hm", "okay", "right") while
+// the speaker goes on. Whether a word is a backchannel also depends on when it is said; this module reads only the words.
 //
-// Owns:     the sounds; the tables of a language hold its words.
+// Owns:     the sounds; the tables of each language hold the words.
 // Does not: know the speaker, or whether a question is open (then "okay" is an answer).
 
 import type { AnswerLanguage } from './language.ts';
@@ -24,9 +23,8 @@ interface Tables {
 const made = new WeakMap<AnswerLanguage, Tables>();
 
 /**
- * Returns whether a text consists of backchannels only. `beginning`: the text may when the utterance is complete.
- * `language`: a tag such as `en-GB`; in an unknown language only sounds are recognised. A question ("right?") is no
- * backchannel.
+ * Returns `whole` if the text consists only of backchannels, and `beginning` if the complete utterance still may. `language`:
+ * a tag such as `en-GB`; in an unknown language only sounds are recognised. A question ("right?") is not a backchannel.
  */
 export function backchannelIn(text: string, language = 'en'): 'whole' | 'beginning' | 'none' {
   return listensIn(text, language, 'backchannels');

@@ -1,5 +1,5 @@
-// An option as words, and the words of an utterance that mean a word of a label: inflected ("das rote"), clipped
-// ("doppel" for "Doppelzimmer") or written as two ("regional zug").
+// Reads an option as words, and maps words of an utterance to label words: inflected ("das rote"), clipped ("doppel"
+// for "Doppelzimmer") or split ("regional zug").
 
 import type { AnswerOption } from './match.ts';
 import type { Tables, Words } from './tables.ts';
@@ -9,7 +9,7 @@ import { readUtterance, wordsOf, type Utterance } from './utterance.ts';
 export interface Choice {
   readonly option: AnswerOption;
   readonly label: Words;
-  /** The words of label and description that distinguish the option from others. */
+  /** The words of the label and the description that distinguish this option from the others. */
   readonly content: Words;
 }
 
@@ -25,7 +25,7 @@ export function choicesOf(options: readonly AnswerOption[], tables: Tables): rea
   });
 }
 
-/** Returns whether a word does not help to identify the option: politeness, hesitation, "I'd like the … one". */
+/** Returns whether a word does not help to identify an option: politeness, hesitation, "I'd like the … one". */
 export function isSlight(
   { words, proforms }: Utterance,
   { frame, noise }: Tables,
@@ -35,17 +35,17 @@ export function isSlight(
   return proforms.has(index) || frame.has(word) || noise.has(word);
 }
 
-/** Returns the indexes of the words that are not slight. */
+/** Returns the indexes of the words that help to identify an option. */
 export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }
 
-/** The least length of a clipped word: a shorter one is the beginning of too many words. */
+/** The minimum length of a clipped word: shorter ones begin too many other words. */
 const MIN_CLIPPED_CHARS = 4;
-/** The least length of the part that a clipped word omits: "Basis" does not stand for "Basiss". */
+/** The minimum length of the omitted part: "Basis" does not stand for "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;
 
-/** The words of the labels, and a cache of the label word that each spoken word stands for. */
+/** The label words, and a cache from each spoken word to its label word. */
 interface LabelWords {
   readonly all: ReadonlySet<string>;
   readonly meant: Map<string, string>;
@@ -61,7 +61,7 @@ function labelWordsOf(choices: readonly Choice[]): LabelWords {
   return made;
 }
 
-/** Returns the word of a label for which this word stands; the word itself if there is none, or several. */
+/** Returns the label word that this word stands for; the word itself if there is no such label word, or more than one. */
 export function labelWord(word: string, choices: readonly Choice[], tables: Tables): string {
   const { all, meant } = labelWordsOf(choices);
   const known = meant.get(word);
@@ -85,7 +85,7 @@ function findLabelWord(word: string, all: ReadonlySet<string>, { language }: Tab
   return longer.length === 1 && isClipped ? only : word;
 }
 
-/** Returns the utterance with label words in place of the words that stand for them. */
+/** Returns the utterance, with each word replaced by the label word that it stands for. */
 export function asLabelled(said: Utterance, choices: readonly Choice[], tables: Tables): Utterance {
   const { all } = labelWordsOf(choices);
   const words: string[] = [];

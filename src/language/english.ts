@@ -1,7 +1,7 @@
 // English: data only. See `language.ts` for the use of each table.
 //
-// `consent.yes` omits words that are also backchannels ("okay", "right", "mm-hm", "fine", "sounds good"): such a word
-// must never approve an action. It may accompany a yes.
+// `consent.yes` omits words that are also backchannels ("okay", "right", "mm-hm", "fine", "sounds good"): they must
+// never approve an action by themselves.
 
 import { list, words, type AnswerLanguage } from './language.ts';
 

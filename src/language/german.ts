@@ -1,5 +1,4 @@
-// German: data only. Options match by their labels, their positions and their words, not by their sound. See
-// `language.ts` for the use of each table.
+// German: data only. Options match by label, position and words, not by sound. See `language.ts` for the use of each table.
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
@@ -23,7 +22,7 @@ const cardinals: Readonly<Record<string, number>> = Object.fromEntries([
 ]);
 const stems = words('erst zweit dritt viert fünft sechst siebt acht neunt zehnt');
 
-/** Beginnings of questions without a question word: a verb, followed by its subject. */
+/** The beginnings of questions that have no question word: a verb, then its subject. */
 const askedBy = [
   ...`soll sollen sollte sollten darf dürfen kann können könnte könnten muss müssen will wollen ist sind war
     waren wird werden würde hat haben hatte kommt kommen geht gehen fährt fahren gibt braucht brauchen passt
@@ -46,7 +45,7 @@ const askedBy = [
     .map((verb) => `${verb} Sie`),
 ];
 
-/** Returns a word in the form in which utterances are compared: without accents. */
+/** Returns a word without accents, the form in which utterances are compared. */
 function folded(word: string): string {
   return word
     .replace('ß', 'ss')

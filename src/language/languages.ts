@@ -1,10 +1,10 @@
-// The languages in which answers are understood: the built-in ones, and those that an app adds.
+// The languages in which the runtime understands answers: the built-in ones, and those that an app adds.
 //
-// Owns:     the list, by code, and the check of added tables.
+// Owns:     the list of languages by code, and the validation of added tables.
 // Does not: read utterances.
 //
-// LANGUAGES-1. The list belongs to the program, so that the local voice and the sessions in it read words by the same
-//     tables. Entries of a journal keep how words were read: added tables change nothing in the past.
+// LANGUAGES-1. The list belongs to the process, so the local voice and its sessions read words with the same tables.
+//     Journal entries keep the reading of the words: adding tables does not change past readings.
 
 import { ConfigurationError } from '../values/errors.ts';
 import {
@@ -26,16 +26,16 @@ const languages = new Map<string, AnswerLanguage>(
   [english, german, french, spanish].map((language) => [language.code, language]),
 );
 
-/** Returns the tables for a language tag such as `en-US`; an unknown language matches literally. */
+/** Returns the tables for a language tag such as `en-US`; those of an unknown language match literally. */
 export function languageFor(tag: string): AnswerLanguage {
   const [code = ''] = tag.toLowerCase().split(/[-_]/);
   return languages.get(code) ?? literal;
 }
 
 /**
- * Returns the tables of a built-in or added language by a tag such as `en-GB`; for an unknown language, empty tables
+ * Returns the tables of a built-in or added language for a tag such as `en-GB`; for an unknown language, empty tables
  * with the code `und`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for a tag that is not text.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the tag is not a string.
  */
 export function answerLanguageFor(tag: string): AnswerLanguage {
   if (typeof tag !== 'string')
@@ -46,7 +46,7 @@ export function answerLanguageFor(tag: string): AnswerLanguage {
   return languageFor(tag);
 }
 
-/** The tables of a language as an app writes them. Each table but the code may be absent and is then empty. */
+/** The tables of a language as an app writes them. Every table but the code is optional; a missing one is empty. */
 export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code' | 'consent'>> {
   /** `it`, `pt`, …: the first part of a BCP 47 tag. */
   readonly code: string;
@@ -54,14 +54,14 @@ export interface AnswerLanguageTables extends Partial<Omit<AnswerLanguage, 'code
 }
 
 /**
- * Adds a language in which answers are understood in this program; replaces a language with the same code. Call it
- * before sessions begin, and test it against a corpus (docs/conversation.md).
+ * Adds a language in which this process understands answers, or replaces the language with the same code. Call it
+ * before the first session starts, and test the tables against a corpus (docs/conversation.md).
  *
  * ```ts
  * addAnswerLanguage({ code: 'it', holds: ['aspetta'], consent: { yes: ['sì'], no: ['no'] } });
  * ```
  * @returns the complete tables.
- * @throws {ConfigurationError} `INVALID_OPTION` for invalid tables, or for a consent that contains a negation.
+ * @throws {ConfigurationError} `INVALID_OPTION` if a table is invalid, or a consent contains a negation.
  */
 export function addAnswerLanguage(tables: AnswerLanguageTables): AnswerLanguage {
   const given = checkOptions<AnswerLanguageTables>('addAnswerLanguage', tableChecks, tables);
@@ -107,7 +107,7 @@ function foldedKeys(language: AnswerLanguage): AnswerLanguage {
   };
 }
 
-/** Refuses a yes that contains a negation, which would let a refusal approve an action (MATCH-APPROVAL-2). */
+/** Refuses a yes that contains a negation: it would let a refusal approve an action (MATCH-APPROVAL-2). */
 function checkConsent(language: AnswerLanguage): void {
   const { consent, negations } = language;
   const denials = [...negations, ...consent.no, ...consent.refusals];

@@ -1,25 +1,23 @@
-// Matches the user's words, spoken or typed, to a question (promise P3). Pure: the same words always give the same
-// result. The caller decides whether the question may be answered now.
+// Matches the user's words, spoken or typed, to a question (promise P3). The same words always give the same result.
+// The caller decides whether the question may be answered now.
 //
 // Invariants
 //   MATCH-ANSWER-1. Case and politeness never change the result. Punctuation changes it only where the words have two
-//       readings: a bare "no" between two options, a question after an address, a command followed by more words.
-//   MATCH-ANSWER-2. The match never guesses: if two options are about as likely, the result is ambiguous, and a
-//       negation outside the name of an option chooses nothing.
+//       readings: a bare "no" between two options, a question after a form of address, a command followed by more words.
+//   MATCH-ANSWER-2. The match never guesses: if two options are about as likely, the result is ambiguous; a negation
+//       outside an option's name chooses nothing.
 //   MATCH-ANSWER-3. An approval is never inferred.
-//   MATCH-ANSWER-4. The work is bounded: a text longer than `LONGEST_ANSWER_CHARS` is not matched and is for the lead
-//       agent.
-//   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases of the closed list `yes`, apart from
-//       politeness, fillers, asides and an echo of this very action ("yes, cancel it" if the question was whether to
-//       cancel). Similar words do not suffice: speech recognition turns "go ahead" into "no head".
-//   MATCH-APPROVAL-2. Any negation wins: an utterance with a negation approves nothing. It denies if it reads as a
-//       refusal; otherwise ("no problem") the question is asked again. The action's verb is no negation, and no consent
-//       without a yes.
+//   MATCH-ANSWER-4. The work is bounded: a text longer than `LONGEST_ANSWER_CHARS` is not matched but sent to the lead agent.
+//   MATCH-APPROVAL-1. An utterance approves only if it consists of phrases from the closed list `yes`; it may also
+//       contain politeness, fillers, asides and the name of the action ("yes, cancel it" if the question was whether to
+//       cancel). Similar words are not enough: speech recognition turns "go ahead" into "no head".
+//   MATCH-APPROVAL-2. Any negation wins: an utterance with a negation approves nothing. It denies if it reads as a refusal;
+//       otherwise ("no problem") the question is asked again. The action's verb alone ("cancel") neither denies nor approves.
 //   MATCH-APPROVAL-3. "Wait" and a question neither approve nor deny, and a condition is no consent. A doubtful
-//       utterance is unclear: the question is asked again. An objection or a correction is for the lead agent.
-//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is no filler.
-//   MATCH-APPROVAL-5. Assent that is as often ironic ("yeah, right") is no consent.
-//   MATCH-APPROVAL-6. A sign that is neither a word nor punctuation ("yes ❌", "!yes") makes a yes unclear.
+//       utterance is unclear: the question is asked again. An objection or a correction is sent to the lead agent.
+//   MATCH-APPROVAL-4. A filler ("um") changes nothing; a sound of doubt ("hmm") is not a filler.
+//   MATCH-APPROVAL-5. An assent that is often ironic ("yeah, right") does not approve.
+//   MATCH-APPROVAL-6. A symbol that is neither a word nor punctuation ("yes ❌", "!yes") makes a yes unclear.
 //   MATCH-APPROVAL-7. A yes or no also counts if another wish follows ("and then book a table"), and the match reports
 //       the wish. After a yes, the wish must concern something new: words that may change the action make the yes
 //       unclear.
@@ -62,16 +60,16 @@ import { from, readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
 export interface MatchAnswerOptions {
   /**
-   * A language tag, or tables of your own. In a language without tables only labels and ids match, literally.
+   * A language tag, or custom tables. In a language without tables, only labels and ids match, and only literally.
    * @defaultValue 'en'
    */
   readonly language?: string | AnswerLanguage;
 }
 
-/** The longest text that is matched, in UTF-16 code units; more than two minutes of speech. */
+/** The length of the longest text that is matched, in UTF-16 code units: more than two minutes of speech. */
 const LONGEST_ANSWER_CHARS = 2_000;
 
-/** Returns whether a text is too long; a single sign such as ﷺ becomes many letters when it is compared. */
+/** Returns whether a text is too long, even in its compared form: one character such as ﷺ becomes many letters. */
 function isTooLong(utterance: string): boolean {
   return (
     utterance.length > LONGEST_ANSWER_CHARS ||
@@ -115,16 +113,16 @@ const STRUCK = /[\u0334-\u0338\u20D0-\u20FF]/;
 const BEFORE_A_WORD =
   /(?<![\p{L}\p{N}\s.,;:!?…-])[!?-]+(?=[\p{L}\p{N}])|(?<=\s|^)[!?-]+(?=[\p{L}\p{N}])/u;
 
-/** Returns whether the text has signs that do not belong in a sentence, except those in these labels. */
+/** Returns whether the text contains characters that belong neither in a sentence nor in these labels. */
 function hasSigns(text: string, labels: readonly string[] = []): boolean {
   const left = labels.reduce((rest, label) => rest.replaceAll(label, ''), text).normalize('NFC');
   return !PLAIN.test(left) || STRUCK.test(left) || BEFORE_A_WORD.test(left);
 }
 
-/** The least length of a word in a question that can be a verb which the answer repeats. */
+/** The minimum length of a word in the question that an answer may repeat as its verb. */
 const MIN_VERB_CHARS = 3;
 
-/** Matches an utterance as an answer in words, unless it clearly is no answer; some answers carry a doubt. */
+/** Matches an utterance as a free-text answer, unless it clearly is not an answer; an answer may be marked as doubtful. */
 function matchFreeText(
   said: Utterance,
   tables: Tables,
@@ -150,18 +148,18 @@ function matchFreeText(
     withdraws(said, tables, topic);
   if (isOther) return digression;
   const text = { kind: 'free_text', text: said.raw } as const;
-  // "Before that, the news" puts another wish first. "First." alone is an answer.
+  // "Before that, the news" puts another wish first, but "First." is an answer.
   const isPutFirst = tables.phrases.beforehand.some(
     (phrase) => phrase.length < said.words.length && standsAt(said.words, 0, phrase),
   );
-  // "Call it Rex." repeats the verb of "What shall it be called?" and is no other request.
+  // "Call it Rex." repeats the verb of "What shall it be called?" and is not another request.
   const asked = readUtterance(question, tables.language).words;
   const echoes = (index: number): boolean => {
     const verb = said.words[index] as string;
     return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
   };
   const requests = requestsIn(said, tables).filter((index) => !echoes(index));
-  // A turn of the lead model costs less than a wish that is read as an answer.
+  // A turn of the lead model costs less than a wish that is taken for an answer.
   const isDoubtful =
     said.asks ||
     startsWithHold(said, tables) ||
@@ -185,7 +183,7 @@ function startsWithHold({ words, breaks }: Utterance, { phrases, noise }: Tables
     length = phraseAt(words, end, isHeld ? phrases.holdTails : phrases.holds);
     isHeld ||= length > 0;
   }
-  // "Wait, make it Tuesday" corrects an earlier answer that was not heard.
+  // "Wait, make it Tuesday" corrects an earlier answer that the runtime did not receive.
   return (
     isHeld &&
     end < words.length &&
@@ -202,7 +200,7 @@ function callsOff({ words }: Utterance, { phrases, noise }: Tables): boolean {
 }
 
 /**
- * Returns whether the words only show attention ("all right"), say "whatever", or explain why the user cannot answer
+ * Returns whether the words only signal attention ("all right"), say "whatever", or explain why the user cannot answer
  * ("I have to ask Tom").
  */
 function answersNothing(said: Utterance, tables: Tables): boolean {
@@ -230,10 +228,10 @@ const denied = { kind: 'denied' } as const satisfies Match;
 
 const approved = { kind: 'approved' } as const satisfies Match;
 
-/** The number of words after the verb of a requested action that are compared. */
+/** The number of compared words after the verb of a requested action. */
 const MOST_OBJECT_WORDS = 8;
 
-/** Matches a yes or a no to an action that will really run. */
+/** Matches a yes or a no to an action. */
 function matchApproval(
   said: Utterance,
   tables: Tables,
@@ -243,12 +241,12 @@ function matchApproval(
   if (wantsRepeat(said, tables)) return repeat;
   const words = said.words.filter((word) => !tables.fillers.has(word));
   const utterance = { ...said, words };
-  // The utterance consists of sounds of thinking and politeness.
+  // The utterance consists only of thinking sounds and politeness.
   const isSound = (word: string): boolean => tables.fillers.has(word) || tables.thinking.has(word);
   if (words.length < said.words.length && said.words.every(isSound)) return hold;
 
   const names = namesOf(question, tables);
-  // "Cancel it" is no refusal if the question was whether to cancel.
+  // "Cancel it" is not a refusal if the question was whether to cancel.
   const no = tables.phrases.no.filter((phrase) => !names.all.has(phrase.join(' ')));
   const listed = { ...tables.phrases, no };
   const verdict = verdictOf(words, listed, names);
@@ -271,7 +269,7 @@ function matchApproval(
   if (!isQuestion && refuses(words, tables, no)) return denied;
   const isAsked = isHold(utterance, tables, 'anywhere') && !asksAside(utterance, tables);
   if (isAsked || isHold(utterance, tables, 'whole'))
-    // "Let me think … yes": with a hold, a user who has answered would wait.
+    // "Let me think … yes" is unclear rather than a hold: a hold would make a user wait who has already answered.
     return endsInConsent(words, tables) ? unclear : hold;
   const isOther =
     isQuestion ||
@@ -282,7 +280,7 @@ function matchApproval(
   return isOther ? digression : unclear;
 }
 
-/** The number of words beside a yes or a no that rules out a misheard yes: "that's too much". */
+/** The number of words apart from a yes or a no above which the utterance cannot be a misheard yes: "that's too much". */
 const REMARK_WORDS = 3;
 
 /**
@@ -298,7 +296,7 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   const isNearYes = yes.some((phrase) => phrase.length > 1 && spelled.includes(phrase.join('')));
   if (isNearYes || has(conditions)) return false;
   const beside = words.filter((word) => !tables.noise.has(word));
-  // A yes may be followed by a change or another wish.
+  // A change or another wish may follow the yes.
   const length = phraseAt(words, 0, yes);
   if (length > 0)
     return (
@@ -312,12 +310,12 @@ function remarks({ words }: Utterance, tables: Tables, names: Names): boolean {
   );
 }
 
-/** The most words of a yes or no before another wish. */
+/** The maximum number of words in a yes or no that precedes another wish. */
 const MOST_DECISION_WORDS = 12;
 
 /**
- * Returns the yes or no at the beginning, if only another wish follows it: "no, and book a table for two", "yes, and
- * then book a table".
+ * Returns the yes or no at the beginning if only another wish follows: "no, and book a table for two", "yes, and then
+ * book a table".
  */
 function decisionIn(
   said: Utterance,
@@ -343,14 +341,14 @@ function decisionIn(
   return null;
 }
 
-/** Returns whether the utterance begins with the word for yes; "go ahead and make me a backup" does not consent. */
+/** Returns whether the utterance begins with the word for yes: "go ahead and make me a backup" does not consent. */
 function saysYes({ words }: Utterance, { phrases, noise }: Tables): boolean {
   const isYes = (word: string): boolean => phrases.yesLabels.some((yes) => sameWords(yes, [word]));
   const first = words.find((word) => isYes(word) || !noise.has(word));
   return first !== undefined && isYes(first);
 }
 
-/** Returns whether words after a no are another request or a question; "No, send it to Peter" concerns the action. */
+/** Returns whether the words after a no are another request or a question; "No, send it to Peter" concerns the action. */
 function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases } = tables;
   const said = from(rest, skip(rest.words, 0, [...phrases.afterwards, ...phrases.polite]));
@@ -360,7 +358,7 @@ function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean
   return startsQuestion(said, tables) || startsDigression(said, tables);
 }
 
-/** Returns whether words after a yes cannot change the action, because they request something new. */
+/** Returns whether the words after a yes request something new, and therefore cannot change the action. */
 function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
   const { phrases, noise } = tables;
   const { words } = rest;
@@ -389,19 +387,18 @@ function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: bool
   return isNew && !isSpoiled && !adjusts && !namesAction(words, names);
 }
 
-/** Returns words that refer to something known: "it", "the", "my". */
+/** Returns the words that refer to something known: "it", "the", "my". */
 function definites({ phrases }: Tables): Phrases {
   return phrases.pronouns.filter(
     (words) => !phrases.indefinites.some((phrase) => sameWords(phrase, words)),
   );
 }
 
-/** Returns whether the words contain a word of the action. */
 function namesAction(words: Words, { byFirst }: Names): boolean {
   return words.some((word) => byFirst.has(word));
 }
 
-/** The names for the last question in each language, since several utterances are read against one question. */
+/** The names for the last question in each language, cached because several utterances are matched against one question. */
 const lastNames = new WeakMap<Tables, { readonly key: string; readonly names: Names }>();
 
 /** Returns the names of the action: "send", "send it", "send the email". */
@@ -490,8 +487,8 @@ function commandsOf(verb: string, { infinitives, separable }: Tables): readonly 
 }
 
 /**
- * Returns the action that a question asks to run ("May I cancel your subscription?"); null if the question is not about
- * one plain action.
+ * Returns the action that a question asks to run ("May I cancel your subscription?"); null if it does not ask about
+ * exactly one action.
  */
 function askedAction(
   words: Words,
@@ -514,7 +511,9 @@ function askedAction(
   return { verb, objects: sizes.map((size) => object.slice(0, size)) };
 }
 
-/** Returns whether the words contain an ironic phrase that does not begin a longer phrase, as in "yeah, right away". */
+/**
+ * Returns whether the words contain an ironic phrase; a longer phrase that starts with it ("yeah, right away") does not count.
+ */
 function isIronical(words: Words, { phrases }: Tables): boolean {
   return phrases.ironies.some((irony) =>
     findPhrase(words, irony).some((start) => {
@@ -524,14 +523,14 @@ function isIronical(words: Words, { phrases }: Tables): boolean {
   );
 }
 
-/** Returns whether the utterance begins with a request for another action, or for this action in another way. */
+/** Returns whether the utterance starts with a request for another action, or with a different version of this action. */
 function startsRequest(said: Utterance, tables: Tables): boolean {
   const first = said.words.findIndex((word) => !tables.noise.has(word));
   const [start] = requestsIn(said, tables);
   return start !== undefined && start === first && start === 0;
 }
 
-/** Returns the index after the last words that ask for time or take something back; 0 if there are none. */
+/** Returns the index after the last phrase that asks for time or takes something back; 0 if there is none. */
 function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
   const corrections = phrases.corrections.filter(
     (phrase) => !no.some((refusal) => sameWords(refusal, phrase)),
@@ -544,11 +543,11 @@ function endOfTurns(words: Words, { phrases }: Tables, no: Phrases): number {
 }
 
 /**
- * Returns whether the words contain a refusal ("yes, but don't send it"), or begin with a no and continue ("no, send it
+ * Returns whether the words contain a refusal ("yes, but don't send it"), or start with a no and continue ("no, send it
  * to Peter").
  */
 function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
-  // For each word: the furthest end of a harmless phrase that begins at or before it.
+  // For each word: the furthest end of a harmless phrase that starts at or before the word.
   let reached = 0;
   const harmless = words.map((_, start) => {
     const length = phraseAt(words, start, phrases.notRefusals);
@@ -565,7 +564,7 @@ function refuses(words: Words, { phrases }: Tables, no: Phrases): boolean {
   const start = skip(words, 0, beside);
   const length = phraseAt(words, start, no);
   if (length === 0 || !counts(start, length)) return false;
-  // A single odd word after a no may be a recognition error: "no head" was "go ahead".
+  // A single odd word after a no may be a recognition error: "go ahead" becomes "no head".
   return words.length - skip(words, start + length, beside) !== 1;
 }
 

@@ -1,14 +1,14 @@
 // Finds the option that the user chose.
 //
-// The ways of naming an option are tried in order, the surest first; the first result decides:
+// Tries the ways to name an option in this order, from certain to uncertain; the first match decides:
 //   the label or the id, alone  →  yes or no among the options  →  the words after the last
 //   hold or correction  →  (no answer at all: a wait, a question, a request, a negation …)  →
 //   the label in a sentence  →  its position, or words that only it has  →  nearly its label.
 //
 // Positions are "the second one", "option two", "number 2", "the last", "the former", and a bare "two". A near match of
 // a label (a typing error, or a recognition error: "a con me" for "economy") counts under three conditions: the
-// utterance consists of that name only (apart from words such as "I'd like …"), it is near enough, and no other option
-// is about as near.
+// utterance contains only that name (apart from words such as "I'd like …"), it is similar enough, and no other option
+// is about as similar.
 
 import {
   described,
@@ -41,18 +41,21 @@ import { similarity } from './similarity.ts';
 import { isTime, timesIn } from './times.ts';
 import { verdictOf, type Names } from './verdict.ts';
 
-/** The most content words beside a label in a sentence; a sentence with more is probably a remark about the option. */
+/**
+ * The maximum number of other content words in a sentence with a label; a longer sentence is probably a remark about
+ * the option.
+ */
 const maxWordsBeside = 3;
 
-/** The most words of a sentence that mentions an option and other things; a longer one is a remark. */
+/** The maximum number of words in a sentence that mentions an option and other things; a longer one is a remark. */
 const LONGEST_CHOICE = 8;
 
-/** The most words beside "neither" or "I don't care"; a sentence with more has another subject. */
+/** The maximum number of other words next to "neither" or "I don't care"; a longer sentence has another subject. */
 const MOST_BESIDE_QUANTIFIER = 3;
-/** The number of words unrelated to the options that form a separate sentence. */
+/** The number of words unrelated to the options that make a separate sentence. */
 const SENTENCE_WORDS = 3;
 
-/** The question in the form that the match reads. */
+/** The parsed question. */
 interface Asked {
   readonly choices: readonly Choice[];
   readonly tables: Tables;
@@ -69,7 +72,7 @@ interface Mention {
 /** The labels in an utterance, and the words around them. */
 interface Sentence {
   readonly mentions: readonly Mention[];
-  /** Returns whether the word belongs to no label. */
+  /** Returns whether the word is outside every label. */
   readonly isOutside: (index: number) => boolean;
   readonly isDoubted: boolean;
   readonly choices: readonly Choice[];
@@ -87,7 +90,7 @@ export function matchChoice(
   return read({ choices: choicesOf(options, tables), tables, topic }, said, null);
 }
 
-/** The most words of an utterance that declines all options, including politeness. */
+/** The maximum length of an utterance that declines all options, in words, politeness included. */
 const MOST_NONE_WORDS = 12;
 
 /** Returns whether the utterance says "neither", apart from politeness. */
@@ -100,7 +103,7 @@ function declinesAll({ words, asks }: Utterance, { phrases, noise }: Tables): bo
   );
 }
 
-/** Reads an utterance. `after`: whether the words before it asked for time, or took something back. */
+/** Reads an utterance. `after`: whether the preceding words asked for time, or took something back. */
 function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match {
   const { choices, tables, topic } = asked;
   const named = byName(choices, said, tables) ?? byMeaning(choices, said, tables);
@@ -154,7 +157,7 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
     byOrdinalOf(asked, said) ??
     byPositionOrWords(choices, asLabelled(said, choices, tables), tables) ??
     byNearness(choices, said, tables);
-  // "Honey, do we like the premium one?", "The premium one is quiet?", "Premium and a coffee"
+  // "Honey, do we like the premium one?", "The premium one is quiet?", "Premium and a coffee".
   const isDoubtful =
     (said.asks && alien > 0) ||
     isAboutOther(sentence, asked) ||
@@ -170,8 +173,8 @@ function read(asked: Asked, said: Utterance, after: Turn['kind'] | null): Match 
 }
 
 /**
- * Reads the words after the last hold or correction, which decide: "economy, no wait, premium". Without such words, a
- * hold stays a hold, and a retracted choice is no answer.
+ * Reads the words that follow the last hold or correction: "economy, no wait, premium". If no words follow, a hold
+ * remains a hold, and a retracted choice is not an answer.
  */
 function afterTurn(
   asked: Asked,
@@ -187,7 +190,7 @@ function afterTurn(
       asked.choices.some(({ content }) =>
         content.includes(labelWord(word, asked.choices, tables)),
       ));
-  // The words of the first name end before this index: labels, within longer ones or not, and words of options.
+  // The first name ends before this index, whether it is a label, a label within a longer one, or an option's word.
   const named = asked.choices.flatMap(({ label }) =>
     label.length > 0 ? findPhrase(said.words, label).map((start) => start + label.length) : [],
   );
@@ -227,7 +230,7 @@ function withoutRequest({ choices, tables }: Asked, said: Utterance): Match | nu
   return byPositionOrWords(choices, from(said, start + length), tables);
 }
 
-/** Returns whether the word belongs to the options or to the question, or describes an option. */
+/** Returns whether the word belongs to an option or to the question, or describes an option. */
 function isAbout(word: string, { choices, topic, tables }: Asked): boolean {
   return (
     topic.includes(word) ||
@@ -252,7 +255,7 @@ function hasOwnRequest(
       (index) =>
         content.has(index) && isOutside(index) && !isAbout(said.words[index] as string, asked),
     );
-    // "Cancel the ride" refers to the subject of the question but is no choice.
+    // "Cancel the ride" refers to the subject of the question, but chooses nothing.
     const dropsIt = phraseAt(said.words, start, tables.phrases.commands) > 0;
     const refers = rest.some((index) => refersToOption(said, index, asked));
     const isFirst = said.words.slice(0, start).every((word) => tables.noise.has(word));
@@ -264,7 +267,7 @@ function hasOwnRequest(
   });
 }
 
-/** Returns whether the word names an option, stands for one, or describes one. */
+/** Returns whether the word names, replaces or describes an option. */
 function refersToOption({ words, proforms }: Utterance, index: number, { choices, tables }: Asked) {
   const word = words[index] as string;
   return (
@@ -297,14 +300,14 @@ function addsTo({ mentions, isOutside, said, tables }: Sentence, asked: Asked): 
   );
 }
 
-/** A label, or a word that only some labels have. */
+/** A label, or a word that only some labels contain. */
 interface Naming {
   readonly named: readonly Choice[];
   readonly start: number;
   readonly end: number;
 }
 
-/** Returns the labels in the sentence, and words of labels outside of them. */
+/** Returns the labels in the sentence, and the label words outside of them. */
 function namingsIn({ mentions, isOutside, choices, said, tables }: Sentence): readonly Naming[] {
   const namings: Naming[] = mentions.map(({ choice, start, end }) => ({
     named: [choice],
@@ -355,7 +358,7 @@ function byContrast(sentence: Sentence): Match | null {
   const [only] = left;
   if (out.size === 0 || left.size !== 1 || !only || out.has(only)) return null;
   if (negated.length !== ruledOut.length || isDoubted || choices.length < 2) return null;
-  // A sentence with words of labels may have another subject.
+  // A sentence with label words may have another subject.
   const hasParts = namings.length > mentions.length;
   const beside = contentOf(said, tables).filter(
     (index) => isOutside(index) && !negated.includes(index),
@@ -363,9 +366,9 @@ function byContrast(sentence: Sentence): Match | null {
   return hasParts && beside.length > 0 ? null : theOne([only], 'label', 0.8);
 }
 
-/** Returns whether the sentence consists mostly of words of the options, or words that describe them. */
+/** Returns whether most words of the sentence belong to the options or describe them. */
 function describes({ said, choices, tables, isDoubted }: Sentence, alien: number): boolean {
-  // For a language without tables, the asker resolves the words.
+  // Without tables for the language, the asker resolves the words.
   if (tables.phrases.references.length === 0) return true;
   if (isDoubted) return false;
   const asked = { choices, tables, topic: [] };
@@ -375,7 +378,7 @@ function describes({ said, choices, tables, isDoubted }: Sentence, alien: number
   return refers > 0 && alien <= refers;
 }
 
-/** Matches an utterance that is the label or the id. Word boundaries do not count: "wi-fi" is "wifi". */
+/** Matches an utterance that equals a label or an id. Word boundaries do not matter: "wi-fi" equals "wifi". */
 function byName(
   choices: readonly Choice[],
   said: Utterance,
@@ -384,7 +387,7 @@ function byName(
   const spoken = fold(said.raw);
   if (spoken === '') return null;
   const bare = (words: Words): string => words.filter((word) => !noise.has(word)).join('');
-  // In "No, sorry, yes", words that have no meaning elsewhere may name an option.
+  // In "No, sorry, yes", words that usually have no meaning may name an option.
   const namesOther = (choice: Choice): boolean =>
     choices.some(
       (other) =>
@@ -411,7 +414,7 @@ function byName(
   return null;
 }
 
-/** Matches a yes or a no ("Yeah") to the option that means it, by words of the closed lists only. */
+/** Matches a yes or a no ("Yeah") to the option with that meaning, using only the closed lists. */
 function byMeaning(
   choices: readonly Choice[],
   { words }: Utterance,
@@ -424,7 +427,7 @@ function byMeaning(
     choices.filter(({ label }) => starts.some((start) => standsAt(label, 0, start)));
   if (means(phrases.no)) return theOne(begins(phrases.noLabels), 'meaning', 0.95);
   if (means(phrases.yes)) return theOne(begins(phrases.yesLabels), 'meaning', 0.95);
-  // The yes or no may have more words: "Oh yes, definitely", "no, let it run out".
+  // The yes or no may contain more words: "Oh yes, definitely", "no, let it run out".
   const spoken = words.filter((word) => !fillers.has(word));
   const only = (
     starts: readonly Words[],
@@ -439,7 +442,7 @@ function byMeaning(
   return only(phrases.noLabels, 'no', 'yes') ?? only(phrases.yesLabels, 'yes', 'no');
 }
 
-/** Returns the rest of the labels that begin with a yes or a no, as words that may accompany the answer. */
+/** Returns the rest of each label that starts with a yes or a no: these words may accompany the answer. */
 function namesOf(labels: readonly Words[]): Names {
   const rests = labels.filter(({ length }) => length > 0);
   return {
@@ -450,7 +453,7 @@ function namesOf(labels: readonly Words[]): Names {
   };
 }
 
-/** Finds the labels in the utterance. A label within a longer one ("save" in "don't save") does not count. */
+/** Finds the labels in the utterance. A label within a longer one ("save" in "don't save") is ignored. */
 function mentionsIn(
   choices: readonly Choice[],
   said: Utterance,
@@ -461,7 +464,8 @@ function mentionsIn(
   const lastSaid = words.findLastIndex(
     (word, index) => !tables.noise.has(word) && !proforms.has(index),
   );
-  // A label such as "OK" or "A" is also an ordinary word, so it must be the only content, at the start or the end.
+  // A label such as "OK" or "A" is also an ordinary word, so it must be the only content word, or stand at the start or
+  // the end.
   const isPoint = ({ start, end }: Mention): boolean =>
     content.every((index) => index >= start && index < end) && (start === 0 || lastSaid < end);
   const isOrdinary = (word: string, _: number, label: Words): boolean =>
@@ -496,7 +500,7 @@ function byMention(sentence: Sentence): Match | null {
     const choice = choices[position];
     if (choice) mentioned.add(choice);
   }
-  // "Navy and white" has a word of another option's label.
+  // "Navy and white" contains a word of another option's label.
   const others = namingsIn(sentence).filter(
     ({ named }) => !named.some((choice) => mentioned.has(choice)),
   );
@@ -524,9 +528,7 @@ function byMention(sentence: Sentence): Match | null {
   return theOne([...mentioned], 'label', beside.length === 0 ? 0.95 : 0.8);
 }
 
-/**
- * Matches a position or distinguishing words: "the second one", "the twelve dollar one". No other words may be said.
- */
+/** Matches a position or distinguishing words, and nothing else: "the second one", "the twelve dollar one". */
 function byPositionOrWords(
   choices: readonly Choice[],
   said: Utterance,
@@ -572,7 +574,7 @@ function byTime(choices: readonly Choice[], said: Utterance, tables: Tables): Ma
   return theOne(fits(true), 'words', 0.9) ?? theOne(fits(false), 'words', 0.9);
 }
 
-/** Matches a position, and words of its option or of the question: "the first ICE", "the third plan". */
+/** Matches a position together with words of its option or of the question: "the first ICE", "the third plan". */
 function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match | null {
   const content = contentOf(said, tables).map((index) => said.words[index] as string);
   const [position, ...others] = content.flatMap((word) => ordinalOf(word) ?? []);
@@ -580,14 +582,11 @@ function byOrdinalOf({ choices, tables, topic }: Asked, said: Utterance): Match 
   if (position === undefined || others.length > 0) return null;
   const having = choices.filter((choice) => saysAll(choice, rest));
   const meant = having[position - 1];
-  // The position must select the same option among those with the words and among all.
+  // The position must select the same option among all options as among those with these words.
   return meant && meant === choices[position - 1] ? theOne([meant], 'ordinal', 0.9) : null;
 }
 
-/**
- * Returns whether all these words belong to the option; a number must also count the same noun ("5 minutes", "12
- * dollars").
- */
+/** Returns whether all these words belong to the option, and each number counts the same noun ("5 minutes", "12 dollars"). */
 function saysAll({ content: own }: Choice, content: Words): boolean {
   return content.every((word, n) =>
     own.some((other, m) => {
@@ -615,9 +614,9 @@ function ambiguous(choices: readonly Choice[]): Match {
 }
 
 export interface Positions {
-  /** Indexes of options, from 0; only existing ones. */
+  /** The indexes of the existing options, from 0. */
   readonly named: ReadonlySet<number>;
-  /** Whether the utterance contains only these positions. */
+  /** Whether the utterance contains nothing but these positions. */
   readonly isAll: boolean;
   /** Whether the position is a plain number, without an ordinal or a word such as "option". */
   readonly isBare: boolean;

@@ -10,28 +10,28 @@ export interface AnswerOption {
 }
 
 export interface AnswerableQuestion {
-  /** The kind of the answer that it wants. */
+  /** The expected kind of answer. */
   readonly kind: 'choice' | 'free_text' | 'approval';
   /** The options of a `choice`; the other kinds have none. */
   readonly options: readonly AnswerOption[];
   /** The text of the question, whose words name the subject of an answer. */
   readonly question?: string;
-  /** The name of the tool that an `approval` is about: "yes, send it" names it as well. */
+  /** The tool's name, if an `approval` asks about a tool: "yes, send it" also names it. */
   readonly action?: string;
 }
 
-/** The evidence for the option, the surest first. */
+/** The evidence for the option, from certain to uncertain. */
 export type MatchEvidence =
   /** The whole label. */
   | 'label'
   | 'id'
-  /** A yes or a no that means one of the options. */
+  /** A yes or a no that means an option. */
   | 'meaning'
   /** "the second one", "option two", "last". */
   | 'ordinal'
   /** Words that only this option has. */
   | 'words'
-  /** Almost the label, by spelling or by sound. */
+  /** Almost the label, by spelling or sound. */
   | 'spelling'
   | 'sound';
 
@@ -41,17 +41,17 @@ export type Match =
       readonly optionId: string;
       readonly label: string;
       readonly how: MatchEvidence;
-      /** The confidence, 0 to 1; 1 for the label itself. */
+      /** The confidence from 0 to 1; 1 for the label itself. */
       readonly confidence: number;
-      /** Set if words around the name may mean something else, such as a question. */
+      /** Set if other words (such as a question) put the choice in doubt. */
       readonly doubt?: true;
     }
-  /** `more`: set if another wish follows, which is for the lead agent. */
+  /** `more`: set if another wish follows, which the lead agent receives. */
   | { readonly kind: 'approved'; readonly more?: true }
   | { readonly kind: 'denied'; readonly more?: true }
   /** The user declines all options. */
   | { readonly kind: 'none'; readonly text: string }
-  /** `doubt`: set if the words ask or request something and may be no answer. */
+  /** `doubt`: set if the words ask or request something, and therefore may not be an answer. */
   | { readonly kind: 'free_text'; readonly text: string; readonly doubt?: true }
   /** Several options match: ask again. */
   | { readonly kind: 'ambiguous'; readonly optionIds: readonly string[] }

@@ -1,28 +1,28 @@
-// Finds the option whose label almost equals the utterance, after a typing error or an error of speech recognition.
+// Finds the option whose label almost equals the utterance, after a typing or recognition error.
 
 import { contentOf, type Choice } from './choice.ts';
 import { similarity } from './similarity.ts';
 import type { Tables } from './tables.ts';
 import type { Utterance } from './utterance.ts';
 
-/** The least similarity at which an utterance can mean a name. Tuned on real transcripts; see the tests. */
+/** The minimum similarity of an utterance that means an option. Tuned on real transcripts; see the tests. */
 export const minSimilarity = 0.6;
 
-/** The least similarity by letters alone or by sound alone. */
+/** The minimum similarity by letters alone, or by sound alone. */
 const minOneSide = 0.75;
 
-/** The least lead of the best option over the next. */
+/** The minimum lead of the best option over the next. */
 const minLead = 0.12;
 
-/** The least length of a name: shorter names are too similar to too many words. */
+/** The minimum length of a name: shorter names resemble too many words. */
 const minLength = 3;
 
-/** The most words of an utterance that can be a name. */
+/** The maximum length of a name in an utterance, in words. */
 const maxWords = 10;
 
 export interface NearestOption {
   readonly best: Choice;
-  /** Other options that are about as near. */
+  /** Other options that are about as similar. */
   readonly rivals: readonly Choice[];
   readonly how: 'spelling' | 'sound';
   readonly score: number;
@@ -74,7 +74,7 @@ export function nearestOption(
   };
 }
 
-/** Returns the parts of the utterance that may be a name: the omitted words have no meaning. */
+/** Returns the candidates for a name: the utterance without its words that have no meaning. */
 function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const { words } = said;
   const isThinking = (word: string): boolean => tables.thinking.has(word);
@@ -82,7 +82,7 @@ function spansOf(said: Utterance, tables: Tables): readonly string[] {
   const to = words.findLastIndex((word) => !isThinking(word)) + 1;
   if (to - begin > maxWords || words.every((word) => tables.noise.has(word))) return [];
   const content = contentOf(said, tables);
-  // If no word has a meaning, only all of them together may be a name.
+  // If no word has a meaning, the whole utterance is the only candidate.
   const first = content[0] ?? begin;
   const last = content.at(-1) ?? to - 1;
   const spans: string[] = [];
@@ -100,7 +100,7 @@ function nearness(choice: Choice, spans: readonly string[], { language }: Tables
   let nearest: Nearness = { choice, score: 0, letters: 0, sound: 0 };
   if (name.length < minLength) return nearest;
   for (const span of spans) {
-    // Another number, or the opposite, is never a near match.
+    // A different number, or the opposite, is never a near match.
     if (digitsOf(span) !== digitsOf(name)) continue;
     const isOpposite = language.negativePrefixes.some(
       (prefix) => span === prefix + name || name === prefix + span,

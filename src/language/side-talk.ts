@@ -1,6 +1,6 @@
-// Recognises the phrases beside an answer: requests for time, requests to hear the question again, corrections, and
-// words for the lead agent. The rules are few and match only listed phrases, because a wrong guess keeps the user's
-// answer from the asker.
+// Recognises phrases that come with an answer or instead of one: requests for time, requests to repeat the question,
+// corrections, and words for the lead agent. The rules are few and match only listed phrases, because a wrong guess
+// would keep the user's answer from the asker.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';
@@ -16,8 +16,8 @@ import {
 import { from, readUtterance, type Utterance } from './utterance.ts';
 
 /**
- * Returns whether the utterance asks for time. `whole`: it contains nothing else, except a reason ("hold on, I need to
- * look"). `anywhere`: the request occurs in it. Thinking aloud counts only if nothing else is said.
+ * Returns whether the utterance asks for time. `whole`: the utterance contains nothing else, except a reason ("hold on, I
+ * need to look"). `anywhere`: the request occurs in the utterance. Thinking aloud counts only if the user says nothing else.
  */
 export function isHold(
   { words, breaks }: Utterance,
@@ -25,7 +25,7 @@ export function isHold(
   extent: 'whole' | 'anywhere',
 ): boolean {
   if (extent === 'anywhere') {
-    // "That can wait" is no request: a single word counts only at the beginning of a clause.
+    // "That can wait" does not ask for time: a single word counts only at the beginning of a clause.
     const isAsked = (start: number, length: number): boolean =>
       length > 1 || start === 0 || breaks.has(start - 1) || noise.has(words[start - 1] as string);
     if (
@@ -57,7 +57,7 @@ export function isHold(
   return asked;
 }
 
-/** The last phrase that asks for time, or takes back the words before it. */
+/** The last phrase that asks for time, or takes back the preceding words. */
 export interface Turn {
   readonly kind: 'hold' | 'correction';
   /** The index of the first word after the phrase. */
@@ -65,8 +65,8 @@ export interface Turn {
 }
 
 /**
- * Finds the last such phrase. `chooses`: whether an option is named before this index, so that a `no` there corrects
- * it. `isOutside`: whether the word belongs to no label.
+ * Finds the last such phrase. `chooses`: returns whether an option is named before this index, so that a `no` there is
+ * a correction. `isOutside`: returns whether the word is outside every label.
  */
 export function lastTurn(
   { words, breaks }: Utterance,
@@ -78,7 +78,7 @@ export function lastTurn(
     words.slice(start, start + length).every((_, n) => isOutside(start + n));
   let last = null as Turn | null;
   for (let index = 0; index < words.length;) {
-    // "I can't wait" is no request.
+    // "I can't wait" does not ask for time.
     const isAnchored =
       index === 0 ||
       last?.end === index ||
@@ -129,20 +129,19 @@ export function wantsRepeat(utterance: Utterance, tables: Tables): boolean {
   return false;
 }
 
-/** Returns whether the utterance begins like one for the lead agent. */
+/** Returns whether the utterance starts with a phrase for the lead agent. */
 export function startsDigression(utterance: Utterance, tables: Tables): boolean {
   return starts(utterance, tables, tables.phrases.digressionStarts);
 }
 
-/** Returns whether the utterance begins like a question, and not like a choice ("how about …"). */
+/** Returns whether the utterance starts like a question that does not choose an option (as "how about …" does). */
 export function startsQuestion(utterance: Utterance, tables: Tables): boolean {
   const { questionStarts, requestStarts } = tables.phrases;
   return starts(utterance, tables, questionStarts) && !starts(utterance, tables, requestStarts);
 }
 
 /**
- * Returns whether the utterance ends as a question and one of its clauses begins like one: "Darling, is Friday all
- * right?".
+ * Returns whether the utterance ends as a question, and one of its clauses starts like one: "Darling, is Friday all right?".
  */
 export function asksInClause(utterance: Utterance, tables: Tables): boolean {
   if (!utterance.asks) return false;
@@ -151,14 +150,14 @@ export function asksInClause(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Returns whether a question follows other words, as in a question to a third person: "Dad, are you coming".
- * Recognisers write no question marks.
+ * Returns whether a question follows other words, as in a question to another person: "Dad, are you coming". Speech
+ * recognisers write no question marks.
  */
 export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tables): boolean {
   const { questionStarts, requestStarts, holds, polite } = phrases;
   return [...words.keys()].slice(1).some((start) => {
     const isClause = breaks.has(start - 1) || standsBefore(words, start, holds);
-    // "I will …" addresses no person.
+    // "I will …" addresses no one.
     const isAddressed = start <= LONGEST_ADDRESS && !frame.has(words[start - 1] as string);
     if (!isClause && !isAddressed) return false;
     const length = phraseAt(words, start, questionStarts);
@@ -168,7 +167,7 @@ export function asksAside({ words, breaks }: Utterance, { phrases, frame }: Tabl
   });
 }
 
-/** The most words of an address: "hey Sam". */
+/** The maximum number of words in a form of address: "hey Sam". */
 const LONGEST_ADDRESS = 2;
 
 /** Returns whether the utterance dismisses the question and says nothing else. */
@@ -180,15 +179,15 @@ export function isCommand(utterance: Utterance, tables: Tables): boolean {
 }
 
 /**
- * Returns whether the words only stop the current speech ("not now, thanks"). `language`: a tag such as `en-GB`; in a
- * language without tables no words do.
+ * Returns whether the words only stop the current speech ("not now, thanks"). `language`: a tag such as `en-GB`; false
+ * in a language without tables.
  */
 export function putsOff(text: string, language = 'en'): boolean {
   const tables = tablesOf(languageFor(language));
   return isPutOff(readUtterance(text, tables.language), tables);
 }
 
-/** Like `putsOff`, for an utterance that was read already. */
+/** Like `putsOff`, for a parsed utterance. */
 export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables): boolean {
   let found = false;
   for (let index = 0; index < words.length && !asks;) {
@@ -206,7 +205,7 @@ export function isPutOff({ words, asks }: Utterance, { phrases, noise }: Tables)
   return found && !asks;
 }
 
-/** Returns the length of the dismissal with which the utterance begins ("cancel that, I want …"), or 0. */
+/** Returns the length of the dismissal at the start of the utterance ("cancel that, I want …"), or 0. */
 export function commandAtStart(
   utterance: Utterance,
   tables: Tables,
@@ -225,12 +224,12 @@ export function withdraws({ words }: Utterance, { phrases }: Tables, topic: Word
   );
 }
 
-/** Returns whether the utterance takes back an unnamed wish: "I changed my mind". */
+/** Returns whether the utterance takes back a wish without naming it: "I changed my mind". */
 export function changesMind({ words }: Utterance, { phrases }: Tables): boolean {
   return phrases.withdrawals.some((phrase) => findPhrase(words, phrase).length > 0);
 }
 
-/** Returns whether a later clause begins like a request; "make it six" is a correction. */
+/** Returns whether a later clause starts like a request; "make it six" is a correction. */
 export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tables): boolean {
   return [...breaks].some(
     (index) =>
@@ -239,7 +238,7 @@ export function requestsInClause({ words, breaks }: Utterance, { phrases }: Tabl
   );
 }
 
-/** Returns the indexes at which a request begins: at the start, after an option, or after an "and". */
+/** Returns the indexes at which a request starts: at the beginning, after an option, or after an "and". */
 export function requestsIn(
   utterance: Utterance,
   tables: Tables,

@@ -1,12 +1,11 @@
-// Spanish: data only. Options match by their labels, their positions and their words, not by their sound. See
-// `language.ts` for the use of each table.
+// Spanish: data only. Options match by label, position and words, not by sound. See `language.ts` for the use of each table.
 
 import { list, literal, words, type AnswerLanguage } from './language.ts';
 
-/** Returns a word in the form in which utterances are compared: without accents. */
+/** Returns a word without accents, the form in which utterances are compared. */
 const folded = (word: string): string => word.normalize('NFD').replace(/[\u0300-\u036F]/g, '');
 
-/** Returns a command, and its forms with attached pronouns: `envía`, `envíalo`. */
+/** Returns a command and its forms with attached pronouns: `envía`, `envíalo`. */
 const withPronouns = (text: string): string[] =>
   words(text).flatMap((form) => [form, ...words('lo la los las').map((end) => form + end)]);
 
@@ -152,7 +151,7 @@ export const spanish: AnswerLanguage = {
     elección`),
   consent: {
     yes: [
-      // "si" is "if" and, written without its accent, "yes": alone it is a yes, and a condition is never alone.
+      // "si" means "if" and, without its accent, "yes": alone it is a yes, since a condition never stands alone.
       ...words('sí claro adelante hazlo hágalo procede proceda aprobado permitido confirmado'),
       ...list(`
         por supuesto, desde luego, de acuerdo hazlo, estoy de acuerdo, lo apruebo, lo permito, lo confirmo,

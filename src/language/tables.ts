@@ -1,4 +1,4 @@
-// Builds the tables of a language in the form of utterances, once per language.
+// Converts the tables of a language to the form of utterances, once per language.
 
 import type { AnswerLanguage, ClockTables, ConsentTables } from './language.ts';
 import { fold, wordsOf } from './utterance.ts';
@@ -8,22 +8,22 @@ export type Phrases = readonly Words[];
 
 export interface Tables {
   readonly language: AnswerLanguage;
-  /** Words without meaning for a choice: politeness, hesitation, assent. */
+  /** Words that do not affect a choice: politeness, hesitation, assent. */
   readonly noise: ReadonlySet<string>;
-  /** Sounds of thinking among the noise; `thinking` also includes politeness. */
+  /** The thinking sounds in `noise`; `thinking` also includes politeness. */
   readonly hesitations: ReadonlySet<string>;
   readonly thinking: ReadonlySet<string>;
-  /** Sounds without any meaning. */
+  /** Sounds that express nothing. */
   readonly fillers: ReadonlySet<string>;
-  /** Words that show attention or introduce an answer: alone they answer no question for words. */
+  /** Words that show attention or introduce an answer; alone they do not answer a question that expects words. */
   readonly listening: ReadonlySet<string>;
-  /** Words around the name of an option, without noise. */
+  /** Words around an option's name, without `noise`. */
   readonly frame: ReadonlySet<string>;
   readonly phrases: { readonly [name in PhraseTable | ConsentTable]: Phrases };
-  /** The forms of the verbs of actions, by the first word of a tool's name. */
+  /** The forms of each action's verb, keyed by the first word of the tool's name. */
   readonly verbs: readonly (readonly [verb: string, forms: readonly VerbForm[]])[];
   readonly clock: { readonly [name in keyof ClockTables]: Phrases };
-  /** The endings of regular infinitives, and the endings that replace them in a command. */
+  /** The endings of regular infinitives, with the endings that replace them in a command. */
   readonly infinitives: readonly (readonly [ending: string, commands: Phrases])[];
   /** The prefixes of separable verbs. */
   readonly separable: Words;
@@ -31,7 +31,7 @@ export interface Tables {
 
 export interface VerbForm {
   readonly head: Words;
-  /** The end of a separable verb: `ab` in `schick … ab`. */
+  /** The separated prefix of a verb: `ab` in `schick … ab`. */
   readonly tail: Words;
 }
 
@@ -101,7 +101,7 @@ export function sameWords(a: Words, b: Words): boolean {
   return a.length === b.length && standsAt(a, 0, b);
 }
 
-/** Returns the indexes at which `phrase` begins in `words`; `isFree` can exclude words. */
+/** Returns the indexes at which `phrase` begins in `words`; `isFree` may exclude words. */
 export function findPhrase(
   words: Words,
   phrase: Words,
@@ -120,7 +120,7 @@ export function standsAt(words: Words, start: number, phrase: Words): boolean {
   return phrase.every((word, n) => words[start + n] === word);
 }
 
-/** Returns the length of the longest phrase of `phrases` that begins at `start`; 0 if none does. */
+/** Returns the length of the longest of these phrases that starts at `start`; 0 if none does. */
 export function phraseAt(words: Words, start: number, phrases: Phrases): number {
   let longest = 0;
   for (const phrase of phrases) {

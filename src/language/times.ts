@@ -1,14 +1,14 @@
 // Times of the day in words: "half past nine", "16:00", "4 pm", "acht Uhr vier".
 //
-// TIMES-1. An hour without minutes is a time only beside a word for times ("at nine", "nine o'clock"), or directly
-//     after a word that the caller names ("Tuesday nine"): other numbers count something.
-// TIMES-2. "Four" is 16:00 if no option is at 4:00, unless the user named the other half of the day.
+// TIMES-1. An hour without minutes is a time only next to a time word ("at nine", "nine o'clock"), or directly after a
+//     word that the caller accepts ("Tuesday nine"); other numbers count something.
+// TIMES-2. "Four" means 16:00 if no option is at 4:00, unless the user named the other half of the day.
 
 import { phraseAt, type Tables, type Words } from './tables.ts';
 import { isNumber } from './utterance.ts';
 
 export interface TimeOfDay {
-  /** The indexes of the time's first word, and of the word after its last. */
+  /** The indexes of the time's first word, and of the first word after the time. */
   readonly start: number;
   readonly end: number;
   readonly hour: number;
@@ -16,7 +16,7 @@ export interface TimeOfDay {
   readonly half: 'am' | 'pm' | null;
 }
 
-/** Finds the times. `leads`: whether a bare hour after this word is a time. */
+/** Finds the times. `leads`: returns whether a bare hour after this word is a time. */
 export function timesIn(
   words: Words,
   tables: Tables,
@@ -31,7 +31,7 @@ export function timesIn(
   return found;
 }
 
-/** Returns whether the spoken time is the time of an option; `exactly`: with the same hour out of 24. */
+/** Returns whether the spoken time is the option's time; `exactly`: on the 24-hour clock. */
 export function isTime(said: TimeOfDay, of: TimeOfDay, exactly: boolean): boolean {
   if (said.minute !== of.minute) return false;
   if (exactly && said.half === of.half) return said.hour === of.hour;

@@ -1,8 +1,9 @@
-// Recognises by the words alone that a speaker has not finished: the text breaks off ("book me a ride to"), or only
-// thinks aloud ("um"). It uses a list of last words per language, which is right far more often than the punctuation of
-// a speech recogniser: that puts a full stop after most sentences that break off.
+// Recognises from the words alone that a speaker has not finished: the text breaks off ("book me a ride to"), or only
+// thinks aloud ("um"). Each language lists words that seldom end a sentence; this is right far more often than a speech
+// recogniser's punctuation, which puts a full stop after most sentences that break off.
 //
-// Owns:     the reading of the words. It does not know how long to wait for more, or which question is open.
+// Owns:     the reading of the words.
+// Does not: know how long to wait for more, or which question is open.
 
 import { backchannelIn } from './backchannel.ts';
 import { languageFor } from './languages.ts';
@@ -11,7 +12,7 @@ import { readUtterance } from './utterance.ts';
 
 /**
  * Returns whether the speaker of this text will probably continue. `language`: a tag such as `en-GB`; a text in an
- * unknown language always counts as finished, and so does a question.
+ * unknown language is always considered finished, and so is a question.
  */
 export function isUnfinished(text: string, language = 'en'): boolean {
   const tables = tablesOf(languageFor(language));
@@ -23,7 +24,7 @@ export function isUnfinished(text: string, language = 'en'): boolean {
   const breaksOff =
     tables.fillers.has(last) || unfinished.some((phrase) => endsWith(words, phrase));
   if (!breaksOff) return false;
-  // "Hold on", "go on": the phrase is complete, although its last word often precedes more words.
+  // "Hold on" and "go on" are complete, although more words often follow "on".
   const whole: Phrases = [...holds, ...commands, ...repeats, ...repeatsAlone];
   const isWhole = (phrase: Words): boolean =>
     endsWith(words, phrase) && (phrase.length > 1 || words.length === 1);

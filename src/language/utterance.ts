@@ -1,6 +1,5 @@
-// Turns spoken or typed text into comparable words: case, accents, punctuation and apostrophes do not count, numbers
-// are digits, ordinals are `#2`, symbols are words. Labels, descriptions, tables and utterances all have this form, so
-// that they can be compared.
+// Turns spoken or typed text into comparable words: ignores case, accents, punctuation and apostrophes, and writes numbers
+// as digits, ordinals as `#2`, and symbols as words. Labels, descriptions, tables and utterances all have this form.
 
 import { ownValue } from '../values/own-value.ts';
 import type { AnswerLanguage } from './language.ts';
@@ -9,15 +8,15 @@ export interface Utterance {
   /** The original text, trimmed. */
   readonly raw: string;
   readonly words: readonly string[];
-  /** Indexes of words that stand for a noun ("the premium one"). */
+  /** The indexes of words that stand for a noun ("the premium one"). */
   readonly proforms: ReadonlySet<number>;
-  /** Indexes of words that are followed by punctuation. */
+  /** The indexes of words before a punctuation mark. */
   readonly breaks: ReadonlySet<number>;
   /** Whether the text was written as a question. */
   readonly asks: boolean;
 }
 
-/** Scripts without spaces, in which each character counts as a word. */
+/** Scripts without spaces, in which each character is treated as a word. */
 const unspaced =
   '\\p{sc=Han}\\p{sc=Hiragana}\\p{sc=Katakana}\\p{sc=Thai}\\p{sc=Lao}\\p{sc=Khmer}\\p{sc=Myanmar}';
 
@@ -26,7 +25,7 @@ export function fold(text: string): string {
   return (
     text
       .normalize('NFKC')
-      // Both conversions are needed, because ß becomes SS and a sigma has two small forms.
+      // Both case conversions are needed, because ß becomes SS and sigma has two lower-case forms.
       .toUpperCase()
       .toLowerCase()
       .normalize('NFD')
@@ -36,7 +35,7 @@ export function fold(text: string): string {
   );
 }
 
-/** Returns the words of a text with one blank between them: folded, without punctuation. */
+/** Returns the words of a text, without case, accents and punctuation, separated by single spaces. */
 export function plainWords(text: string): string {
   return fold(text)
     .replace(/['’ʼ`´]/g, '')
@@ -48,7 +47,7 @@ export function isNumber(word: string | undefined): word is string {
   return word !== undefined && /^\d+(?:\.\d+)?$/.test(word);
 }
 
-/** Returns the n of an ordinal word (`#2`); null for any other word. */
+/** Returns the n of an ordinal (`#2`); null for any other word. */
 export function ordinalOf(word: string): number | null {
   return word.startsWith('#') ? Number(word.slice(1)) : null;
 }
@@ -73,7 +72,7 @@ export function readUtterance(text: string, language: AnswerLanguage): Utterance
   return { raw: text.trim(), words, proforms, breaks, asks: /[?？؟]["'”’»)\s]*$/u.test(text) };
 }
 
-/** Returns the words from `start` on as an utterance. */
+/** Returns the utterance from the word at `start` on. */
 export function from(said: Utterance, start: number): Utterance {
   const shifted = (indexes: ReadonlySet<number>): ReadonlySet<number> =>
     new Set([...indexes].filter((index) => index >= start).map((index) => index - start));
@@ -120,7 +119,7 @@ function spokenWords(
 
 const wordPatterns = new WeakMap<AnswerLanguage, RegExp>();
 
-/** Returns the cached pattern: building it takes longer than all other reading of an utterance. */
+/** Returns the cached pattern: building it takes longer than the rest of reading an utterance. */
 function wordPatternOf(language: AnswerLanguage): RegExp {
   const known = wordPatterns.get(language);
   if (known) return known;
@@ -151,7 +150,7 @@ function readCardinal(
   if (value === undefined) return null;
   let end = start + 1;
   let total = 0;
-  // The upper bound of a number that may still be added: 9 after `twenty`, 99 after `hundred`.
+  // The upper bound of the next number that may be added: 9 after `twenty`, 99 after `hundred`.
   let room = value >= 20 ? 9 : 0;
   for (;;) {
     const multiplier = ownValue(multipliers, spoken[end]);

@@ -1,23 +1,22 @@
-// Reads words that consist only of phrases of closed lists: a yes, a no, politeness, asides, and the name of the
-// action.
+// Reads words that consist only of listed phrases: a yes, a no, politeness, asides, and the name of the action.
 
 import { standsAt, type Phrases, type Tables, type Words } from './tables.ts';
 
 type Verdict = 'action' | 'yes' | 'no';
 type Said = Verdict | 'nothing';
 
-/** The order of the verdicts: of two in one utterance, the later one in this list is the verdict of both. */
+/** In ascending strength: of two verdicts in one utterance, the later one in this list wins. */
 const WEIGHT: readonly Said[] = ['nothing', 'action', 'yes', 'no'];
 
 /**
- * Returns the verdict of the words as a sequence of listed phrases; null if a word is left over, or there is no word.
- * `action`: the words only name the action.
+ * Returns the verdict of words that are a sequence of listed phrases; null if a word is left over, or there are no
+ * words. `action`: the words only name the action.
  */
 export function verdictOf(words: Words, phrases: Tables['phrases'], names: Names): Verdict | null {
   return verdictsOf(words, phrases, names)[0] ?? null;
 }
 
-/** Returns the verdicts of the words from each index to the end, like `verdictOf`, in one pass. */
+/** Returns the verdict of the words from each index to the end, like `verdictOf`, in one pass. */
 export function verdictsOf(
   words: Words,
   phrases: Tables['phrases'],
@@ -29,8 +28,8 @@ export function verdictsOf(
     { entries: phrases.polite, says: 'nothing' },
     { entries: phrases.asides, says: 'nothing' },
   ];
-  // For each index: the possible verdicts of the words from there to the end ("please do not" has two readings, of
-  // which only one reaches the end).
+  // For each index: the possible verdicts of the words from there to the end ("please do not" has two readings, only
+  // one of which reaches the end).
   const readings: Set<Said>[] = [...words, ''].map(() => new Set());
   readings[words.length]?.add('nothing');
   for (let start = words.length - 1; start >= 0; start -= 1) {
@@ -49,7 +48,7 @@ export function verdictsOf(
   });
 }
 
-/** The ways of naming an action beside a yes. */
+/** The ways to name an action next to a yes. */
 export interface Names {
   readonly byFirst: ReadonlyMap<string, Phrases>;
   /** The words of each name, joined by spaces. */
