@@ -1,8 +1,8 @@
-// The URL and the key of the Gemini API. They are read from options or the environment at each connect, so that a
-// rotated key takes effect.
+// The URL and the API key of the Gemini API. Both are read from the options or the environment at each connect, so that
+// a rotated key takes effect.
 //
-// ADDRESS-1. A key travels in a header. Only an ephemeral token, which the server accepts nowhere but in the address,
-//     is part of it; such an address is a secret.
+// ADDRESS-1. The key is sent in a header. The server accepts an ephemeral token only in the URL, so a URL with a token
+//     is a secret.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import { urlIn, WEB_SOCKET_PROTOCOLS, type Protocols } from '../socket/dial-options.ts';
@@ -10,9 +10,9 @@ import type { Address } from '../socket/socket-connection.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /**
- * The variables that may hold a key; the first one that is set applies. The AI SDK's own name comes first, since such
- * an app has set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so that both use the
- * same project.
+ * The variables that may hold a key, in order of precedence. The AI SDK's name comes first: an app that uses the AI SDK
+ * has set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so that both use the same
+ * project.
  */
 export const API_KEY_VARIABLES = [
   'GOOGLE_GENERATIVE_AI_API_KEY',
@@ -20,7 +20,7 @@ export const API_KEY_VARIABLES = [
   'GEMINI_API_KEY',
 ] as const;
 
-/** The variable by which Google's own client overrides the URL. */
+/** The variable with which Google's own client overrides the base URL. */
 const BASE_URL_VARIABLE = 'GOOGLE_GEMINI_BASE_URL';
 const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
 /** Only this version creates and accepts ephemeral tokens. */
@@ -81,7 +81,7 @@ function baseOf(option: string | undefined, protocols: Protocols): string {
   const address = option ?? (variable || DEFAULT_BASE_URL);
   const source = option === undefined ? `\`${BASE_URL_VARIABLE}\`` : '`baseUrl`';
   const { href } = checked(address, source, protocols);
-  // The AI SDK's base URL ends with a version, which the paths below already contain.
+  // The AI SDK's base URL already ends with the API version, which the paths below contain.
   return withoutEndSlashes(href).replace(/\/v1(?:alpha|beta)?$/, '');
 }
 

@@ -1,8 +1,8 @@
-// Short-lived tokens for browsers, which must not see a key. A server creates a token; a page passes it to
+// Short-lived tokens for browsers, which must not see a key. A server creates a token, and a page passes it to
 // `geminiLive({ ephemeralToken })` or to Google's own client.
 //
-// EPHEMERAL-TOKEN-1. The holder of a token cannot change the settings to which it is locked: model, instructions and
-//     tools.
+// EPHEMERAL-TOKEN-1. The holder of a token cannot change the settings to which the token is locked: model, instructions
+//     and tools.
 
 import { checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -19,19 +19,19 @@ export interface EphemeralTokenOptions {
   /** `https:` or `http:`. @defaultValue as for `geminiLive` */
   readonly baseUrl?: string;
   /**
-   * The number of sessions that the token can begin; a resumed session does not count. 0: any number. @defaultValue 1,
-   * by the server
+   * The number of sessions that the token can start, not counting resumptions; 0 means unlimited. @defaultValue 1, by
+   * the server
    */
   readonly uses?: number;
   /**
-   * The time at which sessions of the token end; less than 20 hours ahead. @defaultValue in 30 minutes, by the server
+   * The time at which sessions of the token end, less than 20 hours ahead. @defaultValue in 30 minutes, by the server
    */
   readonly expiresAt?: Date;
-  /** The time until which the token can begin sessions. @defaultValue in a minute, by the server */
+  /** The time until which the token can start sessions. @defaultValue in a minute, by the server */
   readonly beginsUntil?: Date;
   /** The settings to which sessions of the token are locked. @defaultValue none */
   readonly locked?: {
-    /** Only the options that reach the model count: model, voice, thinking and the like. */
+    /** Only options that the server receives matter: model, voice, thinking and similar. */
     readonly options?: GeminiLiveOptions;
     readonly configuration: TransportConfiguration;
   };
@@ -66,8 +66,8 @@ const answerSchema = z.object({ name: z.string().min(1), expireTime: z.string().
  * Creates a token for the Gemini Live API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY` or `INVALID_URL`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no token; retryable if the server was too busy or could
- * not be reached.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no token (retryable if the server was busy or
+ * unreachable).
  */
 export async function createEphemeralToken(
   options: EphemeralTokenOptions = {},

@@ -1,5 +1,5 @@
-// The transport for the Gemini Live API over WebSocket: its configuration, its resumption, its frames, and its end.
-// `translator.ts` interprets the messages.
+// The transport for the Gemini Live API over WebSocket: it configures, resumes and ends the connection, and sends its
+// frames. `translator.ts` interprets the messages.
 
 import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { OffstageError, messageOf } from '../../values/errors.ts';
@@ -26,19 +26,19 @@ import { Translator } from './translator.ts';
 import { INPUT_SAMPLE_RATE_HZ } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport of `geminiLive`, whose connections also report the messages that they could not use. */
+/** The transport of `geminiLive`; its connections also report server messages that they could not use. */
 export type GeminiLiveTransport = SocketTransport;
 
 /**
- * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model answers by
- * itself the words that it hears; other abilities depend on the family of `model`, and `capabilities` states them.
+ * Creates a transport to the Gemini Live API. Uses the `ws` package, an optional peer dependency. The model responds to
+ * speech by itself; other abilities depend on the model family, and `capabilities` states them.
  *
  * A connection ends with `transport.closed`, which states whether a retry makes sense. The next connection resumes the
- * previous one if the server gave a handle; otherwise it receives the conversation.
+ * previous session if the server issued a resumption handle; otherwise it receives the conversation.
  *
- * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (also for a thinking setting that
- * the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is
- * given.
+ * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (including a thinking setting
+ * that the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket`
+ * is given.
  */
 export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport {
   const settings = resolveOptions(options);
@@ -57,12 +57,12 @@ export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport
   };
 }
 
-/** The time without audio after which the microphone counts as off. */
+/** After this time without audio, the microphone counts as off. */
 const STREAM_END_MS = 1_000;
-/** The close codes that the server also uses for handles that it cannot resume. */
+/** The close codes that the server also uses to reject a resumption handle. */
 const REFUSED_HANDLE_CODES: ReadonlySet<number | null> = new Set([1007, 1008, 1011]);
 
-/** The Gemini Live wire on one connection. */
+/** One connection to the Gemini Live API. */
 class GeminiWire implements Wire {
   readonly #connection: WireConnection;
   readonly #settings: GeminiLiveSettings;
@@ -70,10 +70,13 @@ class GeminiWire implements Wire {
   readonly #token: ResumeToken | null;
   readonly #translator: Translator;
   readonly #resumption: Resumption;
-  /** The history that the model receives first; null if the session sends the conversation instead. */
+  /**
+   * The history that the model receives before all other messages; null if the session replays the conversation
+   * instead.
+   */
   readonly #history: readonly wire.Turn[] | null;
   #isReady = false;
-  /** Whether the server has shown that it continues its earlier state. */
+  /** Whether the server has confirmed the resumption. */
   #hasGoneOn = false;
   #isExpiring = false;
   #soundAt = 0;
@@ -96,7 +99,7 @@ class GeminiWire implements Wire {
     const calls = this.#token?.calls ?? new ToolCalls();
     this.#resumption = new Resumption(connection, calls);
     this.#translator = new Translator(connection, this.#resumption, notes, settings.traits, calls);
-    // A resumed session knows the history.
+    // A resumed session already has the history.
     this.#history = this.#token || !history ? null : this.#translator.history(history());
   }
 
@@ -110,7 +113,7 @@ class GeminiWire implements Wire {
     return [JSON.stringify(message)];
   }
 
-  /** Sends no message at once: the translator combines the commands of one turn of the loop. */
+  /** Defers each message to the end of the current tick, so that the translator can combine commands. */
   write(command: TransportCommand): readonly string[] {
     this.#translator.toWire(command);
     return [];
@@ -141,7 +144,8 @@ class GeminiWire implements Wire {
       this.#token.isRefused = true;
       return { ...ending, retryable: true };
     }
-    // The server rejects a key, a model or a setup before readiness; a later end with these codes may be temporary.
+    // Before readiness, these codes mean that the server rejects the key, the model or the setup; later they may be
+    // temporary.
     const mayPass = this.#isReady && (ending.code === 1007 || ending.code === 1008);
     return { ...ending, retryable: ending.retryable || mayPass || this.#isExpiring };
   }
@@ -151,7 +155,7 @@ class GeminiWire implements Wire {
     this.#translator.stop();
   }
 
-  /** Whether the server receives a history first and waits for it. */
+  /** Whether the server expects a history first, and waits for it. */
   get #isSeeded(): boolean {
     return this.#settings.traits.seedsHistory && (this.#history?.length ?? 0) > 0;
   }
@@ -165,7 +169,7 @@ class GeminiWire implements Wire {
       this.#connection.emit({ type: 'transport.expiring', inMs });
     }
     this.#translator.fromWire(message, raw);
-    // Before its first message, the server may not have processed the history.
+    // Until the server sends its first message, it may not have processed the history.
     const isKnown = this.#hasGoneOn || (this.#history ?? []).length === 0;
     if (message.sessionResumptionUpdate && isKnown) {
       this.#resumption.updated(message.sessionResumptionUpdate);
@@ -184,7 +188,7 @@ class GeminiWire implements Wire {
     this.#connection.ready(this.#token !== null, this.#history !== null);
   }
 
-  /** Watches for the end of the user's audio; one timer serves many frames. */
+  /** Detects the end of the user's audio; one timer serves many frames. */
   #watchSound(delayMs: number): void {
     const { clock, scheduler } = this.#connection.environment;
     this.#cancelStreamEnd = scheduler.schedule(() => {

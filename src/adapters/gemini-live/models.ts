@@ -1,7 +1,8 @@
-// The abilities of the Gemini Live models: all models speak one wire, but each honours a different part of it. The
-// table has one row per family; an unknown model gets the row that assumes least.
+// The abilities of the Gemini Live models: all use one protocol, but each model supports a different part of it. The
+// table has one row per model family; an unknown model gets the most conservative row.
 //
-// MODELS-1. A row states what the vendor documents for the family; in doubt it assumes less.
+// MODELS-1. A row states what the vendor documents for the family, and is conservative where the documentation is
+//           unclear.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
@@ -9,21 +10,22 @@ import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 export interface ModelTraits {
   readonly family: string;
   /**
-   * `waits`: the model pauses until a call is answered. `goes_on`: a call may stay open while the model talks, if the
-   * tool declares it. `unknown`: the model may do either.
+   * `waits`: the model pauses until a call has its response. `goes_on`: a call may stay open while the model talks, if
+   * the tool declares it. `unknown`: the model may behave either way.
    */
   readonly duringCall: 'waits' | 'goes_on' | 'unknown';
   /** Whether `SILENT`, `WHEN_IDLE` and `INTERRUPT` of a function response take effect. */
   readonly honoursScheduling: boolean;
   /**
-   * When messages can be added to the conversation. `initially`: only before the first audio; later text is answered.
+   * When messages can be added to the conversation. `initially`: only before the first audio; the model responds to
+   * later text.
    */
   readonly clientContent: 'anytime' | 'initially';
-  /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without answering it. */
+  /** `historyConfig.initialHistoryInClientContent`: whether the model accepts a history without responding to it. */
   readonly seedsHistory: boolean;
   /** Whether `contextUpdate` can change instructions and tools. */
   readonly contextUpdate: boolean;
-  /** The thinking settings that the setup accepts. `one_of`: requires either a level or a budget. */
+  /** The thinking settings that the setup accepts. `one_of`: requires a level or a budget, not both. */
   readonly thinking: 'none' | 'level' | 'budget' | 'one_of' | 'any';
 }
 
@@ -78,7 +80,7 @@ const rows: readonly (readonly [name: RegExp, traits: ModelTraits])[] = [
   [/^gemini-(?:live-)?2\.5-flash/, native25],
 ];
 
-/** Returns the traits of the model; `model` with or without the prefix `models/`. */
+/** Returns the traits of the model; the prefix `models/` is optional. */
 export function traitsOf(model: string): ModelTraits {
   const name = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
   return rows.find(([pattern]) => pattern.test(name))?.[1] ?? unknown;
@@ -97,7 +99,7 @@ export function capabilitiesOf(traits: ModelTraits): TransportCapabilities {
     endsUtterances: true,
     responds: 'by_itself',
     correlatesResponses: true,
-    // Client content interrupts what is being generated.
+    // Client content interrupts the model's current generation.
     cancelsResponses: addsAnytime,
     truncatesAudio: false,
     deletesItems: false,

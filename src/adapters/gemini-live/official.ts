@@ -1,13 +1,12 @@
-// The official types of the wire, for checks at compile time only. `@google/genai` is a
-// development dependency: nothing here may appear in a declaration that the public
-// index reaches, so use these names in `satisfies` and in checks that are not exported.
+// The official types of the protocol, for checks at compile time only. `@google/genai` is a development dependency, so
+// no public declaration may reach these types: use them only in `satisfies` and in checks that are not exported.
 
 // oxlint-disable offstage/import-direction -- types only; in no published declaration
 import type { LiveClientMessage, LiveServerMessage } from '@google/genai';
 export type { LiveServerContent, LiveServerMessage } from '@google/genai';
 // oxlint-enable offstage/import-direction
 
-/** A type in its JSON form: an enum becomes the union of its texts. */
+/** A type in its JSON form: each enum becomes a union of string literals. */
 type AsJson<T> = T extends string
   ? `${T}`
   : T extends readonly (infer Entry)[]
@@ -18,5 +17,5 @@ type AsJson<T> = T extends string
 
 export type ClientMessage = AsJson<LiveClientMessage>;
 
-/** A message of the server, without the additions of the official client. */
+/** A server message, without the additions of the official client. */
 export type OfficialServerMessage = AsJson<Omit<LiveServerMessage, 'text' | 'data'>>;

@@ -15,40 +15,40 @@ import type { SessionSettings } from './wire.ts';
 export interface GeminiLiveOptions extends DialOptions {
   /**
    * The key of the Gemini API. @defaultValue the first of the environment variables `GOOGLE_GENERATIVE_AI_API_KEY` (the
-   * AI SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (Google's names, in the order of its own client) that is set;
-   * read at each connect
+   * AI SDK's name), `GOOGLE_API_KEY` and `GEMINI_API_KEY` (in the order of Google's own client) that is set; read at
+   * each connect
    */
   readonly apiKey?: string;
-  /** The result of `createEphemeralToken` (`auth_tokens/…`); replaces the key. */
+  /** The result of `createEphemeralToken` (`auth_tokens/…`), used instead of the key. */
   readonly ephemeralToken?: string;
   /**
-   * The whole URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue derived from
+   * The full URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue derived from
    * `baseUrl`
    */
   readonly url?: string;
   /** @defaultValue the environment variable `GOOGLE_GEMINI_BASE_URL`, else `https://generativelanguage.googleapis.com` */
   readonly baseUrl?: string;
-  /** The version of the API; always `v1alpha` with an ephemeral token. @defaultValue 'v1beta' */
+  /** The API version; always `v1alpha` with an ephemeral token. @defaultValue 'v1beta' */
   readonly apiVersion?: string;
   /**
-   * The model. Its family determines its abilities: late tool results, silent messages, changeable instructions. For an
-   * unknown model the transport assumes the least. @defaultValue 'gemini-3.8-live'
+   * The model id. Its family determines its abilities: late tool results, silent messages, changeable instructions. The
+   * transport is conservative about unknown models. @defaultValue 'gemini-3.8-live'
    */
   readonly model?: string;
   /** A built-in voice, such as `Kore`. @defaultValue the voice of the model */
   readonly voice?: string;
-  /** The language as BCP-47, such as `en-US`. Models with native audio detect the language. @defaultValue none */
+  /** The language as a BCP-47 tag, such as `en-US`. Models with native audio detect the language. @defaultValue none */
   readonly language?: string;
-  /** The temperature, 0 to 2. @defaultValue the temperature of the model */
+  /** The sampling temperature, 0 to 2. @defaultValue the temperature of the model */
   readonly temperature?: number;
-  /** The limit of one response, in tokens. @defaultValue the limit of the model */
+  /** The maximum length of one response, in tokens. @defaultValue the limit of the model */
   readonly maxOutputTokens?: number;
   /**
    * The thinking setting: a level or a budget in tokens, whichever the model's family accepts.
    * @defaultValue `{ level: 'low' }` for a model that requires one, else the setting of the model
    */
   readonly thinking?: SessionSettings['thinking'];
-  /** The server's detection of the user's speech, and its reaction. @defaultValue the settings of the server */
+  /** The settings of the server's voice activity detection. @defaultValue the settings of the server */
   readonly voiceActivity?: SessionSettings['voiceActivity'];
   /** The transcription of the user's speech. @defaultValue any language */
   readonly transcription?: {
@@ -58,13 +58,13 @@ export interface GeminiLiveOptions extends DialOptions {
     readonly vocabulary?: readonly string[];
   };
   /**
-   * The removal of the oldest content when the conversation grows too long; without it a session ends after 15 minutes
-   * of audio. `false`: off. @defaultValue `{}`: the server decides
+   * Removes the oldest content when the conversation grows too long; without it a session ends after 15 minutes of
+   * audio. `false`: off. @defaultValue `{}`: the server decides
    */
   readonly compression?: SessionSettings['compression'];
   /**
-   * Whether the server reports the last message that it has processed, so that a resumed session loses none. Only
-   * Google's enterprise platform accepts this option; the developer API refuses it. @defaultValue false
+   * Whether the server reports the last message that it has processed, so that a resumption loses none. Only Google's
+   * enterprise platform accepts this option; the developer API refuses it. @defaultValue false
    */
   readonly transparentResumption?: boolean;
 }
@@ -95,7 +95,7 @@ const optionsSchema = z.strictObject({
   thinking: z
     .strictObject({
       level: z.enum(['minimal', 'low', 'medium', 'high']).optional(),
-      // 0 switches thinking off; -1 lets the model decide.
+      // 0 turns thinking off; -1 lets the model decide.
       budget: z.int().min(-1).optional(),
     })
     .optional(),
@@ -124,10 +124,10 @@ const optionsSchema = z.strictObject({
 
 type CheckedOptions = z.output<typeof optionsSchema>;
 
-/** Checked options with their defaults. */
+/** The checked options, with defaults filled in. */
 export interface GeminiLiveSettings extends SessionSettings, Required<DialOptions> {
   readonly traits: ModelTraits;
-  /** Returns the current URL with the current key. */
+  /** Returns the current URL, including the current key. */
   address(): Address;
 }
 
@@ -160,7 +160,7 @@ export function checkOptions(options: GeminiLiveOptions): CheckedOptions {
   return withoutUndefined(check('geminiLive', optionsSchema, options));
 }
 
-/** Returns the setup for the model from these options. @throws {ConfigurationError} `INVALID_OPTION` */
+/** Builds the model's setup from these options. @throws {ConfigurationError} `INVALID_OPTION` */
 export function sessionOf(given: CheckedOptions): {
   readonly settings: SessionSettings;
   readonly traits: ModelTraits;
@@ -194,8 +194,8 @@ const THINKING: Readonly<Record<ModelTraits['thinking'], readonly ('level' | 'bu
 };
 
 /**
- * Returns the thinking settings of the setup. A setting that the family does not accept would end the session, so it is
- * refused here.
+ * Builds the thinking settings of the setup. A setting that the model family does not accept would end the session, so
+ * this function rejects it.
  */
 function thinkingOf({ thinking: takes }: ModelTraits, model: string, given: Thinking): Thinking {
   const kinds = (['level', 'budget'] as const).filter((kind) => given?.[kind] !== undefined);

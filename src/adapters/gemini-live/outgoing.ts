@@ -1,16 +1,16 @@
-// The queue of messages to the model. Client content that arrives while the model talks is lost or interrupts the
-// model, so it waits until the model is done. Messages of one turn of the loop are combined, so that a result and the
-// request to tell it become one message.
+// The queue of messages to the model. The model loses client content that arrives while it talks, or is interrupted by
+// it, so the queue waits until the model is done. Messages of one tick are combined, so that a result and the request
+// to tell it become one message.
 //
-// Owns:     the queue, and the assignment of commands to messages.
-// Does not: know whether the model is busy (translator), or which request a response answers (requests).
+// Owns:     the queue, and the grouping of commands into messages.
+// Does not: know whether the model is busy (`translator.ts`), or which request a response belongs to (`responses.ts`).
 //
-// OUTGOING-1. Messages are sent in the order of their commands, and before the request that follows them.
-// OUTGOING-2. An interrupting message waits while the model is busy, for at most HOLD_LIMIT_MS: a turn whose end never
-//     comes does not block the queue forever.
-// OUTGOING-3. The answer to a call is sent at once, since the model may wait for it. Only an answer that belongs to a
-//     request waits with that request.
-// OUTGOING-4. If the conversation can be extended only initially, messages wait for the next request.
+// OUTGOING-1. Messages are sent in the order of their commands, and before the response request that follows them.
+// OUTGOING-2. An interrupting message waits while the model is busy, for at most HOLD_LIMIT_MS, so that a turn whose
+//     end is never reported cannot block the queue.
+// OUTGOING-3. The response to a call is sent at once, since the model may wait for it. Only a response that belongs to
+//     a request waits with this request.
+// OUTGOING-4. If the model accepts added content only initially, messages wait for the next response request.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -22,16 +22,16 @@ import { answerTurn, systemText, textOf, YOUR_TURN } from './told-as-text.ts';
 import type { Answer, ToolCalls } from './tool-calls.ts';
 import * as wire from './wire.ts';
 
-/** The longest wait since the last sign of the model, in milliseconds. */
+/** The longest wait since the model's last activity, in milliseconds. */
 const HOLD_LIMIT_MS = 15_000;
 
-/** The state of the model that decides whether a message can be sent now. */
+/** The model state that decides whether a message can be sent now. */
 interface ModelActivity {
-  /** Returns whether the model talks, works, or may be about to answer. */
+  /** Whether the model talks, works, or may be about to respond. */
   isBusy(): boolean;
-  /** Returns the least time for which the model stays busy, in milliseconds; null if unknown. */
+  /** Returns the minimum time for which the model stays busy, in milliseconds; null if unknown. */
   busyForMs(): number | null;
-  /** Gives up on a model that was busy for too long without a sign. */
+  /** Resets a model that was busy for too long without any activity. */
   giveUp(): void;
 }
 
@@ -40,7 +40,7 @@ interface Request {
   readonly instructions: string | undefined;
   readonly about: string | undefined;
   readonly insists: boolean;
-  /** The call whose result the model is to tell; null if there is none. */
+  /** The call whose result the model should tell; null if there is none. */
   answer: Answer | null;
 }
 
@@ -59,9 +59,9 @@ export class Outgoing {
   #isOpen = false;
   #isStopped = false;
   #waiting: Waiting[] = [];
-  /** The answers added in this turn of the loop. */
+  /** The tool responses added in this tick. */
   #answers: Answer[] = [];
-  /** The request added in this turn of the loop. */
+  /** The response request added in this tick. */
   #newRequest: Request | null = null;
   #isScheduled = false;
   #lastSignAt: number;
@@ -86,7 +86,7 @@ export class Outgoing {
     this.#lastSignAt = environment.clock.now();
   }
 
-  /** Starts sending, because the model is ready. */
+  /** Starts sending: the model is ready. */
   open(): void {
     this.#isOpen = true;
     this.sign();
@@ -112,8 +112,8 @@ export class Outgoing {
   }
 
   /**
-   * Withdraws a request that was not sent yet, or all such requests (null). The answer that a request was to tell is
-   * sent silently.
+   * Withdraws one unsent request, or all of them (null). The tool response that belonged to the request is sent
+   * silently.
    */
   withdraw(responseKey: string | null): void {
     this.#pairAnswers();
@@ -129,12 +129,12 @@ export class Outgoing {
     this.#schedule();
   }
 
-  /** Records that the server reported on the model's state. */
+  /** Records that the server reported the model's state. */
   sign(): void {
     this.#lastSignAt = this.#environment.clock.now();
   }
 
-  /** Sends the waiting messages unless the model is busy. */
+  /** Sends the waiting messages if the model is idle. */
   flush(): void {
     if (!this.#isOpen || this.#isStopped) return;
     for (;;) {
@@ -159,7 +159,7 @@ export class Outgoing {
     return this.#traits.clientContent === 'anytime';
   }
 
-  /** Plans the end of this turn of the loop, which sends its messages together. */
+  /** Schedules a flush at the end of this tick, so that its messages are sent together. */
   #schedule(): void {
     if (this.#isScheduled || !this.#isOpen) return;
     this.#isScheduled = true;
@@ -175,7 +175,10 @@ export class Outgoing {
     this.flush();
   }
 
-  /** Attaches the last answer of this turn of the loop to its request; answers without the wire's form become text. */
+  /**
+   * Attaches the last tool response of this tick to its request; responses that the protocol cannot represent become
+   * text.
+   */
   #pairAnswers(): void {
     this.#answers = this.#answers.filter((answer) => {
       const way = this.#calls.wayOf(answer.callId);
@@ -202,7 +205,7 @@ export class Outgoing {
     const scheduling = honoursScheduling ? 'SILENT' : null;
     const responses = answers.map((answer) => this.#calls.answer(answer, scheduling));
     this.#send(wire.toolResponse(responses));
-    // Without scheduling, the model speaks to the answer in any case.
+    // Without scheduling support, the model always speaks about a tool response.
     if (!honoursScheduling) this.#requests.owes();
   }
 
@@ -211,13 +214,13 @@ export class Outgoing {
     turns: readonly wire.Turn[],
   ): void {
     const writer = this.#notes;
-    // The call may have been cancelled while the request waited.
+    // The call may have been cancelled while its request waited.
     const isOpen = answer !== null && this.#calls.wayOf(answer.callId) === 'response';
     const notes = this.#addsAnytime ? turns : [];
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
     if (instructions !== undefined)
       texts.push(systemText(writer, instructions, `${responseKey} instructions`));
-    // A text that the request already contains is not repeated.
+    // Omits a text that the request already contains.
     if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
       texts.push(about);
     if (isOpen) this.#answerCall(notes, texts.join('\n'), answer, insists);
@@ -233,7 +236,7 @@ export class Outgoing {
     return answerTurn(this.#notes, this.#calls.nameOf(answer.callId), answer);
   }
 
-  /** Makes the model speak to the result of a call. */
+  /** Makes the model speak about a call's result. */
   #answerCall(notes: readonly wire.Turn[], text: string, answer: Answer, insists: boolean): void {
     if (notes.length > 0) this.#send(wire.clientContent(notes, false));
     const { honoursScheduling } = this.#traits;
@@ -247,8 +250,8 @@ export class Outgoing {
   }
 
   /**
-   * Makes the model speak to a text. Text in the audio stream is certain to be answered, but counts as the user's
-   * words.
+   * Makes the model respond to a text. The model reliably responds to text in the realtime input, but treats the text
+   * as the user's words.
    */
   #prompt(notes: readonly wire.Turn[], text: string, insists: boolean, hasNews: boolean): void {
     const lasting = notes.length > 0 ? wire.clientContent(notes, false) : null;
@@ -259,7 +262,7 @@ export class Outgoing {
     }
     if (lasting !== null) this.#send(lasting);
     const message = wire.realtimeText(text);
-    // Messages that travel with a request must survive a resumption, so the whole message is repeated.
+    // Messages sent together with a request must survive a resumption, so the whole message is sent again.
     this.#send(message, hasNews && !this.#addsAnytime ? message : null);
   }
 

@@ -1,25 +1,26 @@
-// Presents the model's output as responses with items. The wire has neither: it has unnamed turns, whose transcripts
-// may arrive after their end and are never marked as complete.
+// Presents the model's output as responses and items. The protocol has neither: it has unnamed turns, whose transcripts
+// may arrive late and are never marked as complete.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
 //                         │  └────turnComplete, interrupted, nothing for long───▲
 //                         └──cancelled by us──▶ unwanted ──the wire says its end──┘
 //
-// Owns:     the ids and ends of responses, their audio and transcripts, the dropped parts, and the request that each
-//           response answers. It does not know tool calls, or the queue to the model (`outgoing.ts`).
+// Owns:     the ids and ends of responses, their audio and transcripts, the dropped parts, and the request that belongs
+//           to each response. It knows neither tool calls nor the outgoing queue (`outgoing.ts`).
 //
-// GEMINI-LIVE-MODEL-TURNS-1. A response has one beginning, one end and one item. Content that arrives after the end
-//     begins the next response; a transcript that arrives shortly after the end still belongs to the ended one.
-// GEMINI-LIVE-MODEL-TURNS-2. Audio between an interruption or a cancellation and the wire's end of the turn is dropped;
-//     after an interruption by the user, also audio shortly after that end.
-// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the audio that was passed on.
-// GEMINI-LIVE-MODEL-TURNS-4. If the key of a response becomes uncertain while the response is generated, the key is
-//     withdrawn: its request ends as cancelled, and the response continues without a key.
+// GEMINI-LIVE-MODEL-TURNS-1. A response has one start, one end and one item. Content that arrives after the end starts
+//     the next response; a transcript that arrives shortly after the end still belongs to the ended response.
+// GEMINI-LIVE-MODEL-TURNS-2. Audio between an interruption or a cancellation and the reported end of the turn is
+//     dropped; if the user interrupted, audio shortly after that end is dropped too.
+// GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the forwarded audio.
+// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation which request a response belongs to, the
+//     response loses its request key: the request ends as cancelled, and the response continues without a key.
 //
-// GEMINI-LIVE-REQUESTS-1. A response gets the key of a request only if the request was the only message to answer.
-// GEMINI-LIVE-REQUESTS-2. Each request ends with a response, or without one.
-// GEMINI-LIVE-REQUESTS-3. The answer to a request that was cancelled after it was sent is not heard. If the model gives
-//     two answers, one to a request and one to the user who spoke over it, a cancellation applies to both.
+// GEMINI-LIVE-REQUESTS-1. A response gets a request's key only if the request was the only message that the model had
+//                         to answer.
+// GEMINI-LIVE-REQUESTS-2. Each request ends, with or without a response.
+// GEMINI-LIVE-REQUESTS-3. The response to a request that was cancelled after sending is not played. If the model
+//     responds both to a request and to the user who spoke over it, a cancellation applies to both responses.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -27,21 +28,23 @@ import type { TransportEvent } from '../../voice/connection/transport.ts';
 import type { WireConnection } from '../socket/wire.ts';
 import { OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';
 
-/** The longest time in which the model begins to answer. */
+/** The longest time until the model starts to respond. */
 const ANSWER_MS = 4_000;
-/** The longest time by which a transcript may follow the end of its turn. */
+/** The longest delay of a transcript after the end of its turn. */
 const TRAILING_MS = 1_000;
 /** The longest time until `turnComplete` ends an interrupted turn. */
 const STRAY_MS = 1_000;
-/** Content this soon after the end of an interrupted turn still belongs to it: no model answers so fast. */
+/**
+ * Content that arrives this soon after the end of an interrupted turn still belongs to it: no model responds so fast.
+ */
 const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 
 interface Cause {
-  /** The key of the request that the response answers, if that is certain; otherwise null. */
+  /** The key of the request that this response belongs to, if certain; otherwise null. */
   readonly key: string | null;
-  /** Whether the response answers a request that is no longer wanted. */
+  /** Whether the response belongs to a cancelled request. */
   readonly isUnwanted: boolean;
 }
 
@@ -60,9 +63,11 @@ export class ModelTurns {
   readonly #begins: () => Cause;
   /** The most recent response. */
   #response: Response | null = null;
-  /** The time until which content belongs to an interrupted turn. */
+  /** Until this time, content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user interrupted that turn: content may then arrive after its end, while the user still speaks. */
+  /**
+   * Whether the user interrupted that turn: content may then arrive even after its end, while the user still speaks.
+   */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
   #isTrailing = false;
@@ -73,22 +78,22 @@ export class ModelTurns {
     this.#begins = begins;
   }
 
-  /** Whether the model has content to speak or play that was not interrupted. */
+  /** Whether the model is generating or playing content that was not interrupted. */
   get isAnswering(): boolean {
     return this.#response !== null && this.#response.phase !== 'over';
   }
 
-  /** Whether the wire has not ended the turn yet. */
+  /** Whether the server has not reported the turn's end yet. */
   get isOpen(): boolean {
     return this.isAnswering || this.#isStray;
   }
 
-  /** Whether the wire still has to end an interrupted turn. */
+  /** Whether the server has not reported the end of an interrupted turn yet. */
   get #isStray(): boolean {
     return this.#connection.environment.clock.now() < this.#strayUntil;
   }
 
-  /** Handles audio in base64. @throws {ProtocolError} `MALFORMED_AUDIO` */
+  /** Handles base64 audio. @throws {ProtocolError} `MALFORMED_AUDIO` */
   audio(base64: string): void {
     const samples = decodePcm16Base64(base64);
     const response = samples.length === 0 ? null : this.#current();
@@ -99,7 +104,7 @@ export class ModelTurns {
     this.#connection.emitAudio({ samples, sampleRateHz, itemId, responseId });
   }
 
-  /** Appends words to the transcript. */
+  /** Appends text to the transcript. */
   words(text: string): void {
     const last = this.#response;
     const belongsToLast = last !== null && (last.phase !== 'over' || this.#isTrailing);
@@ -119,11 +124,11 @@ export class ModelTurns {
 
   /** Returns the id of the response to which a call belongs. */
   calls(): string {
-    // A call is never dropped, because it would stay unanswered.
+    // A call is never dropped, because the model would wait for its response forever.
     return (this.#current() ?? this.#response ?? this.#begin()).id;
   }
 
-  /** Marks the content of the response as complete; the content may still be playing. */
+  /** Marks the response's content as complete; it may still be playing. */
   made(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'completed', null, 'made');
@@ -143,7 +148,7 @@ export class ModelTurns {
     return true;
   }
 
-  /** Reports a turn of the model that failed before its first content. */
+  /** Reports a model turn that failed before its first content. */
   failed(reason: string): void {
     const response = this.#begin();
     if (response.phase === 'making') this.#end(response, 'failed', reason, 'over');
@@ -168,7 +173,7 @@ export class ModelTurns {
     return true;
   }
 
-  /** Ends a response that has had no content for too long. */
+  /** Ends a response that has had no new content for too long. */
   giveUp(): void {
     const response = this.#response;
     if (response?.phase === 'making') this.#end(response, 'incomplete', 'silence', 'over');
@@ -189,7 +194,7 @@ export class ModelTurns {
     this.#cancelTrailing();
   }
 
-  /** Returns the response for new content; null if the content is dropped (GEMINI-LIVE-MODEL-TURNS-2). */
+  /** Returns the response for new content; null if the content is to be dropped (GEMINI-LIVE-MODEL-TURNS-2). */
   #current(): Response | null {
     const response = this.#response;
     if (response !== null && response.phase !== 'over') {
@@ -258,9 +263,9 @@ export class ModelTurns {
 }
 
 /**
- * Determines the cause of the next response. The wire never reports which message a response answers, and the model
- * also answers by itself: the user's words, and the results of its calls. So a request is sent only when the model has
- * nothing else to answer, and the next response answers it unless another cause appears before.
+ * Determines why the model sends its next response. The server never reports which message a response answers, and the
+ * model also responds without a request: to the user's words and to tool results. So a request is sent only when the
+ * model has nothing else to respond to, and the next response belongs to it unless another cause appears first.
  *
  *   request ──sent──▶ pending ──a response begins──▶ (the key of the response)
  *                        └──the user speaks, cancelled, the turn ends empty──▶ ended without a response
@@ -268,13 +273,13 @@ export class ModelTurns {
 export class Requests {
   readonly #connection: WireConnection;
   #pending: string | null = null;
-  /** The time until which the model may answer a message without a request. */
+  /** Until this time, the model may respond to a message without a request. */
   #owesUntil = Number.NEGATIVE_INFINITY;
-  /** Whether the user spoke while a request was pending: the model may answer both, one after the other. */
+  /** Whether the user spoke while a request was pending: the model may respond to both, one after the other. */
   #answersBoth = false;
-  /** The second of these answers, while the first is given. */
+  /** The second of these two responses, while the first is in progress. */
   #second: 'none' | 'wanted' | 'unwanted' = 'none';
-  /** The time before which a new response answers a cancelled request. */
+  /** Until this time, a new response belongs to a cancelled request. */
   #unwantedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(connection: WireConnection) {
@@ -286,7 +291,7 @@ export class Requests {
     return this.#pending !== null;
   }
 
-  /** The time for which the model may still begin another answer, in milliseconds; 0: it will begin none. */
+  /** The time for which the model may still start another response, in milliseconds; 0 if it will not. */
   get owedMs(): number {
     return Math.max(0, this.#owesUntil - this.#connection.environment.clock.now());
   }
@@ -297,17 +302,17 @@ export class Requests {
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Records a message that the model answers without a request. */
+  /** Records a message that the model responds to without a request. */
   owes(): void {
     this.#owesUntil = this.#connection.environment.clock.now() + ANSWER_MS;
   }
 
-  /** Records that the model waits for the client and will not answer. */
+  /** Records that the model waits for the client and will not respond. */
   owesNothing(): void {
     this.#owesUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Returns the cause of a response that begins (GEMINI-LIVE-REQUESTS-1, GEMINI-LIVE-REQUESTS-3). */
+  /** Returns the cause of a starting response (GEMINI-LIVE-REQUESTS-1, GEMINI-LIVE-REQUESTS-3). */
   begins(): Cause {
     const key = this.#pending;
     const isUnwanted = this.#connection.environment.clock.now() < this.#unwantedUntil;
@@ -319,7 +324,7 @@ export class Requests {
     return { key, isUnwanted };
   }
 
-  /** Records the end of the turn: a second answer follows now, or not at all. */
+  /** Records the end of the turn: a second response either follows now or never. */
   turnEnded(): void {
     if (this.#second === 'none') return;
     this.owes();
@@ -327,7 +332,7 @@ export class Requests {
     this.#second = 'none';
   }
 
-  /** Records that the user speaks, so that the next response may answer the user. */
+  /** Records that the user speaks, so that the next response may be for the user. */
   userSpoke(): void {
     this.#answersBoth = this.isPending;
     this.#second = 'none';
@@ -335,7 +340,7 @@ export class Requests {
     this.#unwantedUntil = Number.NEGATIVE_INFINITY;
   }
 
-  /** Cancels the request that was sent. @returns whether one was pending */
+  /** Cancels the sent request. @returns whether one was pending */
   cancel(): boolean {
     if (this.#second === 'wanted') this.#second = 'unwanted';
     if (this.#pending === null) return false;
@@ -344,7 +349,7 @@ export class Requests {
     return true;
   }
 
-  /** Ends the request that was sent, because it will not be answered or the answer is uncertain. */
+  /** Ends the sent request, because it will have no response or its response is uncertain. */
   failed(reason: string, status: Ended['status'] = 'cancelled'): void {
     const responseKey = this.#pending;
     this.#pending = null;
@@ -360,7 +365,7 @@ export class Requests {
   }
 }
 
-/** Returns the end of a request without a response that is known to answer it. */
+/** Ends a request that has no identifiable response. */
 function endedInVain(
   { ids }: Environment,
   responseKey: string,

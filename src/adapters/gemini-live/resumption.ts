@@ -1,21 +1,23 @@
-// Resumes a session on another connection, with a handle of the server and the messages that the handle does not cover.
+// Resumes a session on another connection, using a server handle and the messages that the handle does not cover.
 //
-// Owns:     the token, and the messages sent since. It does not decide when a new connection is opened (the session
-//           does).
+// Owns:     the resumption token, and the messages sent since. It does not decide when to open a new connection (the
+//           session does).
 //
-// RESUMPTION-1. A token is offered only if the model has not spoken since the server gave the handle: a resumed session
-//     would not know that speech, while a replayed one does.
-// RESUMPTION-2. Messages sent since the handle are sent again, in order; in doubt a message is sent twice rather than
-//     lost. Requests to speak are not sent again: the session repeats them.
-// RESUMPTION-3. A handle that the server refused is neither offered nor used again.
+// RESUMPTION-1. A token is offered only if the model has not spoken since the server issued the handle: a resumed
+//     session would lack that speech, while a replay includes it.
+// RESUMPTION-2. Messages sent since the handle are sent again, in order; a message is rather sent twice than lost.
+//     Response requests are not sent again: the session repeats them.
+// RESUMPTION-3. A handle that the server rejected is neither offered nor used again.
 
 import type { WireConnection } from '../socket/wire.ts';
 import type { ToolCalls } from './tool-calls.ts';
 
-/** The number of messages since the handle above which the handle is withdrawn. */
+/** If more messages than this have been sent since the handle, the handle is discarded. */
 const MAX_MESSAGES = 256;
 
-/** The value of `transport.resumable`. Valid in one process only, because it refers to messages sent later. */
+/**
+ * The value of `transport.resumable`. Valid in this process only, because it refers to messages that are sent later.
+ */
 export class ResumeToken {
   readonly handle: string;
   readonly calls: ToolCalls;
@@ -33,12 +35,12 @@ export class ResumeToken {
   }
 }
 
-/** Returns the resume value if it is a usable token; null otherwise. */
+/** Returns the resume value if it is a usable token, otherwise null. */
 export function usableToken(resume: unknown): ResumeToken | null {
   return resume instanceof ResumeToken && !resume.isRefused ? resume : null;
 }
 
-/** The messages of one connection that may have to be repeated. The setup has the index 0. */
+/** The messages of one connection that may have to be sent again. The setup has the index 0. */
 class MessageLog {
   #lastIndex = 0;
   #messages: { readonly index: number; readonly lasting: object }[] = [];
@@ -57,8 +59,8 @@ class MessageLog {
   }
 
   /**
-   * Drops the messages before this index. The server does not state whether it counts its first message as 0 or 1, so
-   * one more is kept (RESUMPTION-2).
+   * Drops the messages before this index. The server does not document whether it counts from 0 or 1, so one extra
+   * message is kept (RESUMPTION-2).
    */
   consumed(index: number): void {
     this.#messages = this.#messages.filter((message) => message.index >= index);
@@ -80,13 +82,13 @@ export class Resumption {
     this.#calls = calls;
   }
 
-  /** Sends a message. `lasting`: the part that a resumed session needs again if the server had not processed it. */
+  /** Sends a message. `lasting`: the part that a resumed session needs again if the server has not processed it. */
   send(message: object, lasting: object | null): void {
     this.sent(lasting);
     this.#connection.send(JSON.stringify(message));
   }
 
-  /** Records a message that was sent. `lasting`: the part that stays valid on another connection (audio does not). */
+  /** Records a sent message. `lasting`: the part that stays valid on another connection (audio does not). */
   sent(lasting: object | null): void {
     this.#log.sent(lasting);
     if (this.#log.isFull) this.withdraw();

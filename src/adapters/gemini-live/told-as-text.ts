@@ -1,5 +1,5 @@
-// Texts for messages that the wire lacks: system messages, for which it has no role, and tool calls of another
-// connection, whose ids this connection does not know. Pure.
+// Texts for messages that the protocol cannot represent: system messages, because it has no system role, and tool calls
+// of an earlier connection, whose ids are unknown here. Pure.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -8,20 +8,20 @@ import type { Turn } from './wire.ts';
 
 type Command<T extends TransportCommand['type']> = Extract<TransportCommand, { type: T }>;
 
-/** Asks the model to speak when no other message does. */
+/** Asks the model to speak when no other message does so. */
 export const YOUR_TURN = note(
   sentence`It is your turn: reply to the user's last words, or tell them the last result or note above; if all is said, say nothing.`,
 );
 
 /**
- * Returns a system message as a note, since this wire lacks the role. Notes of the session are already marked and stay
- * unchanged.
+ * Returns a system message as a note, since the protocol lacks the role. The session's notes are already marked, and
+ * stay unchanged.
  */
 export function systemText(notes: NoteWriter, text: string, id: string): string {
   return text.startsWith('[') ? text : notes.text({ says: text }, id);
 }
 
-/** Returns a message of the conversation. */
+/** Returns one conversation message. */
 export function messageTurn(
   notes: NoteWriter,
   { role, text, itemId }: Pick<Command<'message.add'>, 'role' | 'text' | 'itemId'>,
@@ -32,7 +32,7 @@ export function messageTurn(
   };
 }
 
-/** Returns a call that the model made before this connection. */
+/** Returns a call from an earlier connection. */
 export function callTurn(
   notes: NoteWriter,
   { callId, name, arguments: args, told }: Omit<Command<'tool.recall'>, 'type'>,
@@ -46,7 +46,7 @@ export function callTurn(
   return { role: 'user', parts: [{ text }] };
 }
 
-/** Returns the answer to such a call. */
+/** Returns the result of such a call. */
 export function answerTurn(
   notes: NoteWriter,
   name: string | undefined,
@@ -65,7 +65,7 @@ export function answerTurn(
   return { role: 'user', parts: [{ text }] };
 }
 
-/** Returns all texts of these turns. */
+/** Returns the combined text of these turns. */
 export function textOf(turns: readonly Turn[]): readonly string[] {
   return turns.flatMap(({ parts }) => parts.flatMap((part) => ('text' in part ? [part.text] : [])));
 }

@@ -1,16 +1,16 @@
-// The model's tool calls, and their answers in the form of the wire.
+// The model's tool calls, and their responses in the protocol's form.
 //
 //   (called) ──▶ open ──answer──▶ answered
 //                 └──cancelled by the model──▶ cancelled
 //
-// TOOL-CALLS-1. A call id is reported once, however often the wire repeats it.
-// TOOL-CALLS-2. Each answer names its call and is an object. A statement of completion replaces an empty output, after
-//     which the model would call again.
-// TOOL-CALLS-3. A call that the model has cancelled is not answered.
-// TOOL-CALLS-4. Answers that the wire does not accept are sent as text: answers to a call of another connection, whose
-//     id is unknown here, or to a call that was already answered.
-// TOOL-CALLS-5. Calls that are never answered are bounded: the oldest is forgotten, and the model does not count as
-//     waiting for it.
+// TOOL-CALLS-1. A call id is reported once, even if the server repeats it.
+// TOOL-CALLS-2. Each response names its call, and its payload is an object. An empty output becomes a statement of
+//     completion, because the model would repeat the call otherwise.
+// TOOL-CALLS-3. A call that the model has cancelled gets no response.
+// TOOL-CALLS-4. Responses that the server does not accept are sent as text: for a call of an earlier connection, whose
+//     id is unknown here, and for a call that already has a response.
+// TOOL-CALLS-5. The number of open calls is bounded: the oldest is forgotten, and the model no longer counts as waiting
+//     for it.
 
 import { isRecord } from '../../values/json.ts';
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -34,27 +34,27 @@ export class ToolCalls {
   readonly #calls = new BoundedMap<string, Call>(REMEMBERED_CALLS);
   readonly #open = new Set<string>();
 
-  /** Whether the model waits for an answer. */
+  /** Whether the model waits for a response. */
   get areOpen(): boolean {
     return this.#open.size > 0;
   }
 
-  /** @returns whether it is a new one (TOOL-CALLS-1) */
+  /** @returns whether the call is new (TOOL-CALLS-1) */
   called(callId: string, name: string): boolean {
     if (this.#calls.has(callId)) return false;
     this.#calls.set(callId, { name, state: 'open' });
     this.#open.add(callId);
-    // A forgotten call cannot be answered, so the model does not count as waiting for it.
+    // A forgotten call can have no response, so the model does not count as waiting for it.
     for (const open of this.#open) if (!this.#calls.has(open)) this.#open.delete(open);
     return true;
   }
 
-  /** Records a call of another connection. */
+  /** Records a call from an earlier connection. */
   recalled(callId: string, name: string): void {
     this.#calls.set(callId, { name, state: 'recalled' });
   }
 
-  /** @returns whether an answer was still wanted */
+  /** @returns whether the call still needed a response */
   cancelled(callId: string): boolean {
     const call = this.#calls.get(callId);
     if (call?.state !== 'open') return false;
@@ -67,7 +67,9 @@ export class ToolCalls {
     return this.#calls.get(callId)?.name;
   }
 
-  /** Returns how to send an answer: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3). */
+  /**
+   * Returns how to send a call's output: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3).
+   */
   wayOf(callId: string): 'response' | 'text' | 'none' {
     const state = this.#calls.get(callId)?.state;
     if (state === 'open') return 'response';
@@ -84,7 +86,7 @@ export class ToolCalls {
     this.#open.delete(callId);
     return {
       id: callId,
-      // The server reads an answer without a name as a failure.
+      // The server treats a response without a name as a failure.
       name: call?.name ?? '',
       response: responseOf(output),
       ...(scheduling !== null && { scheduling }),
@@ -92,7 +94,7 @@ export class ToolCalls {
   }
 }
 
-/** Returns the object for this output. */
+/** Wraps an output in an object. */
 function responseOf(output: string): Readonly<Record<string, unknown>> {
   const value = parsed(output);
   if (isEmpty(value)) {

@@ -1,13 +1,13 @@
-// Translates between the port and the wire, both ways: commands become client messages, server messages become
-// transport events and frames of audio. Pure of sockets.
+// Translates in both directions: commands become client messages; server messages become transport events and audio
+// frames. Performs no network I/O.
 //
 // Owns:     the meaning of each field of a message, and whether the model is busy.
-// Does not: keep a connection alive (`gemini-live.ts`), or handle responses and their requests (`responses.ts`),
-//           utterances (`user-speech.ts`), calls (`tool-calls.ts`) and the queue to the model (`outgoing.ts`).
+// Does not: keep a connection alive (`gemini-live.ts`), or manage responses and their requests (`responses.ts`),
+//           utterances (`user-speech.ts`), calls (`tool-calls.ts`) or the outgoing queue (`outgoing.ts`).
 //
-// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in the order in which they happened: an interruption,
-//     the words of the interrupting user, the model's speech, the end of that speech.
-// GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused does not count as speech of the user.
+// GEMINI-LIVE-TRANSLATOR-1. The parts of one message are handled in chronological order: an interruption, the
+//     interrupting user's words, the model's speech, the end of that speech.
+// GEMINI-LIVE-TRANSLATOR-2. An interruption that the client caused does not count as user speech.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import type { TransportCommand } from '../../voice/connection/transport.ts';
@@ -35,7 +35,7 @@ const GOOD_ENDINGS: ReadonlySet<Ending> = new Set([
 export class Translator {
   readonly #connection: WireConnection;
   readonly #resumption: Resumption;
-  /** Writes notes in place of messages that the wire lacks. */
+  /** Writes notes for messages that the protocol cannot represent. */
   readonly #notes: NoteWriter;
   readonly #traits: ModelTraits;
   readonly #calls: ToolCalls;
@@ -90,7 +90,7 @@ export class Translator {
     );
   }
 
-  /** Returns the conversation so far, for a new model. */
+  /** Returns the conversation so far, for a new connection. */
   history(commands: readonly TransportCommand[]): readonly wire.Turn[] {
     const notes = this.#notes;
     return commands.flatMap((command) => {
@@ -104,7 +104,7 @@ export class Translator {
     });
   }
 
-  /** Records audio of the user that the server received. */
+  /** Records user audio that the server received. */
   soundSent(durationMs: number): void {
     this.#speech.sentMs += durationMs;
   }
@@ -134,7 +134,7 @@ export class Translator {
       case 'response.cancel':
         return this.#cancel();
       case 'utterance.end':
-        // The end of the audio stream stops the server's detector, which would keep listening otherwise.
+        // Ending the audio stream stops the server's speech detector, which would keep listening otherwise.
         this.#resumption.send(wire.audioStreamEnd(), null);
         return this.#speech.settle();
       case 'response.withdraw':
@@ -143,7 +143,7 @@ export class Translator {
         return this.#showPicture(command);
       case 'session.configure':
         return this.#configure(command);
-      // The wire cannot delete items, and never delegates.
+      // The protocol cannot delete items, and has no delegation.
       case 'item.delete':
       case 'question.expect':
       case 'playout.truncate':
@@ -152,7 +152,7 @@ export class Translator {
     }
   }
 
-  /** Passes on the conversation content of the message. */
+  /** Forwards the message's conversation content. */
   fromWire(message: ServerMessage, raw: unknown): void {
     const { serverContent, toolCall, toolCallCancellation, usageMetadata } = message;
     if (serverContent || toolCall) this.#outgoing.sign();
@@ -171,7 +171,7 @@ export class Translator {
     return this.#busyForMs !== 0;
   }
 
-  /** The time for which the model stays busy, in milliseconds; null without a known end. */
+  /** The time for which the model stays busy, in milliseconds; null if the end is unknown. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;
@@ -203,7 +203,7 @@ export class Translator {
       this.#resumption.send(message, message);
       return;
     }
-    // In the audio stream a picture would count only while the user speaks.
+    // In the realtime input, the model would see a picture only while the user speaks.
     const parts = [{ inlineData: { mimeType: mediaType, data: base64 } }];
     this.#outgoing.add({ role: 'user', parts });
   }
@@ -217,7 +217,7 @@ export class Translator {
     const behavior = this.#traits.duringCall === 'goes_on' ? 'NON_BLOCKING' : null;
     const message = wire.contextUpdate(configuration, behavior);
     this.#resumption.send(message, message);
-    // The wire sends no answer: it processes updates in order with all other messages, or ends the session.
+    // The server sends no confirmation: it processes updates in order with all other messages, or ends the session.
     this.#connection.emit({ type: 'session.configured' });
   }
 
@@ -251,7 +251,7 @@ export class Translator {
     if (content.waitingForInput) this.#requests.owesNothing();
     if (content.turnComplete) this.#onTurnComplete(content.turnCompleteReason ?? null);
     if (content.interactionStatus) {
-      // With an open call the model waits for the client and accepts messages meanwhile.
+      // While a call is open, the model waits for the client and accepts messages.
       const isWorking = content.interactionStatus === 'IN_PROGRESS' && !this.#calls.areOpen;
       this.#setWorking(isWorking);
     }
@@ -317,7 +317,7 @@ export class Translator {
 
 type Modalities = NonNullable<ServerMessage['usageMetadata']>['promptTokensDetails'];
 
-/** Returns the number of audio tokens; undefined if the wire reports no parts. */
+/** Returns the number of audio tokens; undefined if the server reports no breakdown. */
 function audioOf(parts: Modalities): number | undefined {
   return parts?.reduce(
     (total, { modality, tokenCount }) => total + (modality === 'AUDIO' ? tokenCount : 0),

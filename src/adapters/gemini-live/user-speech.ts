@@ -1,46 +1,48 @@
-// Derives the user's utterances. The wire has none: it sends fragments of text that may come late, without marking the
-// last one, and only some models send signals of their speech detector.
+// Derives the user's utterances from transcript fragments. The protocol has no utterances: fragments may arrive late,
+// the last one is not marked, and only some models report speech detection.
 //
 //   (silent) ──signal, words, interruption──▶ speaking ──signal, pause, the model answers──▶ ended
 //       ▲                                                                    │
 //       └────────────────────── no more words for a moment ──────────────────┘
 //
-// Owns:     the ids, beginnings, ends and words of utterances. It does not know the model's reaction to them.
+// Owns:     the ids, starts, ends and words of utterances. It does not know how the model reacts to them.
 //
-// USER-SPEECH-1. Each utterance begins, ends, and has its words or the report that it has none: once, in this order.
-// USER-SPEECH-2. Words that arrive after the end belong to the utterance that ended. If its words were already
-//     reported, they are reported as late: a new utterance would cut the answer off. If the model answers words that
-//     are unknown so far, and was not interrupted, the first words that arrive are those words: their utterance began
-//     before the answer did.
-// USER-SPEECH-3. The reported start is never too early: words are older than the moment at which they arrive.
+// USER-SPEECH-1. Each utterance starts, ends, and then has its words or a report that it has none: each once, in this
+//                order.
+// USER-SPEECH-2. Words that arrive after the end belong to the utterance that ended. Words that arrive after the
+//     utterance's words were reported are reported as late: a new utterance would cut off the model's response. If the
+//     model responds to unknown words without being interrupted, the first words to arrive belong to that response's
+//     utterance, which started before the response.
+// USER-SPEECH-3. The reported start is never too early: the user spoke the words before they arrived.
 
 import type { WireConnection } from '../socket/wire.ts';
 
 /**
- * The pause after the last words of a speaking user that ends the utterance; the words of a sentence arrive at once.
+ * A pause of this length after a speaking user's last words ends the utterance; the words of one sentence arrive
+ * together.
  */
 const PAUSE_MS = 1_500;
-/** The pause that ends an utterance that has no words yet. */
+/** The pause that ends an utterance without words. */
 const WORDLESS_PAUSE_MS = 3_000;
-/** The longest wait for the detector's report of the end, after the last words and without any words. */
+/** The longest wait for the detector to report the end, after the last words and without any words. */
 const SIGNALLED_PAUSE_MS = 15_000;
 const WORDLESS_SIGNALLED_PAUSE_MS = 60_000;
-/** The time after the end in which more words may arrive. */
+/** The time after the end during which more words may arrive. */
 const TRAILING_MS = 600;
-/** The same time for an utterance that has no words yet. */
+/** The same time for an utterance without words. */
 const WORDLESS_TRAILING_MS = 2_000;
-/** The time after the last reported words in which further words count as late, if the model is answering. */
+/** Words that arrive within this time after the last reported words count as late if the model is responding. */
 const LATE_MS = 3_000;
-/** The least age of words when they arrive. */
+/** The minimum age of words on arrival. */
 const WORDS_LAG_MS = 800;
 
-/** The reactions to an utterance, and the state of the model on which it depends. */
+/** Callbacks for an utterance, and the model state that it depends on. */
 interface UserSpeechListener {
-  /** Returns whether the model answers without interruption, or its answer counts as still playing. */
+  /** Returns whether the model responds without interruption, or its response counts as still playing. */
   isAnswered(): boolean;
   /** Reports the start of speech. */
   began(): void;
-  /** Reports the words. `isAnswered`: the model has begun or finished an answer to them. */
+  /** Reports the words. `isAnswered`: the model has started or finished a response to them. */
   settled(words: string, isAnswered: boolean): void;
 }
 
@@ -48,11 +50,11 @@ interface Utterance {
   readonly id: string;
   /** The final words. */
   words: string;
-  /** The provisional words that follow `words`. */
+  /** The provisional words after `words`. */
   interim: string;
   hasEnded: boolean;
   isSignalled: boolean;
-  /** USER-SPEECH-2: whether the model was already answering when the first words arrived. */
+  /** USER-SPEECH-2: whether the model was already responding when the first words arrived. */
   isTrailing: boolean;
   isAnswered: boolean;
 }
@@ -64,9 +66,9 @@ export class UserSpeech {
   readonly #listener: UserSpeechListener;
   #utterance: Utterance | null = null;
   #settledAt = Number.NEGATIVE_INFINITY;
-  /** Whether words were reported that the model has not begun to answer. */
+  /** Whether reported words have no response yet. */
   #isUnanswered = false;
-  /** The position in the audio at which the model began to answer unknown words; null if it has not. */
+  /** The audio position at which the model started to respond to unknown words; null if it has not. */
   #answersUnknownSinceMs: number | null = null;
   #cancelPause: () => void = () => {};
 
@@ -75,18 +77,18 @@ export class UserSpeech {
     this.#listener = listener;
   }
 
-  /** Whether the user is speaking, or the words of the last utterance are not known yet. */
+  /** Whether the user is speaking, or the last utterance's words are still unknown. */
   get isOpen(): boolean {
     return this.#utterance !== null;
   }
 
-  /** Handles the detector's start of speech; `startMs` is the position in the audio that the server received. */
+  /** Handles the detector's start of speech; `startMs` is a position in the received audio. */
   heardStart(startMs: number | null): void {
     this.#begin(startMs ?? this.sentMs).isSignalled = true;
     this.#waitOn();
   }
 
-  /** Handles an interruption of the model by the user. */
+  /** Handles a user's interruption. */
   brokeIn(): void {
     this.#begin(this.sentMs);
     this.#waitOn();
@@ -96,7 +98,7 @@ export class UserSpeech {
     this.#end();
   }
 
-  /** Appends final words. `isLast`: the wire marks them as the last ones. */
+  /** Appends final words. `isLast`: the server marks them as the last words. */
   heardWords(words: string, isLast: boolean, startMs: number | null): void {
     const utterance = this.#utteranceOf(words, startMs);
     if (utterance === null) return;
@@ -107,7 +109,7 @@ export class UserSpeech {
     else this.#continue(utterance);
   }
 
-  /** Sets the provisional words since the last final ones. */
+  /** Sets the provisional words after the final ones. */
   heardInterim(words: string, startMs: number | null): void {
     const utterance = this.#utteranceOf(words, startMs);
     if (utterance === null || words === '') return;
@@ -116,7 +118,7 @@ export class UserSpeech {
     this.#continue(utterance);
   }
 
-  /** Handles the model's answer, which means that the user has finished. */
+  /** Handles the start of the model's response, which means that the user has finished. */
   answered(): void {
     const isKnown = this.#utterance !== null || this.#isUnanswered;
     this.#answersUnknownSinceMs = isKnown ? null : this.sentMs;
@@ -144,7 +146,7 @@ export class UserSpeech {
     this.#cancelPause();
   }
 
-  /** Returns the utterance to which these words belong; null if they belong to none. */
+  /** Returns the utterance that these words belong to, if any. */
   #utteranceOf(words: string, startMs: number | null): Utterance | null {
     if (this.#utterance !== null) return this.#utterance;
     if (words === '') return null;
@@ -199,7 +201,7 @@ export class UserSpeech {
     this.#connection.emit({ type: 'utterance.transcribed', utteranceId, text, final: false });
   }
 
-  /** Waits for more words of the utterance. */
+  /** Waits for further words of the utterance. */
   #continue(utterance: Utterance): void {
     if (utterance.isTrailing) this.#markEnded(utterance);
     this.#waitOn();

@@ -1,21 +1,21 @@
-// The Gemini Live wire alone, without a socket: a builder for each client message, typed against the official union,
-// and the server messages with the fields that are read. Pure.
+// The Gemini Live protocol without a socket: a builder for each client message, typed against the official union, and
+// schemas for the server message fields that are read. Pure.
 //
-// A message of the server carries any number of fields at once. Two tables name each field of the official types, with
-// a schema of the parts that are read, or with the reason why the field is not read. The compiler refuses a table when
-// the official type grows, and a type test fails when a part that is read changes. At run time additional fields are
-// accepted, and each field may be missing.
+// A server message may combine any number of fields. Two tables list each field of the official types, with a schema
+// for the parts that are read or the reason why the field is ignored. A new field in the official type fails to compile
+// until the table lists it, and a type test fails when a part that is read changes. At run time, unknown fields are
+// accepted, and every field is optional.
 
 import { jsonOf, malformed, type MalformedFrame } from '../socket/event-table.ts';
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/connection/transport.ts';
 import type { ClientMessage, LiveServerContent, LiveServerMessage } from './official.ts';
 
-/** The native rate of the server, which also accepts other rates if they are stated. */
+/** The server's native rate; it also accepts other rates if they are stated. */
 export const INPUT_SAMPLE_RATE_HZ = 16_000;
 export const OUTPUT_SAMPLE_RATE_HZ = 24_000;
 
-/** The audio settings of a session, fixed when it begins. */
+/** The audio settings of a session, fixed at its start. */
 export interface SessionSettings {
   readonly model: string;
   readonly voice?: string;
@@ -27,17 +27,17 @@ export interface SessionSettings {
     readonly budget?: number;
   };
   readonly voiceActivity?: {
-    /** How readily audio counts as the beginning of speech. */
+    /** How readily audio counts as the start of speech. */
     readonly startSensitivity?: 'high' | 'low';
     /** How readily a pause counts as the end of speech. */
     readonly endSensitivity?: 'high' | 'low';
-    /** The length of speech before it counts as begun, in milliseconds. */
+    /** The speech duration before speech counts as started, in milliseconds. */
     readonly prefixPaddingMs?: number;
-    /** The length of silence before speech counts as ended, in milliseconds. */
+    /** The silence duration before speech counts as ended, in milliseconds. */
     readonly silenceDurationMs?: number;
-    /** Whether the user's voice stops the model's. */
+    /** Whether the user's voice interrupts the model. */
     readonly interrupts?: boolean;
-    /** The content of a user turn: only speech, all audio, or speech and every picture. */
+    /** The content of a user turn: speech only, all audio, or speech and every picture. */
     readonly turnCoverage?: 'only_activity' | 'all_input' | 'activity_and_video';
   };
   readonly transcription?: {
@@ -48,9 +48,9 @@ export interface SessionSettings {
   readonly transparentResumption: boolean;
 }
 
-/** The parts of the setup that depend on the model and on the connection. */
+/** The setup parts that depend on the model and the connection. */
 interface SetupExtras {
-  /** The declared behaviour of each tool; null if none is declared and the model decides. */
+  /** The declared behaviour of each tool; null leaves it to the model. */
   readonly toolBehavior: 'NON_BLOCKING' | null;
   /** Whether the first client content is the conversation so far. */
   readonly beginsWithHistory: boolean;
@@ -58,7 +58,7 @@ interface SetupExtras {
   readonly handle: string | null;
 }
 
-/** One message of a conversation. The wire has no system role: system messages are notes in user turns. */
+/** One conversation message. The protocol has no system role: system messages become notes in user turns. */
 export interface Turn {
   readonly role: 'user' | 'model';
   readonly parts: readonly (
@@ -111,7 +111,7 @@ export function setup(
   } satisfies ClientMessage;
 }
 
-/** Replaces instructions and tools. An empty list of tools removes all of them. */
+/** Replaces instructions and tools. An empty tool list removes all tools. */
 export function contextUpdate(
   configuration: TransportConfiguration,
   toolBehavior: SetupExtras['toolBehavior'],
@@ -122,7 +122,7 @@ export function contextUpdate(
   } satisfies ClientMessage;
 }
 
-/** Adds turns to the conversation. `turnComplete`: the model is to answer now. */
+/** Adds turns to the conversation. `turnComplete`: the model should respond now. */
 export function clientContent(turns: readonly Turn[], turnComplete: boolean) {
   return {
     clientContent: { ...(turns.length > 0 && { turns }), turnComplete },
@@ -137,12 +137,12 @@ export function realtimePicture(mimeType: string, data: string) {
   return { realtimeInput: { video: { mimeType, data } } } satisfies ClientMessage;
 }
 
-/** Reports that the microphone is off, so that the server's buffered audio is complete. */
+/** Reports that the microphone is off, so that the server processes its buffered audio. */
 export function audioStreamEnd() {
   return { realtimeInput: { audioStreamEnd: true } } satisfies ClientMessage;
 }
 
-/** The answer to one call in the form of the wire: an object that names its function. */
+/** The response to one call, in the protocol's form: an object with the function's name. */
 export interface FunctionResponse {
   readonly id: string;
   readonly name: string;
@@ -156,7 +156,7 @@ export function toolResponse(functionResponses: readonly FunctionResponse[]) {
 
 const AUDIO_TYPE = `audio/pcm;rate=${INPUT_SAMPLE_RATE_HZ}`;
 
-/** Returns a frame of audio as JSON text: base64 needs no escaping, and JSON.stringify is 7 times slower. */
+/** Returns an audio frame as JSON text: base64 needs no escaping, and JSON.stringify is 7 times slower. */
 export function audioText(base64: string): string {
   return `{"realtimeInput":{"audio":{"data":"${base64}","mimeType":"${AUDIO_TYPE}"}}}`;
 }
@@ -170,7 +170,7 @@ function toolsOf(
   behavior: SetupExtras['toolBehavior'],
 ): readonly [{ readonly functionDeclarations: readonly FunctionDeclaration[] }] {
   const functionDeclarations = tools.map(({ name, description, parameters }) => {
-    // A tool without parameters omits them; the server knows the dialect.
+    // A tool without parameters omits the field; the server knows the schema dialect.
     const { $schema: _, ...parametersJsonSchema } = parameters;
     return { name, description, parametersJsonSchema, ...(behavior && { behavior }) };
   });
@@ -219,7 +219,7 @@ function realtimeInput(activity: NonNullable<SessionSettings['voiceActivity']>) 
   };
 }
 
-/** Returns the compression setting; the JSON of protobuf writes 64-bit numbers as text. */
+/** Returns the compression setting; protobuf JSON writes 64-bit numbers as text. */
 function compressionOf({
   triggerTokens,
   targetTokens,
@@ -233,7 +233,7 @@ function compressionOf({
 const transcription = z.object({
   text: z.string().nullish(),
   finished: z.boolean().nullish(),
-  /** The offset from the beginning of the audio, such as `1.5s`. */
+  /** The offset from the start of the audio, such as `1.5s`. */
   startOffset: z.string().nullish(),
 });
 
@@ -266,7 +266,7 @@ const functionCall = z.object({
 
 const count = z.number().nullish();
 
-/** The parts of a token count. Parts in an unknown form are dropped; the count stays. */
+/** The breakdown of a token count. Unreadable parts are dropped; the count stays. */
 const modalities = z
   .array(z.object({ modality: z.string(), tokenCount: z.number() }))
   .nullish()
@@ -299,7 +299,7 @@ const messageTable = {
   }),
 } satisfies Record<Exclude<keyof LiveServerMessage, 'text' | 'data'>, z.ZodType | string>;
 
-/** A server message with the fields that are read, each of which may be missing. */
+/** A server message with the fields that are read, all optional. */
 export type ServerMessage = z.output<ReturnType<typeof readableOf<typeof messageTable>>>;
 export type ServerContent = NonNullable<ServerMessage['serverContent']>;
 
@@ -308,7 +308,7 @@ type ParsedServerMessage =
   | {
       readonly kind: 'read';
       readonly message: ServerMessage;
-      /** Names of fields that this version does not know. */
+      /** Field names that this version does not know. */
       readonly unknown: readonly string[];
       readonly raw: unknown;
     }
@@ -317,7 +317,7 @@ type ParsedServerMessage =
 const message = readableOf(messageTable);
 const envelope = z.record(z.string(), z.unknown());
 
-/** Reads one frame. Never throws. */
+/** Parses one frame. Never throws. */
 export function parseServerMessage(text: string): ParsedServerMessage {
   const parsed = jsonOf(text);
   if (parsed.kind === 'malformed') return parsed;
@@ -345,7 +345,7 @@ type ReadIn<T extends Table> = {
   >;
 };
 
-/** Returns the schema of an object with those fields of a table that are read. */
+/** Returns an object schema with the table's fields that are read. */
 function readableOf<T extends Table>(table: T) {
   const fields = Object.entries(table).flatMap(([name, schema]) =>
     typeof schema === 'string' ? [] : [[name, schema.nullish()] as const],

@@ -1,8 +1,8 @@
-// A question of a subagent as a form (`elicitation/create`), and the reading of the client's answer.
+// A subagent's question as an MCP form (`elicitation/create`), and the reading of the client's answer.
 //
 // Invariants
-//   MCP-FORM-1. Only the user's choice is an answer: `cancel` leaves the question open, `decline` denies an approval and
-//       leaves a question without an answer.
+//   MCP-FORM-1. Only an explicit choice of the user is an answer: `cancel` leaves the question open, `decline` denies
+//       an approval or ends a question without an answer.
 
 import { z } from 'zod';
 import type { TaskQuestion } from './served-tasks.ts';
@@ -10,7 +10,7 @@ import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 
 const ANSWER = 'answer';
 
-/** The keys in the `_meta` of a form for the tool and the input of the call that the user allows or denies. */
+/** The `_meta` keys of an approval form: the tool, and the input of the call to approve. */
 const TOOL = 'offstage/tool';
 export const INPUT = 'offstage/input';
 
@@ -63,14 +63,17 @@ const resultSchema = z.looseObject({
   content: z.record(z.string(), z.unknown()).nullish(),
 });
 
-/** `declined`: the user does not answer. `left`: the question stays open. `invalid`: the reason, for the client. */
+/**
+ * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: with the reason, for the
+ * client.
+ */
 export type FormAnswer =
   | { readonly type: 'given'; readonly answer: GivenAnswer }
   | { readonly type: 'declined' }
   | { readonly type: 'left' }
   | { readonly type: 'invalid'; readonly why: string };
 
-/** Reads the result of `elicitation/create`, even an invalid one. */
+/** Reads the result of `elicitation/create`, which may be invalid. */
 export function answerIn(question: TaskQuestion, result: unknown): FormAnswer {
   const checked = resultSchema.safeParse(result);
   if (!checked.success) return { type: 'invalid', why: z.prettifyError(checked.error) };

@@ -1,5 +1,5 @@
-// The server side of the protocol 2025-11-25, on the server of the official SDK: a connection whose tools may be called as
-// tasks.
+// The server side of protocol version 2025-11-25, on the official SDK's server: a connection whose tools may be called
+// as tasks.
 //
 //   tools/call + task   → the task's id, once it is in the journal
 //   tasks/result        → waits for the end; questions go to the client as `elicitation/create` meanwhile
@@ -31,11 +31,11 @@ type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 export interface ConnectedUser {
   /** Calls `work` with the user's tasks, which stay in memory until `work` has settled. */
   readonly use: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
-  /** As `use`, for a request that waits; rejects above `waitsPerUser` of them. */
+  /** Like `use`, for a request that waits; rejects when more than `waitsPerUser` requests wait. */
   readonly wait: <Result>(work: (tasks: UserTasks) => Promise<Result>) => Promise<Result>;
 }
 
-/** The longest timer: a question ends only when the task no longer waits for it. */
+/** The maximum timer value: a question ends only when the task no longer needs the answer. */
 const ASK_TIMEOUT_MS = 2_147_483_647;
 const PAGE = 100;
 
@@ -92,7 +92,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
       const isTask = params.task !== undefined;
       const known = tools.has(params.name);
       const task = await taskOf(options, params.name, params.arguments).catch((error: unknown) => {
-        // The client's model reads the error, and can correct its call.
+        // The client's model reads the error and can correct its call.
         if (known && !isTask) return failedCall(messageOf(error));
         throw error;
       });
@@ -108,7 +108,7 @@ export function server2025(sdk: ServerSdk, options: CheckedMcp, user: ConnectedU
           const ended = await follow(tasks, id, caller(id, extra, false), extra.signal);
           return resultOf(ended);
         } catch (error) {
-          // The client does not know the task's id.
+          // The client does not know the task id.
           tasks.cancel(id);
           throw error;
         }
@@ -175,12 +175,12 @@ function progressOf(extra: Extra, id: string): (message: string) => void {
         method: 'notifications/progress',
         params: { progressToken, progress, message, _meta: { [RELATED_TASK]: { taskId: id } } },
       })
-      // The client has disconnected, which ends its request.
+      // The client has disconnected, so its request has ended.
       .catch(() => undefined);
   };
 }
 
-/** Copies the form, because the SDK's types require mutable arrays. */
+/** The SDK's types require mutable arrays. */
 function asParams(form: ReturnType<typeof formOf>, taskId: string) {
   const { mode, message, requestedSchema, _meta } = form;
   const { answer } = requestedSchema.properties;

@@ -1,11 +1,11 @@
-// The protocol 2026-07-28 over HTTP, with its extension for tasks: requests are independent, and the server sends
-// responses only. No SDK implements the server side of these tasks.
+// Protocol version 2026-07-28 over HTTP, with its tasks extension: requests are independent, and the server sends only
+// responses. No SDK implements the server side of these tasks.
 //
 //   tools/call, tasks declared → the task; `tasks/get` shows what it asks, `tasks/update` answers, `tasks/cancel`
 //   tools/call                 → waits; a question is the result (`input_required`), and its answer a second call
 //
 // Invariants
-//   MCP-2026-1. A `requestState`, task id or key from a client is valid only for a task of its user.
+//   MCP-2026-1. A `requestState`, task id or key is valid only if it belongs to a task of the requesting user.
 
 import { z } from 'zod';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -78,14 +78,14 @@ class Refused extends Error {
   }
 }
 
-/** Tells whether a posted message is of this generation. */
+/** Tells whether a posted message has this protocol version. */
 export function is2026(headers: Headers, message: unknown): boolean {
   if (headers.get('mcp-protocol-version') === VERSION_2026) return true;
   const checked = requestSchema.safeParse(message);
   return checked.success && checked.data.params?._meta?.[META.version] !== undefined;
 }
 
-/** Answers a posted message. Never rejects. */
+/** Answers a posted message of this version. Never rejects. */
 export async function answer2026(
   message: unknown,
   { headers, signal }: Request,
@@ -103,7 +103,7 @@ export async function answer2026(
       );
     const request = checked.data;
     checkHeaders(request, headers);
-    // A notification has no answer.
+    // A notification gets no response.
     if (request.id === undefined) return new Response(null, { status: 202 });
     const result = await resultFor(request, options, user, signal);
     return Response.json({ jsonrpc: '2.0', id, result });
@@ -221,7 +221,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, params: unknown): z.ou
   throw new Refused(200, INVALID_PARAMS, z.prettifyError(error));
 }
 
-/** Runs one round of a call without a task: to its end, or to its next questions. */
+/** Runs one round of a call without a task, until the call ends or asks its next questions. */
 async function called(
   call: z.infer<typeof callSchema>,
   tasks: UserTasks,
@@ -261,7 +261,7 @@ async function called(
       if (questions.length === 0) await raceAbort(changed, signal);
     }
   } catch (error) {
-    // The client does not know the task's id yet.
+    // The client does not know the task id yet.
     if (requestState === undefined) tasks.cancel(id);
     throw error;
   }
@@ -275,7 +275,7 @@ async function update(tasks: UserTasks, id: string, responses: Json): Promise<vo
       ? [{ question, answer: answerIn(question, responses[question.requestId]) }]
       : [],
   );
-  // All answers are read first: an invalid one changes nothing.
+  // All answers are validated first, so that an invalid answer changes nothing.
   for (const { question, answer } of read)
     if (answer.type === 'invalid')
       throw new ProtocolError('INVALID_ANSWER', `${question.requestId}: ${answer.why}`);
@@ -297,7 +297,7 @@ function baseOf(view: TaskView, { ttlMs, pollMs }: CheckedMcp): Json {
   const { id, status, message, createdAt, updatedAt } = view;
   return {
     taskId: id,
-    // A failed subagent counts as a tool failure: the status `failed` is for protocol errors.
+    // A failed subagent is a tool failure: the status `failed` is reserved for protocol errors.
     status: status === 'failed' ? 'completed' : status,
     ...(message === null ? {} : { statusMessage: message }),
     createdAt: new Date(createdAt).toISOString(),

@@ -1,4 +1,4 @@
-// The entry `offstage/mcp`: subagents as tools and tasks of the Model Context Protocol, and tools of other servers as
+// The entry `offstage/mcp`: subagents as tools and tasks of the Model Context Protocol, and other servers' tools as
 // subagents.
 
 export { mcpRelay, type McpRelayOptions } from './mcp-relay.ts';

@@ -1,10 +1,10 @@
-// A journal that tells when it has written an entry, for a server that answers only after that.
+// A journal wrapper that reports written entries, so that a server can respond after the write.
 
 import { passedOn, type Journal, type JournalEntry } from '../../actors/ports/journal.ts';
 
 /** The entries that are written from now on. */
 interface Begun {
-  /** Resolves when a matching entry is written, or has been written since the start. */
+  /** Resolves once a matching entry has been written. */
   kept(isIt: (entry: JournalEntry) => boolean): Promise<void>;
   end(): void;
 }

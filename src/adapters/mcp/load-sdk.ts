@@ -1,4 +1,4 @@
-// Loads the package of the protocol on demand.
+// Loads the MCP SDK on demand.
 
 import type * as client from '@modelcontextprotocol/sdk/client/index.js';
 import type * as http from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -8,7 +8,7 @@ import type * as web from '@modelcontextprotocol/sdk/server/webStandardStreamabl
 import type * as types from '@modelcontextprotocol/sdk/types.js';
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** A named type: an inferred one would write all schemas of the package into the declarations. */
+/** An explicit type: an inferred type would copy all SDK schemas into the declarations. */
 export type ServerSdk = typeof server & typeof web & typeof stdio & typeof types;
 
 export type ClientSdk = typeof client & typeof http & typeof types;

@@ -1,16 +1,16 @@
-// One session with a tool of an MCP server: the current call or task, and its requests for input.
+// One session with an MCP server's tool: the current call or task, and its input requests.
 //
-// Owns:     reading the task until it has ended, and asking the fields of a form one after the other.
-// Does not: run anything: a task continues at the server whether it is read or not.
+// Owns:     polling the task until its end, and asking a form's fields one by one.
+// Does not: execute the task, which continues at the server without a reader.
 //
 // Invariants
-//   MCP-RELAY-1. A form is answered once, and accepted only with the user's words: a yes accepts exactly the form that the
-//       user saw.
-//   MCP-RELAY-2. Only the state of a task ends it; a lost connection does not.
-//   MCP-RELAY-3. A request after the turn was cancelled, or from another task, does not reach the user.
-//   MCP-RELAY-4. A task may wait for the answer to a question that has not arrived: a broken connection may have lost the
-//       question, and servers on the official SDK send each once. After the grace period the session drops the connection,
-//       and resumes the task on a new one.
+//   MCP-RELAY-1. A form is answered once, and accepted only on the user's words: a yes accepts exactly the form that
+//       the user saw.
+//   MCP-RELAY-2. Only the task's state ends the task; a lost connection does not.
+//   MCP-RELAY-3. A request that arrives after the turn's cancellation, or from another task, does not reach the user.
+//   MCP-RELAY-4. A task may wait for an answer although its question never arrived: a broken connection may have lost
+//       the question, and servers on the official SDK send it once. After the grace period, the session drops the
+//       connection and resumes the task on a new one.
 
 import { z } from 'zod';
 import type {
@@ -44,11 +44,11 @@ import {
   type Heard,
 } from './remote-server.ts';
 
-/** The input for the arguments of a tool call. */
+/** The input from which the tool call's arguments are made. */
 export interface McpPrompt {
-  /** The instructions and the task of the subagent, or a later message to it. */
+  /** The subagent's instructions and task, or a later message to the subagent. */
   readonly text: string;
-  /** The task of the subagent; absent if it is unknown. */
+  /** The subagent's task; absent if unknown. */
   readonly task?: RelayTask;
 }
 
@@ -56,7 +56,7 @@ interface McpRelaySessionOptions {
   readonly name: string;
   readonly tool: string;
   readonly argumentsOf: ((prompt: McpPrompt) => Readonly<Record<string, unknown>>) | null;
-  /** Connects; resumes the server's session with this id if the server still has it. */
+  /** Connects; resumes the server session with this id if the server still has it. */
   connect(heard: Heard, sessionId: string | null): Promise<RemoteServer>;
   readonly start: RelayStart;
   readonly graceMs: number;
@@ -75,28 +75,28 @@ interface Turn {
   /** Aborts a call that is not a task. */
   readonly calling: AbortController;
   readonly asked: Set<string>;
-  /** Requests of the task that arrive before its id. */
+  /** Task requests that arrived before the task id. */
   early: Asking[];
   progress: string;
-  /** The task waits for an answer; null or absent: it works. */
+  /** Set while the task waits for an answer; null while it works. */
   wait: Wait | null;
-  /** The number of requests that had arrived at the last reading of the task. */
+  /** The number of requests that had arrived when the task was last read. */
   looked: number;
   isCancelling: boolean;
   readonly ended: PromiseWithResolvers<RelayRelease>;
 }
 
 interface Wait {
-  /** The status message of the task: a new message means a new wait. */
+  /** The task's status message: a new message means a new wait. */
   readonly message: string;
-  /** The number of requests that had arrived before the wait. */
+  /** The number of requests that had arrived before this wait. */
   readonly after: number;
 }
 
-/** The bounds of the interval between readings, whatever the server asks for. */
+/** The bounds of the polling interval, whatever interval the server requests. */
 const MIN_POLL_MS = 20;
 const MAX_POLL_MS = 60_000;
-/** The limit of requests that wait for the id of their task. */
+/** The maximum number of requests that wait for their task id. */
 const MAX_EARLY = 100;
 
 const argumentsSchema = z.record(z.string(), z.unknown());
@@ -105,20 +105,20 @@ export class McpRelaySession implements RelaySession {
   isRunning = false;
   readonly #options: McpRelaySessionOptions;
   readonly #open = new Map<string, (answer: RelayAnswer) => void>();
-  /** Events that arrive before the caller of `open` has the session. */
+  /** Events that arrive before `open` returns the session. */
   #early: RelayEvent[] | null = [];
   #conversation: string;
   #server: RemoteServer | null = null;
   #tool: RemoteTool | null = null;
   #turn: Turn | null = null;
-  /** The current task; a suspended session keeps it. */
+  /** The current task, which a suspended session keeps. */
   #taskId: string | null = null;
   #turns = 0;
   #isOver = false;
   #wake: (() => void) | null = null;
   #isChanged = false;
   #cancelGrace: (() => void) | null = null;
-  /** Stops waiting for a question that has not arrived. */
+  /** Cancels the timer of a question that has not arrived. */
   #cancelMute: (() => void) | null = null;
   #lettingGo: Promise<void> | null = null;
 
@@ -150,7 +150,7 @@ export class McpRelaySession implements RelaySession {
     void this.#call(this.#begin(null), text);
   }
 
-  /** The relay declares that it does not steer. */
+  /** The relay declares that it cannot steer. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -169,7 +169,7 @@ export class McpRelaySession implements RelaySession {
       graceMs,
     );
     if (turn.taskId !== null) void this.#cancel(turn.taskId);
-    // A call that creates a task ends as soon as the task has an id.
+    // A call that creates a task ends once the task has an id.
     else if (this.#tool?.isTask !== true) turn.calling.abort(new Error('cancelled'));
     this.#dropRequests();
   }
@@ -193,7 +193,7 @@ export class McpRelaySession implements RelaySession {
     const { name, start, over, connect, tool } = this.#options;
     const known = start.resume === undefined ? null : readSessionId('mcp', start.resume);
     if (start.resume !== undefined && !known) throw unknownSession(name, start.resume);
-    // The relay's key, and the id of the server's session, if the server has sessions.
+    // The relay's key, and the server session's id if the server has sessions.
     const [key = this.#conversation, ...rest] = known?.conversation.split('@') ?? [];
     const sessionId = rest.length > 0 ? rest.join('@') : null;
     const heard: Heard = {
@@ -241,7 +241,7 @@ export class McpRelaySession implements RelaySession {
     };
     let task = await look();
     if (task.status === 'input_required' && turn.asked.size === 0) {
-      // The server either repeats the question by itself, or never.
+      // A server repeats the question unprompted, or never.
       await this.#pause(graceMs);
       task = await look();
     }
@@ -329,7 +329,7 @@ export class McpRelaySession implements RelaySession {
     );
   }
 
-  /** Reads the task repeatedly until it has ended. */
+  /** Polls the task until it has ended. */
   async #follow(turn: Turn, first: RemoteTask): Promise<void> {
     const { over, pollMs } = this.#options;
     const server = this.#server;
@@ -376,7 +376,7 @@ export class McpRelaySession implements RelaySession {
       this.#stopMute();
       return;
     }
-    // The connection stays if the question has been answered: the server may be at work.
+    // The connection stays if the question has been answered, because the server may be working.
     if (turn.asked.size > turn.wait.after || this.#open.size > 0) {
       turn.wait = { message, after: -1 };
       this.#stopMute();
@@ -477,7 +477,7 @@ export class McpRelaySession implements RelaySession {
     return content ? { action: 'accept', content } : { action: 'decline' };
   }
 
-  /** Forwards a request, and waits for its answer. */
+  /** Forwards a request and waits for the answer. */
   #ask(request: Request, signal: AbortSignal | undefined): Promise<RelayAnswer> {
     const { requestId } = request;
     if (signal?.aborted === true || this.#turn?.isCancelling !== false)
@@ -509,7 +509,7 @@ export class McpRelaySession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Drops the server: it cannot be reached, or does not stop. */
+  /** Drops the server, which is unreachable or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     if (this.#isOver && !turn) return;
@@ -518,7 +518,7 @@ export class McpRelaySession implements RelaySession {
     this.#stopTimers();
     this.#send({ type: 'closed', message });
     this.#isOver = true;
-    // A session with a server that does not stop is not resumed.
+    // A session whose server does not stop is not resumed.
     void this.#letGo(turn?.isCancelling === true ? 'ended' : 'suspended');
     turn?.ended.resolve('killed');
   }
@@ -558,7 +558,7 @@ export class McpRelaySession implements RelaySession {
     this.#wake?.();
   }
 
-  /** Waits for a change, at most this long. */
+  /** Waits for a change, for at most this long. */
   async #pause(ms: number): Promise<void> {
     if (!this.#isChanged) {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -596,7 +596,7 @@ interface Consent {
   readonly no: FormResult;
 }
 
-/** A form with only a yes or no asks for consent; null if the form asks for more. */
+/** Returns the consent question of a form that asks only yes or no; null for any other form. */
 function consentIn(form: AskedForm): Consent | null {
   const { mode, requestedSchema, _meta } = form as AskedForm & {
     readonly _meta?: Readonly<Record<string, unknown>> | null;

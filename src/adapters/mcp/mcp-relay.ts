@@ -1,7 +1,7 @@
-// A relay to a tool of a server that speaks the Model Context Protocol: each turn is a call of the tool, as a task if the
-// server supports tasks. The tool runs at the server, which may be a local process that the transport starts.
+// A relay to an MCP server's tool: each turn is a tool call, which runs as a task if the server supports tasks. The
+// tool runs at the server; a stdio transport starts the server as a local process.
 //
-// Does not: offer the server sampling, roots or files, open URLs that it wants the user to visit, or log in.
+// Does not: offer sampling, roots or files to the server, open URLs for the user, or log in.
 
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { z } from 'zod';
@@ -17,34 +17,34 @@ import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
 
 /** The options of `mcpRelay`. */
 export interface McpRelayOptions {
-  /** The name of the tool. */
+  /** The tool's name. */
   readonly tool: string;
-  /** The URL of a server over HTTP. Give either this or `transport`. */
+  /** The URL of an HTTP server. Specify either `url` or `transport`. */
   readonly url?: string;
-  /** Headers of each request to the origin of `url`, such as `authorization`. @defaultValue {} */
+  /** Headers for each request to the origin of `url`, such as `authorization`. @defaultValue {} */
   readonly headers?:
     | Readonly<Record<string, string>>
     | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
   /** @defaultValue globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * Creates a transport of the official SDK for one session, such as `() => new StdioClientTransport({ command, args })`.
-   * Only with `2025-11-25`.
+   * Creates an SDK transport for one session, such as `() => new StdioClientTransport({ command, args })`. Supported
+   * with `2025-11-25` only.
    */
   readonly transport?: () => Transport | Promise<Transport>;
-  /** The version of the protocol, which determines how tasks work. @defaultValue '2025-11-25' */
+  /** The protocol version, which determines how tasks work. @defaultValue '2025-11-25' */
   readonly protocol?: '2025-11-25' | '2026-07-28';
-  /** Returns the arguments of a call. @defaultValue the text, for a tool with a single text argument */
+  /** Builds the arguments of a call. @defaultValue the text, for a tool with one text argument */
   readonly arguments?: (prompt: McpPrompt) => Readonly<Record<string, unknown>>;
-  /** The name of the server in messages. @defaultValue the tool */
+  /** The server's name in messages. @defaultValue the tool's name */
   readonly name?: string;
   /** The time limit for connecting and finding the tool, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** The time in which the server must cancel a task before it is abandoned, in milliseconds. @defaultValue 5000 */
+  /** The time for the server to cancel a task before the relay abandons it, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** The interval between two readings of a task, in milliseconds, unless the server names one. @defaultValue 2000 */
+  /** The polling interval of a task in milliseconds, unless the server specifies one. @defaultValue 2000 */
   readonly pollMs?: number;
-  /** How long the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
+  /** The time for which the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
   readonly ttlMs?: number;
 }
 
@@ -74,8 +74,8 @@ const optionsSchema = z
   });
 
 /**
- * Creates a relay to a tool of an MCP server, for `defineSubagent({ relay })`. Needs the package `@modelcontextprotocol/sdk`.
- * The first request follows when a subagent runs.
+ * Creates a relay to an MCP server's tool, for `defineSubagent({ relay })`. Needs the package
+ * `@modelcontextprotocol/sdk`. The first request is sent when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function mcpRelay(options: McpRelayOptions): Relay {
@@ -84,7 +84,7 @@ export function mcpRelay(options: McpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // A task lives at the server. A question of 2025-11-25 has no id, and most servers send it once.
+    // A task exists at the server. With 2025-11-25 a question has no id, and most servers send it once.
     capabilities: {
       openQuestionSurvives: protocol === '2026-07-28',
       resumes: true,
@@ -141,6 +141,6 @@ async function connect(
     return Remote2025.open(sdk, transport, { heard, ttlMs, signal, traceparent });
   };
   if (sessionId === null) return open(null);
-  // A restarted server does not know the session, but may know its tasks.
+  // A restarted server does not know the session, but may still know its tasks.
   return open(sessionId).catch(() => open(null));
 }

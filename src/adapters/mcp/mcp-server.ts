@@ -1,17 +1,16 @@
-// Offers subagents to any client of the Model Context Protocol: tools that may be called as tasks, over streamable HTTP and
-// on standard input and output.
+// Offers subagents to MCP clients: as tools that may be called as tasks, over streamable HTTP and stdio.
 //
 //   fetch ──▶ Host, Origin ──▶ authorize ─┬─▶ answer2026 ────────────────────────────┬─▶ the user's tasks
 //                                         └─▶ connection of this user ─┬─▶ server2025 ─┘
 //   stdio ─────────────────────────────────────────────────────────────┘
 //
-// Owns:     the access control, the connections, and the set of users whose tasks are in memory.
-// Does not: run tasks (served-tasks.ts), or listen (the app does).
+// Owns:     the access control, the connections, and the users whose tasks are in memory.
+// Does not: run tasks (`served-tasks.ts`), or listen on a port (the app does).
 //
 // Invariants
-//   MCP-SERVER-1. A request with an untrusted Host or Origin, or without a user from `authorize`, is refused. Every request
-//       is authorized separately: to another user a connection does not exist.
-//   MCP-SERVER-2. Nothing that a client sends throws out of a handler, or ends the process.
+//   MCP-SERVER-1. A request is refused if its Host or Origin is untrusted, or if `authorize` returns no user. Every
+//       request is authorized separately: a connection is invisible to other users.
+//   MCP-SERVER-2. No client message can make a handler throw, or end the process.
 
 import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -43,29 +42,30 @@ export interface McpStdioOptions {
 
 /** The connection to the client that started this program. */
 export interface McpStdio {
-  /** Resolves when the client has disconnected. Its tasks continue. */
+  /** Resolves when the client has disconnected; its tasks continue. */
   readonly closed: Promise<void>;
 }
 
-/** The server of subagents as MCP tools that `mcpServer` returns. */
+/** The server that `mcpServer` returns: it offers subagents as MCP tools. */
 export interface McpServer {
-  /** The number of connections over HTTP, and of users whose tasks are in memory. */
+  /** The number of HTTP connections, and of users whose tasks are in memory. */
   readonly size: { readonly connections: number; readonly users: number };
-  /** Answers a request, in Hono, Next.js and other frameworks with web requests. Never rejects. */
+  /** Handles a request in Hono, Next.js and other frameworks with web requests. Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * As `fetch`, for `node:http`, Express, Fastify and Koa. Another path calls `next`; without `next` it is answered with 404.
+   * Like `fetch`, for `node:http`, Express, Fastify and Koa. For any other path it calls `next`, or responds with 404
+   * if `next` is absent.
    */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /** Serves the client that started this program. */
   stdio(options?: McpStdioOptions): Promise<McpStdio>;
-  /** Ends all connections. The journal keeps the tasks: the next server with the same name continues them. */
+  /** Ends all connections. The journal keeps the tasks, and the next server with the same name continues them. */
   close(): Promise<void>;
 }
 
 /**
- * Serves subagents to clients of the Model Context Protocol: 2025-11-25, and over HTTP also 2026-07-28. Needs the package
- * `@modelcontextprotocol/sdk`. The tasks of an earlier process are continued at once.
+ * Serves subagents to MCP clients: protocol 2025-11-25, and over HTTP also 2026-07-28. Needs the package
+ * `@modelcontextprotocol/sdk`. Continues the tasks of an earlier process at once.
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_SCHEMA`, `MISSING_DEPENDENCY` (rejects)
  */
 export async function mcpServer(options: McpServerOptions): Promise<McpServer> {
@@ -79,12 +79,12 @@ interface Connection {
   readonly user: string;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   lastUsedAt: number;
-  /** The number of requests that are being answered. */
+  /** The number of requests in progress. */
   busy: number;
   close(): Promise<void>;
 }
 
-/** The tasks of a user that are in memory. */
+/** A user's tasks in memory. */
 interface OpenTasks {
   readonly opening: Promise<UserTasks>;
   users: number;
@@ -111,10 +111,10 @@ class Server implements McpServer {
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
   readonly #connections = new Map<string, Connection>();
-  /** Connections whose first request is being answered; they count against the limit, too. */
+  /** Connections that are handling their first request; they count towards the limit. */
   readonly #connecting = new Set<Connection>();
   readonly #tasks = new Map<string, OpenTasks>();
-  /** Tasks that are being unloaded: their scope can be opened again only afterwards. */
+  /** Tasks being unloaded; their scope can be opened again only afterwards. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #stdio = new Set<{ close(): Promise<void> }>();
   #stopSweep: () => void = () => undefined;
@@ -178,7 +178,7 @@ class Server implements McpServer {
     };
     // oxlint-disable-next-line unicorn/prefer-add-event-listener -- a class of the SDK has no other way
     server.onerror = (error) => this.#options.onError(error, 'a message on standard input');
-    // The SDK does not notice the end of its input.
+    // The SDK does not detect the end of its input.
     const left = (): void => void server.close();
     input.once('end', left).once('close', left);
     await server.connect(transport);
@@ -214,7 +214,7 @@ class Server implements McpServer {
       const answer = await connection.transport.handleRequest(
         method === 'POST' ? copyOf(request, text) : request,
       );
-      // A first request that was not `initialize` leaves no connection.
+      // A first request other than `initialize` leaves no connection.
       if (known === null && connection.transport.sessionId === undefined) await connection.close();
       return answer;
     } catch (error) {
@@ -279,8 +279,6 @@ class Server implements McpServer {
     return connection;
   }
 
-  // The tasks of users
-
   get #now(): number {
     return this.#options.runtime.environment.clock.now();
   }
@@ -290,7 +288,7 @@ class Server implements McpServer {
   }
 
   #connected(user: string): ConnectedUser {
-    // The hash accepts a name of any length, and every journal can store it.
+    // A hash, because a user name may be too long for a journal.
     const scope = this.#prefix + createHash('sha256').update(user).digest('base64url');
     return {
       use: (work) => this.#use(scope, user, work),
@@ -351,8 +349,6 @@ class Server implements McpServer {
     return open;
   }
 
-  // The end
-
   #sweepLater(): void {
     const { idleMs } = this.#options.limits;
     const { scheduler } = this.#options.runtime.environment;
@@ -366,7 +362,7 @@ class Server implements McpServer {
     );
   }
 
-  /** Drops connections and users that were unused for `idleMs`. */
+  /** Drops connections and users that have been unused for `idleMs`. */
   async #sweep(): Promise<void> {
     const before = this.#now - this.#options.limits.idleMs;
     for (const connection of this.#connections.values())
@@ -404,7 +400,7 @@ function valueOf(text: string): unknown {
   }
 }
 
-/** Returns a copy of the request, with the body that was read from it. */
+/** Returns a copy of the request with its body, which has already been read. */
 function copyOf(request: Request, body: string): Request {
   const { url, headers, signal } = request;
   return new Request(url, { method: 'POST', headers, signal, body });

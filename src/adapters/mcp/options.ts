@@ -13,17 +13,17 @@ import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.t
 import { ConfigurationError } from '../../values/errors.ts';
 import { reporter } from '../../values/reporter.ts';
 
-/** A subagent that clients may call, as a tool with the name of its configuration. */
+/** A subagent that clients may call; its configuration names the tool. */
 export interface McpSubagent {
-  /** The configuration of the subagent. */
+  /** The subagent's configuration. */
   readonly config: SubagentConfig;
-  /** The tool's description, by which the client's model chooses the tool. */
+  /** The tool's description, from which the client's model chooses the tool. */
   readonly description: string;
 }
 
-/** A request over HTTP. */
+/** An HTTP request. */
 export interface McpAuthorizeRequest {
-  /** The token of `Authorization: Bearer …`; null without one. */
+  /** The token of the header `Authorization: Bearer …`; null if absent. */
   readonly token: string | null;
   /** The headers of the request. */
   readonly headers: Headers;
@@ -31,19 +31,22 @@ export interface McpAuthorizeRequest {
   readonly url: URL;
 }
 
-/** The limits for clients. */
+/** Limits on clients. */
 export interface McpLimits {
-  /** The limit of one message, in bytes. @defaultValue 1_048_576 */
+  /** The maximum size of a message, in bytes. @defaultValue 1_048_576 */
   readonly maxMessageBytes: number;
-  /** The limit of open connections of the generation 2025-11-25 over HTTP. @defaultValue 1000 */
+  /** The maximum number of open connections with protocol 2025-11-25 over HTTP. @defaultValue 1000 */
   readonly sessions: number;
-  /** The limit of these connections for one user. @defaultValue 50 */
+  /** The maximum number of these connections per user. @defaultValue 50 */
   readonly sessionsPerUser: number;
-  /** The limit of running tasks of one user. @defaultValue 20 */
+  /** The maximum number of running tasks per user. @defaultValue 20 */
   readonly tasksPerUser: number;
-  /** The limit of one user's requests that wait for a result. @defaultValue 100 */
+  /** The maximum number of requests that wait for a result, per user. @defaultValue 100 */
   readonly waitsPerUser: number;
-  /** How long an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue 1_800_000 */
+  /**
+   * The time for which an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue
+   * 1_800_000
+   */
   readonly idleMs: number;
 }
 
@@ -59,37 +62,37 @@ export const defaultMcpLimits: McpLimits = {
 
 /** The options of `mcpServer`. */
 export interface McpServerOptions {
-  /** The subagents that clients may call, each as a tool. */
+  /** The subagents that clients may call, one tool for each. */
   readonly subagents: readonly McpSubagent[];
-  /** The runtime, whose journal keeps the tasks: with a journal on disk they survive a crash. */
+  /** The runtime, whose journal keeps the tasks: with a durable journal they survive a crash. */
   readonly runtime: Runtime;
-  /** The model for configurations that have none. */
+  /** The model for subagent configurations without a model. */
   readonly model?: LanguageModel;
   /**
    * Returns the user whose tasks an HTTP request may see; null refuses the request.
    * @defaultValue every HTTP request is refused
    */
   readonly authorize?: (request: McpAuthorizeRequest) => string | null | Promise<string | null>;
-  /** The name of the server, for clients; the journal keeps the tasks under this name. @defaultValue 'offstage' */
+  /** The server's name for clients; the journal keeps the tasks under this name. @defaultValue 'offstage' */
   readonly name?: string;
-  /** The description of the server as a whole, for clients. */
+  /** The server's description for clients. */
   readonly instructions?: string;
   /** The path of the handler. @defaultValue '/mcp' */
   readonly path?: string;
   /**
-   * The origins of web pages that may connect, such as `https://app.example.com`; `*` allows any.
-   * @defaultValue pages of this machine (localhost)
+   * The web origins that may connect, such as `https://app.example.com`; `*` allows any.
+   * @defaultValue pages on localhost
    */
   readonly origins?: readonly string[];
-  /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
+  /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
-  /** How long the result of a task is kept after its end, in milliseconds. @defaultValue 86_400_000 */
+  /** The time for which a task's result is kept after its end, in milliseconds. @defaultValue 86_400_000 */
   readonly ttlMs?: number;
-  /** The interval at which clients should read a task, in milliseconds. @defaultValue 1000 */
+  /** The interval at which clients should poll a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;
-  /** The limits of the server; each that is absent has its default. @defaultValue the defaults of `McpLimits` */
+  /** The server's limits. @defaultValue the defaults of `McpLimits` */
   readonly limits?: Partial<McpLimits>;
-  /** Called with errors that clients do not get. @defaultValue they are dropped */
+  /** Called with errors that are hidden from clients. @defaultValue such errors are dropped */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -133,13 +136,13 @@ const optionsSchema = z.strictObject({
   onError: aFunction.optional(),
 } satisfies ChecksOf<McpServerOptions>);
 
-/** A tool, with the schema for its calls. */
+/** A tool and the schema of its arguments. */
 export interface ServedTool {
   readonly name: string;
   readonly description: string;
   readonly schema: Schema;
   readonly inputSchema: Readonly<Record<string, unknown>>;
-  /** Whether calls have the one argument `task`, because the subagent has no schema. */
+  /** Whether the tool has the single argument `task`, because the subagent has no schema. */
   readonly takesWords: boolean;
 }
 
@@ -216,7 +219,7 @@ function toolOf(config: SubagentConfig, description: string): ServedTool {
 }
 
 /**
- * Checks and returns the user from `authorize`.
+ * Checks and returns the user that `authorize` returned.
  * @throws {ConfigurationError} `INVALID_IDENTITY`
  */
 export function checkedUser(where: string, given: unknown): string | null {

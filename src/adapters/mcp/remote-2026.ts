@@ -1,5 +1,5 @@
-// A third-party server of the protocol 2026-07-28 with the extension for tasks: each request is an independent POST, and
-// questions are part of the task.
+// An external server with protocol 2026-07-28 and its tasks extension: each request is an independent POST, and the
+// task contains its questions.
 
 import { z } from 'zod';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -54,10 +54,10 @@ type InputRequests = z.infer<typeof inputRequests>;
 
 export interface Remote2026Options {
   readonly url: string;
-  /** Its requests end with the session. */
+  /** Its requests end when the session ends. */
   readonly fetch: typeof globalThis.fetch;
   readonly heard: Heard;
-  /** The W3C trace context of the work (SEP 414). */
+  /** The W3C trace context (SEP 414). */
   readonly traceparent: (() => string | undefined) | undefined;
 }
 
@@ -104,10 +104,10 @@ export class Remote2026 implements RemoteServer {
     await this.#request('tasks/cancel', { taskId });
   }
 
-  /** The requests of this server have ended with the session. */
+  /** This server's requests ended with the session. */
   async close(): Promise<void> {}
 
-  /** Waits for the answers to all requests of one round of a call. */
+  /** Waits until all requests of one round are answered. */
   async #answers(
     round: number,
     asked: InputRequests,
@@ -132,7 +132,7 @@ export class Remote2026 implements RemoteServer {
       this.#options.heard.asked(taskId, { ...asking, form: form.data });
       return;
     }
-    // The client has not declared support for this request.
+    // The client has not declared support for this kind of request.
     this.#options.heard.report(new Error(`Expected a form, got a request \`${method}\``));
     asking.answer({ action: 'decline' });
   }
@@ -150,7 +150,7 @@ export class Remote2026 implements RemoteServer {
   }
 
   #update(taskId: string, key: string, result: FormResult): void {
-    // A cancelled task needs no answer, and another answer would let the task continue.
+    // A cancelled task needs no answer, and a late answer would let it continue.
     if (result.action === 'cancel') return;
     const { heard } = this.#options;
     this.#request('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
@@ -223,7 +223,7 @@ async function bodyOf(response: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** Finds the answer to a request in a body: one message, or events that include the answer. */
+/** Finds a request's response in the body, which is one message or an event stream. */
 function messageIn(text: string, type: string, id: number, status: number) {
   const isStream = type.startsWith('text/event-stream');
   const messages = isStream

@@ -1,5 +1,5 @@
-// A third-party server whose tool does the work of a subagent: the interface that a relay needs, in both generations of the
-// protocol. A generation only carries requests: `mcp-relay-session.ts` decides.
+// An external server whose tool does a subagent's work: the interface for the relay, implemented for both protocol
+// versions. The implementations only transfer requests: `mcp-relay-session.ts` decides.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
@@ -11,9 +11,9 @@ export interface FormResult {
   readonly content?: Readonly<Record<string, string | number | boolean | string[]>>;
 }
 
-/** A request of the server for input. */
+/** The server's request for input. */
 export interface Asking {
-  /** Unique among the requests of one task. */
+  /** Unique among the task's requests. */
   readonly key: string;
   readonly form: AskedForm;
   answer(result: FormResult): void;
@@ -25,7 +25,7 @@ export interface RemoteTask {
   readonly taskId: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly message: string;
-  /** The interval between readings that the server asks for, in milliseconds. */
+  /** The polling interval that the server requests, in milliseconds. */
   readonly pollMs: number | null;
   /** The result of an ended task. */
   readonly result: CallResult | null;
@@ -38,39 +38,39 @@ export type Begun =
 export interface RemoteTool {
   readonly name: string;
   readonly inputSchema: z.infer<typeof inputSchemaSchema>;
-  /** In 2025-11-25: whether the tool may, or must, be called as a task. */
+  /** In 2025-11-25: whether the tool may or must be called as a task. */
   readonly isTask: boolean;
 }
 
-/** The connection to one server, for one session. */
+/** One session's connection to a server. */
 export interface RemoteServer {
-  /** The server's id for this connection, if the server has sessions: some servers keep tasks for their session only. */
+  /** The server's session id, if the server has sessions: some servers keep tasks only within a session. */
   readonly sessionId: string | null;
   tools(signal: AbortSignal): Promise<readonly RemoteTool[]>;
-  /** Calls the tool. Resolves when the task has an id; for a tool without tasks, when the call has ended. */
+  /** Calls the tool. Resolves when the task has an id; for a tool without task support, when the call has ended. */
   call(
     tool: RemoteTool,
     args: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<Begun>;
-  /** Reads a task. Its requests for input arrive by `asked`. */
+  /** Reads a task. Its input requests arrive through `asked`. */
   look(taskId: string, signal: AbortSignal): Promise<RemoteTask>;
   cancel(taskId: string): Promise<void>;
-  /** `suspended`: the session resumes later, perhaps in another process. */
+  /** `suspended`: the session will resume later, possibly in another process. */
   close(why: 'ended' | 'suspended'): Promise<void>;
 }
 
-/** The callbacks for messages that the server sends unasked. */
+/** Callbacks for unsolicited server messages. */
 export interface Heard {
   asked(taskId: string | null, asking: Asking): void;
-  /** Something has changed: the task should be read. */
+  /** Called when the task has changed and should be read. */
   changed(): void;
   progress(text: string): void;
   closed(message: string): void;
   report(error: unknown): void;
 }
 
-/** The server refuses a request over a working connection. */
+/** The server refused a request over a working connection. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 }
@@ -116,7 +116,7 @@ export const taskSchema = z.looseObject({
   statusMessage: z.string().nullish(),
 });
 
-/** Reads a message of the server. @throws {Error} that names what was expected. */
+/** Parses a server message. @throws {Error} whose message names what was expected. */
 export function read<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
@@ -144,7 +144,7 @@ export async function allTools(
   return all;
 }
 
-/** Returns the result of a task that ended with a message only. */
+/** Returns the result of a task that ended with only a message. */
 export function failure(error: unknown): CallResult {
   const text = typeof error === 'string' ? error : messageOf(error);
   return { content: [{ type: 'text', text }], structuredContent: undefined, isError: true };

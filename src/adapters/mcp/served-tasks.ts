@@ -1,12 +1,12 @@
-// The tasks of one user: subagents of a separate service, which has the user's scope in the journal. A task is a subagent,
-// and has the subagent's id. This file is independent of both generations of the protocol.
+// One user's tasks: subagents of a separate service, stored in the user's scope of the journal. A task is a subagent
+// and has its id. This file does not depend on a protocol version.
 //
-// Owns:     the user's service, and its open questions.
+// Owns:     the user's service and its open questions.
 // Does not: know clients or messages.
 //
 // Invariants
-//   MCP-TASKS-1. A task or an answer is confirmed to the client only after it is in the journal.
-//   MCP-TASKS-2. To a client, another user's task does not exist.
+//   MCP-TASKS-1. A task or answer is confirmed to the client only after it is in the journal.
+//   MCP-TASKS-2. To a client, other users' tasks do not exist.
 //   MCP-TASKS-3. An answer that does not fit its question changes nothing.
 
 import type { Subscription } from 'rxjs';
@@ -36,27 +36,27 @@ import type { KeptEntries } from './kept-entries.ts';
 
 /** A question that a client can answer. */
 export interface TaskQuestion {
-  /** Unique within the task. */
+  /** Unique within its task. */
   readonly requestId: string;
-  /** `input`: the subagent asks the program that gave the task, in words. */
+  /** `input`: the subagent asks for text from the program that started the task. */
   readonly kind: 'question' | 'approval' | 'input';
   readonly text: string;
   readonly options: readonly QuestionOption[];
-  /** The call that an approval would allow. */
+  /** The call that needs approval. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
 }
 
-/** A task in the form for clients. */
+/** A task as clients see it. */
 export interface TaskView {
   readonly id: string;
-  /** The name of the task's tool. */
+  /** The tool's name. */
   readonly name: string;
   readonly status: 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
   readonly message: string | null;
   /** Milliseconds since 1970. */
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Empty once the task has ended. */
+  /** Empty after the task has ended. */
   readonly questions: readonly TaskQuestion[];
   readonly outcome: Outcome | null;
 }
@@ -68,11 +68,14 @@ interface OpenQuestion {
   answer(given: ProgramAnswer | null): void;
 }
 
-/** The client gets an error if the journal does not answer within this time. */
+/** The client receives an error if the journal takes longer than this. */
 const KEPT_TIMEOUT_MS = 30_000;
 
 export class UserTasks {
-  /** The identity for starts and answers; null if the scope was found in the journal, and the user has not connected yet. */
+  /**
+   * The identity for starts and answers; null if the scope was restored from the journal and its user has not connected
+   * yet.
+   */
   user: string | null = null;
   readonly #options: CheckedMcp;
   readonly #kept: KeptEntries;
@@ -100,7 +103,7 @@ export class UserTasks {
     this.#subscription = this.#service.events.subscribe(() => this.#notify());
   }
 
-  /** Continues the tasks of an earlier process. Rejects if another process holds them. */
+  /** Continues the tasks of an earlier process. Rejects if another process owns them. */
   async open(): Promise<void> {
     await this.#service.recover();
   }
@@ -117,9 +120,9 @@ export class UserTasks {
   }
 
   /**
-   * Starts a task; resolves with its id when the task is in the journal. `meta`: the request's `_meta`, which may contain the
-   * trace context of the client (SEP 414).
-   * @throws {OffstageError} the reason why the task was rejected.
+   * Starts a task; resolves with the task id once the task is in the journal. `meta`: the request's `_meta`, which may
+   * contain the client's trace context (SEP 414).
+   * @throws {OffstageError} why the task was rejected
    */
   async start(name: string, task: SubagentTask, meta: Meta = {}): Promise<string> {
     const { configs } = this.#options;
@@ -166,8 +169,8 @@ export class UserTasks {
   }
 
   /**
-   * Answers a question, or (null) records that the user does not answer; resolves when this is in the journal. `gone`: the
-   * question is not open.
+   * Answers a question, or records (null) that the user does not answer; resolves once this is in the journal. `gone`:
+   * the question is not open.
    * @throws {ProtocolError} `INVALID_ANSWER`, `NOT_ALLOWED`
    */
   async answer(
@@ -202,7 +205,7 @@ export class UserTasks {
     }
   }
 
-  /** Records that a client has the result: it no longer counts as undelivered, and is kept for `ttlMs`. */
+  /** Records that a client has received the result, which is then kept for `ttlMs`. */
   returned(id: string): void {
     this.#service.delivered(id);
   }
@@ -212,7 +215,7 @@ export class UserTasks {
     return this.#service.cancel(id, THE_LEAD, 'cancelled by the client', this.#by);
   }
 
-  /** Resolves when the task has ended, or is unknown. */
+  /** Resolves when the task has ended or is unknown. */
   async whenEnded(id: string, signal: AbortSignal): Promise<void> {
     for (;;) {
       const changed = this.changed();
@@ -269,7 +272,7 @@ export class UserTasks {
     const work = (): Promise<void> =>
       new Promise((resolve) => {
         void begun.kept(isIt).then(resolve);
-        // An ended task may write no further entry.
+        // An ended task may write no more entries.
         this.whenEnded(taskId, over.signal).then(resolve, () => undefined);
       });
     const late = (): Error =>

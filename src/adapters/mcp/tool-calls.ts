@@ -1,5 +1,5 @@
-// A tool call and its task, in the form that both generations of the protocol share: the arguments, the following of a task
-// until its end, the result, and errors.
+// A tool call and its task as both protocol versions share them: the arguments, waiting for the end, the result, and
+// errors.
 
 import { validateWith } from '../../actors/model/schema.ts';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -11,11 +11,11 @@ import { answerIn } from './forms.ts';
 import type { CheckedMcp } from './options.ts';
 import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
 
-/** The key in `_meta` by which a message names its task. */
+/** The `_meta` key with which a message names its task. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /**
- * Returns the task of a call.
+ * Returns a call's task.
  * @throws {ProtocolError} `NOT_FOUND`, `INVALID_INPUT`
  */
 export async function taskOf(
@@ -48,7 +48,7 @@ export interface CallResult {
   readonly isError: boolean;
 }
 
-/** Returns the result of a call whose task has ended. */
+/** Returns the result of an ended call. */
 export function resultOf({ outcome, status, message }: TaskView): CallResult {
   if (outcome?.status !== 'completed') {
     const { partial = '' } = outcome ?? {};
@@ -77,11 +77,11 @@ export function failedCall(text: string): CallResult {
 
 /** The client whose call waits for the task. */
 export interface Caller {
-  /** Asks the user; null if this client cannot. Rejects if the client has disconnected. */
+  /** Asks the user; null if this client cannot ask. Rejects if the client has disconnected. */
   readonly ask: ((question: TaskQuestion, signal: AbortSignal) => Promise<unknown>) | null;
-  /** Whether questions stay open, for another client, if `ask` is null. Otherwise they end without an answer. */
+  /** Whether questions remain open for another client if `ask` is null. Otherwise such questions end unanswered. */
   readonly leavesOpen: boolean;
-  /** Called with each change, and at least every 15 s: a client may abort a request that is silent for 60 s. */
+  /** Called on each change and at least every 15 s, because clients may abort a request that is silent for 60 s. */
   progressed(message: string): void;
   /** The source of time. */
   readonly scheduler: Scheduler;
@@ -89,12 +89,12 @@ export interface Caller {
 
 const PROGRESS_MS = 15_000;
 
-/** The number of attempts that a client has to send a valid answer. */
+/** The number of times that a client may try to send a valid answer. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Follows a task until it has ended, and asks the client the task's questions. If two calls follow one task, both ask, and
- * the first answer counts.
+ * Follows a task to its end, and asks the client the task's questions. If two calls follow the same task, both ask, and
+ * the first answer is used.
  */
 export async function follow(
   tasks: UserTasks,
@@ -194,7 +194,7 @@ const CODES: Readonly<Record<string, number>> = {
   SESSION_CLOSED: REFUSED,
 };
 
-/** Returns an error for the client. An internal error is reported, and the client learns nothing about it. */
+/** Converts an error for the client. An internal error is reported, and its details are hidden from the client. */
 export function rpcErrorOf(error: unknown, { onError }: CheckedMcp): RpcError {
   const code = codeOf(error);
   if (Object.hasOwn(CODES, code))

@@ -1,7 +1,7 @@
-// The instruments of a metered journal, and its log: their names, units, buckets and attributes.
+// The metric instruments and the log of a metered journal: names, units, buckets and attributes.
 //
-// Owns:     the name of each measurement, from the semantic conventions if they have one.
-// Does not: know events (scope-fold.ts), or collect or export, which the app's SDK does.
+// Owns:     the name of each measurement, taken from the semantic conventions where possible.
+// Does not: know events (`scope-fold.ts`), or collect or export data, which the app's SDK does.
 
 import {
   type Attributes,
@@ -16,7 +16,7 @@ import type { Clock } from '../../actors/ports/environment.ts';
 import * as names from './names.ts';
 import type { usageShape } from './traced-events.ts';
 
-/** The part of a `LoggerProvider` of `@opentelemetry/api-logs` that is used. */
+/** The part of the `LoggerProvider` of `@opentelemetry/api-logs` that this file uses. */
 export interface EventLoggerProvider {
   getLogger(name: string, version?: string): { emit(record: EventLogRecord): void };
 }
@@ -28,7 +28,7 @@ export interface EventLogRecord {
   readonly severityNumber: number;
   readonly severityText: string;
   readonly attributes: Attributes;
-  /** The span that the record concerns, from a `tracedJournal` in front. */
+  /** The span of a `tracedJournal` in front that the record belongs to. */
   readonly context?: Context;
 }
 
@@ -48,13 +48,13 @@ interface Logged {
 
 export type Severity = keyof typeof SEVERITIES;
 const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
-/** The part of a scope that the gauges observe. */
+/** The part of a scope that gauges observe. */
 interface MeasuredScope {
-  /** Returns the number of unfinished subagents that wait for an answer, or of the others. */
+  /** Counts the unfinished subagents that wait for an answer, or the other ones. */
   countOf(isParked: boolean): number;
-  /** Returns the times since which results are unheard. */
+  /** Returns the time since which each unheard result has been due. */
   unheard(): readonly number[];
-  /** Whether this process continues the scope. */
+  /** Whether this process owns the scope. */
   readonly isLive: boolean;
 }
 
@@ -236,7 +236,7 @@ export function instrumentsOf(
         const { [kind]: heard = 0 } = sound;
         const ofModality = (modality: string) => ({ ...ofOne, [names.TOKEN_MODALITY]: modality });
         if (heard > 0) tokens[kind].add(heard, ofModality('audio'));
-        // The journal does not tell whether the rest is text.
+        // The journal does not tell whether the remaining tokens are text.
         if (amount > heard || heard === 0)
           tokens[kind].add(Math.max(0, amount - heard), ofModality('unknown'));
       }
@@ -254,7 +254,7 @@ const TOKEN_KINDS = [
 ] as const;
 type TokenKind = (typeof TOKEN_KINDS)[number];
 const SECONDS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 86_400];
-/** The buckets of the conventions, for one call. */
+/** The conventions' buckets, for one call. */
 const OF_ONE = [
   0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
 ];

@@ -1,7 +1,7 @@
-// The names of attributes and metrics, most of them shared. Those of `gen_ai.*` are from the semantic conventions for
-// generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the others); the tables of
-// tokens are of commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a release may rename any of
-// them.
+// The names of attributes and metrics; most are used in several files. The `gen_ai.*` names are from the semantic
+// conventions for generative AI, release v0.1.0 of open-telemetry/semantic-conventions-genai (with v1.45.0 of the
+// others); the token tables are from commit 066d4a7f356f8600de6f10c42874626ab88692fb. Their status is Development: a
+// release may rename them.
 
 import type { Attributes } from '@opentelemetry/api';
 
@@ -20,23 +20,23 @@ export const CACHED_TOKENS = 'gen_ai.usage.cache_read.input_tokens';
 export const REASONING_TOKENS = 'gen_ai.usage.reasoning.output_tokens';
 export const CACHE_WRITE_TOKENS = 'gen_ai.usage.cache_write.input_tokens';
 export const TOKEN_MODALITY = 'gen_ai.token.modality';
-/** Counters of tokens, by their use. */
+/** Token counters, by use. */
 export const USED_TOKENS = 'gen_ai.client.inference.usage';
-/** Histograms of the tokens of one call. */
+/** Histograms of the tokens per call. */
 export const TOKENS_OF_CALL = 'gen_ai.client.inference.operation';
-/** Histogram of the time of one model call, since commit 024a4f944a1291fcb627c9c47da69e79868dd15e. */
+/** Histogram of the duration of a model call, since commit 024a4f944a1291fcb627c9c47da69e79868dd15e. */
 export const INFERENCE_DURATION = 'gen_ai.client.inference.duration';
-/** Histogram of the time of one tool call. */
+/** Histogram of the duration of a tool call. */
 export const TOOL_DURATION = 'gen_ai.execute_tool.duration';
 export const ERROR_TYPE = 'error.type';
 export const SESSION_ID = 'session.id';
 
 /** The root of a subagent's subtree. */
 export const ROOT_AGENT = 'offstage.root_agent.name';
-/** The type of an event of the journal. */
+/** The type of a journal event. */
 export const EVENT_TYPE = 'offstage.event.type';
 export const SUBAGENT_ID = 'offstage.subagent.id';
-/** The name of a step that an engine runs. */
+/** The name of an engine step. */
 export const JOB = 'offstage.job.name';
 export const STEP = 'offstage.step';
 export const CAUSE = 'offstage.cause';
@@ -52,13 +52,13 @@ export const TIME_TO_FIRST_AUDIO_MS = 'offstage.time_to_first_audio_ms';
 export const QUESTION_KIND = 'offstage.question.kind';
 export const TIME_TO_HEARD_MS = 'offstage.time_to_heard_ms';
 
-/** The runtime's names of a model. */
+/** The runtime's model names. */
 export interface ModelNames {
   readonly provider: string;
   readonly modelId: string;
 }
 
-/** The AI SDK's providers that have another name in the conventions; a suffix after `.` or `-` names the API. */
+/** The AI SDK providers that the conventions name differently; a suffix after `.` or `-` names the API. */
 const PROVIDERS = [
   ['google.vertex', 'gcp.vertex_ai'],
   ['google-vertex', 'gcp.vertex_ai'],
@@ -79,7 +79,7 @@ const PROVIDERS = [
   ['perplexity', 'perplexity'],
 ] as const;
 
-/** Returns the attributes that name a model; none for an unknown model. */
+/** Returns the attributes that name a model; empty for an unknown model. */
 export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   if (!model) return {};
   const { provider, modelId } = model;
@@ -89,7 +89,7 @@ export function namesOfModel(model: ModelNames | null | undefined): Attributes {
   return { [PROVIDER]: known, [REQUEST_MODEL]: modelId };
 }
 
-/** Returns the rest of a text after a prefix; empty if the text lacks the prefix. */
+/** Returns the text after a prefix; empty if the prefix is missing. */
 function after(text: string, prefix: string): string {
   return text.startsWith(prefix) ? text.slice(prefix.length) : '';
 }

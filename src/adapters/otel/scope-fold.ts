@@ -1,8 +1,9 @@
-// One scope, folded from its events: the source of its spans and measurements.
+// One scope folded from its events: the source of its spans and measurements.
 //
-// Owns:     the state from earlier events that a span or a measurement needs: the working subagents, the times of questions,
-//           the deliveries of a turn.
-// Does not: write spans (scope-spans.ts), record (instruments.ts), or decide when an entry counts (the two journals).
+// Owns:     the state that spans and measurements need from earlier events: running subagents, question times, a turn's
+//           deliveries.
+// Does not: write spans (`scope-spans.ts`), record metrics (`instruments.ts`), or decide when an entry counts (the two
+//           journals).
 
 import { type Attributes, type SpanContext, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { z } from 'zod';
@@ -24,29 +25,29 @@ import { attributesOf, type Spawned, SubagentFold, toolAttributes, USED } from '
 import * as fields from './traced-events.ts';
 import { readAs } from './traced-events.ts';
 
-/** The entry to append, and the action that follows once it is written. */
+/** The entry to append, and an action to run once it is written. */
 export interface Observed {
   readonly entry: JournalEntry;
   readonly kept: () => void;
 }
 
-/** A call of the lead agent, until its result has been heard. */
+/** A lead agent's call, until its result has been heard. */
 interface Call {
   name?: string;
   agentName?: string | undefined;
   subagentId?: string;
-  /** The start of the tool in this process. */
+  /** When the tool started in this process. */
   ranFrom?: number | undefined;
   /** The result is delivered later. */
   isBackground?: boolean;
   endedAt?: number;
-  /** The time since which the result is due and unheard. */
+  /** Since when the result has been due and unheard. */
   unheardSince?: number | undefined;
 }
 
-/** A model call outside the turns: a summary, facts, a verdict on claims. */
+/** A model call outside turns: a summary, fact extraction, a verdict on claims. */
 const ASKED = 'asked';
-/** It is unknown whether the call has run. */
+/** Whether the call ran is unknown. */
 const IN_DOUBT = 'NEEDS_RECONCILE';
 const FAILURES: ReadonlySet<string> = new Set(['failed', 'timed_out', 'lost']);
 
@@ -55,52 +56,52 @@ export class ScopeFold {
   readonly #isTraced: boolean;
   readonly #spans: ScopeSpans;
   readonly #subagents = new Map<string, SubagentFold>();
-  /** The subagents of calls without a result, by unit and call. */
+  /** The subagents whose call has no result, by unit and call. */
   readonly #childOf = new Map<string, string>();
   readonly #calls = new Map<string, Call>();
   readonly #questions = new Map<string, { readonly at: number; readonly kind: string }>();
-  /** Entries that were appended and not yet confirmed, by unit. */
+  /** Entries that have been appended but not confirmed, by unit. */
   readonly #underWay = new Map<string, { readonly seq: number; readonly observed: Observed }>();
   #agentName = 'lead';
   /** The tokens of the reply. */
   #replyUsed: Record<string, number> = {};
-  /** The error code of the reply's last attempt. */
+  /** The error code of the reply's latest attempt. */
   #replyFailed: string | null = null;
-  /** The end time of the turn's reply. */
+  /** When the turn's reply ended. */
   #repliedAt: number | null = null;
   #hasUserSpoken = false;
-  /** The user has spoken, and nothing has been played since. */
+  /** The user has spoken, and no reply audio has been played since. */
   #areWordsKnown = false;
-  /** The caller of the user's latest words has named its span. */
+  /** The caller that sent the user's latest words passed its span. */
   #hasCaller = false;
   #isUserSpeaking = false;
-  /** The end of the user's last utterance, until something is played. */
+  /** The end of the user's latest utterance, until reply audio is played. */
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /**
-   * The start of the user's speech over playing audio, the time at which playback stopped, and whether it was
+   * When the user started to speak over the playing audio, when playback stopped, and whether the audio was
    * interrupted.
    */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
-  /** The deliveries that the turn reports. */
+  /** The deliveries that the turn tells the user. */
   #told: readonly string[] = [];
   #attempt = 1;
-  /** The fold has seen an entry of the scope. */
+  /** Whether the fold has read an entry of the scope. */
   #isKnown = false;
   #isLive = false;
-  /** An earlier process started the running work. */
+  /** Whether an earlier process started the running work. */
   #isRestored = false;
   #at = 0;
   #measured: Measured | null = null;
 
-  /** @param isTraced Whether this journal writes the spans, and not a journal in front. */
+  /** @param isTraced Whether this journal, and not a journal in front, writes the spans. */
   constructor(scope: string, isTraced: boolean) {
     this.#scope = scope;
     this.#isTraced = isTraced;
     this.#spans = new ScopeSpans(scope);
   }
 
-  /** Folds the entries of an earlier process. */
+  /** Folds an earlier process's entries. */
   restore(entries: readonly JournalEntry[]): void {
     this.#isRestored = true;
     this.#isKnown = true;
@@ -115,7 +116,7 @@ export class ScopeFold {
     return this.#isLive;
   }
 
-  /** Folds a written entry. */
+  /** Folds an entry that has been written. */
   measure(entry: JournalEntry, measured: Measured): void {
     this.#isLive = true;
     this.#rememberSpans(entry);
@@ -159,13 +160,15 @@ export class ScopeFold {
     return observed;
   }
 
-  /** Ends the open spans, also of an event that will not be written: this process leaves the scope. */
+  /**
+   * Ends the open spans because this process gives up the scope, including spans of an event that will not be written.
+   */
   leave(): void {
     for (const { observed } of this.#underWay.values()) observed.kept();
     this.#spans.leave(this.#at);
   }
 
-  /** Returns the number of unfinished subagents that wait for an answer, or of the others. */
+  /** Counts the unfinished subagents that wait for an answer, or the other ones. */
   countOf(isParked: boolean): number {
     let found = 0;
     for (const subagent of this.#subagents.values())
@@ -173,21 +176,21 @@ export class ScopeFold {
     return found;
   }
 
-  /** Returns the times since which results are unheard. */
+  /** Returns the time since which each unheard result has been due. */
   unheard(): readonly number[] {
     return [...this.#calls.values()].flatMap(({ unheardSince }) => unheardSince ?? []);
   }
 
-  /** Returns the span of the current work, or of the work that it is part of; null without work. */
+  /** Returns the span of the current work, or of the enclosing work; null if there is none. */
   readonly spanOf: ScopeSpans['spanOf'] = (work) => this.#spans.spanOf(work);
 
-  /** As `spanOf`; for work without a span, such as its preparation, returns the future parent span. */
+  /** Like `spanOf`; for work that has no span yet, such as its preparation, returns the future parent span. */
   readonly placeOf: ScopeSpans['spanOf'] = (work) => {
     const above = this.#subagents.get(work.unit)?.place ?? ROOT;
     return this.spanOf(work) ?? this.#spans.contextOf(above, ROOT) ?? null;
   };
 
-  /** Returns the span of a unit's work, or of the scope, which a `tracedJournal` in front has started. */
+  /** Returns the span of a unit's work, or of the scope; a `tracedJournal` in front has started it. */
   writtenSpanOf(unit: string): SpanContext | undefined {
     return this.#spans.contextOf(`subagent:${unit}`, TURN, ROOT);
   }
@@ -195,12 +198,15 @@ export class ScopeFold {
   #rememberSpans({ event }: JournalEntry): void {
     const { traceparents = {} } = readAs(fields.contexts, event) ?? {};
     for (const [key, value] of Object.entries(traceparents))
-      // A log record refers to the work as a whole.
+      // A log record belongs to the work as a whole.
       if (this.#isTraced || !/^(?:step|tool|call):/.test(key))
         this.#spans.rememberNamed(key, value);
   }
 
-  /** Starts the root. A session is a child of the request that opened it; a run that a request started has no root. */
+  /**
+   * Starts the root span. A session is a child of the request that opened it; a run that was started by a request has
+   * no root span.
+   */
   #beginRoot({ at, event }: JournalEntry): void {
     const caller = readAs(fields.fromCaller, event) ? this.#comesFrom(CALLER, event) : '';
     if (event.type !== 'subagent.spawned' || caller === '')
@@ -232,7 +238,7 @@ export class ScopeFold {
         return;
       case 'session.recovered':
         this.#log(entry, 'session.recovered', {});
-        // A tool that is run again counts from its new start.
+        // A tool that runs again is timed from its new start.
         for (const call of this.#calls.values()) call.ranFrom = undefined;
         this.#isPlaying = false;
         this.#over = null;
@@ -299,7 +305,7 @@ export class ScopeFold {
         this.#measureBargeIn();
         return;
       case 'conversation.noted': {
-        // In journals of earlier versions this event is the only sign of a delivery.
+        // In journals of earlier versions, only this event reports a delivery.
         const { itemId = '' } = readAs(fields.noted, event) ?? {};
         const id = /^(.+)\.told\.\d+$/.exec(itemId)?.[1] ?? /^(.+\.q\d+)\.note$/.exec(itemId)?.[1];
         if (id !== undefined) this.#tell([...this.#told, id]);
@@ -361,7 +367,7 @@ export class ScopeFold {
       }
       case 'call.validated': {
         const execution = readAs(fields.validated, event)?.execution;
-        // A call that a subagent works on is not a tool call.
+        // A call that starts a subagent is not a tool call.
         if (execution === 'inline') this.#callOf(callId).ranFrom = at;
         if (execution === 'background') this.#callOf(callId).isBackground = true;
         return;
@@ -465,7 +471,7 @@ export class ScopeFold {
     );
   }
 
-  /** The snapshot is the only source if the entries before it are trimmed. */
+  /** If the earlier entries are trimmed, the snapshot is the only source. */
   #takeSnapshot(event: unknown, at: number): void {
     const { books, delegation } = readAs(fields.snapshot, event) ?? {};
     this.#agentName = books?.agentName ?? this.#agentName;
@@ -477,7 +483,7 @@ export class ScopeFold {
       one.isParked = isWaiting(rest.life?.snapshot.value);
       one.takeState({ pending: [], isUncertain: true, hasWorked: true, step: 0 });
     }
-    // An untraced process wrote the snapshot.
+    // A process without tracing wrote the snapshot.
     if (!known) return;
     const { agentName, hasUserSpoken, hasCaller } = known;
     this.#agentName = agentName;
@@ -493,7 +499,9 @@ export class ScopeFold {
     }
   }
 
-  /** Returns the state that `#takeSnapshot` reads. A turn of the lead agent ends with its process, and is not part of it. */
+  /**
+   * Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, because it ends with its process.
+   */
   #toState(): z.infer<typeof fields.state> {
     return {
       agentName: this.#agentName,
@@ -517,7 +525,7 @@ export class ScopeFold {
     };
   }
 
-  /** Adds the contexts to which a later span may be a child or a link. */
+  /** Adds the contexts that a later span may have as a parent or a link. */
   #addContexts(to: Record<string, string>): void {
     const keys = new Set([ROOT, CALLER, WORDS]);
     for (const [key, { parent }] of this.#spans.running) keys.add(key).add(parent);
@@ -541,7 +549,7 @@ export class ScopeFold {
       agent,
     );
     if (isBeside) {
-      // A model call outside the turn is reported at its end.
+      // A model call outside turns is reported at its end.
       const isOfLead = agentName === this.#agentName && this.#spans.running.has(TURN);
       this.#spans.begin(ASKED, 'chat', beganAt, {
         kind: SpanKind.CLIENT,
@@ -551,7 +559,7 @@ export class ScopeFold {
       this.#spans.end(ASKED, at, attributesOf({ usage, model }));
       return;
     }
-    // A turn may have several responses, and a voice model may report after its last one.
+    // A turn may have several responses, and a voice model may report usage after the last of them.
     for (const [name, attribute] of USED) {
       const { [name]: tokens } = usage;
       if (tokens !== undefined)
@@ -578,12 +586,12 @@ export class ScopeFold {
     this.#spans.end(TURN, at);
   }
 
-  /** Begins a turn of the lead agent, with its model call. */
+  /** Starts a lead agent's turn and its model call. */
   #reply(at: number): void {
     this.#endTurn(at);
     const isAnswer = this.#hasUserSpoken;
     const caller = isAnswer && this.#hasCaller ? this.#spans.contextOf(CALLER) : undefined;
-    // A conversation stays in its trace: a caller in another trace is linked.
+    // A conversation stays in its trace: a caller in another trace becomes a link.
     const isWithin = caller?.traceId === this.#spans.rootAt(at).traceId;
     const agent = { [names.AGENT_NAME]: this.#agentName };
     this.#spans.begin(
@@ -613,7 +621,7 @@ export class ScopeFold {
     this.#spans.begin(REPLY, 'chat', at, { kind: SpanKind.CLIENT, parent: TURN, attributes });
   }
 
-  /** Links the turn to the work that it reports, or asks about. */
+  /** Links the turn to the work that it reports or asks about. */
   #tell(deliveryIds: readonly string[]): void {
     for (const deliveryId of deliveryIds) {
       if (this.#told.includes(deliveryId)) continue;
@@ -641,7 +649,7 @@ export class ScopeFold {
     }
   }
 
-  /** The client reports the end of playback and the heard part in any order. */
+  /** The client reports the end of playback and the heard part in either order. */
   #measureBargeIn(): void {
     const { from, silentAt, isCut } = this.#over ?? {};
     if (from === undefined || silentAt === undefined || !isCut) return;
@@ -701,7 +709,7 @@ export class ScopeFold {
     call.endedAt = at;
     if (call.isBackground === true) call.unheardSince = at;
     call.isBackground = false;
-    // A failure of an inline call also ends the call.
+    // The failure of an inline call also ends the call.
     this.#spans.end(actor, at, { [names.OUTCOME]: status });
     if (call.subagentId !== undefined)
       this.#endWork(call.subagentId, at, {
@@ -711,7 +719,7 @@ export class ScopeFold {
     this.#endOfCall(callKey('', callId), status, at);
   }
 
-  /** A model call failed, finally or before a retry. */
+  /** A model call failed, with or without a retry to follow. */
   #failed(entry: JournalEntry, subagent: SubagentFold | undefined): void {
     const { unit, at, event } = entry;
     const { error, response, agentName, ...call } = readAs(fields.failed, event) ?? {};
@@ -729,7 +737,7 @@ export class ScopeFold {
       this.#replyFailed = code;
       return;
     }
-    // An unusable answer also counts.
+    // An unusable answer counts too.
     if (response) this.#spans.note(`step:${unit}`, attributesOf(response));
     this.#endWork(unit, at, { [names.ERROR_TYPE]: code });
     this.#endDetached(unit, 'failed', at);
@@ -775,18 +783,18 @@ export class ScopeFold {
     return subagent;
   }
 
-  /** Ends the subagent of a call. */
+  /** Ends a call's subagent. */
   #endOfCall(key: string, status: string, at: number): void {
     const id = this.#childOf.get(key);
     if (id === undefined) return;
     this.#childOf.delete(key);
-    // Calls below end together with the subagent, without further events.
+    // Descendant calls end together with the subagent, without events of their own.
     for (const below of this.#childOf.keys())
       if (below.startsWith(callKey(id, ''))) this.#endOfCall(below, status, at);
     this.#endOne(id, status, at);
   }
 
-  /** Ends a subagent that no call waits for: only its own events report its end. */
+  /** Ends a subagent that no call waits for; only the subagent's own events report its end. */
   #endDetached(id: string, status: string, at: number): void {
     const key = this.#subagents.get(id)?.spawned.ofCall ?? '';
     if (this.#childOf.get(key) !== id) this.#endOne(id, status, at);
@@ -809,7 +817,7 @@ export class ScopeFold {
     if (subagent?.hasEnded === true) this.#subagents.delete(id);
   }
 
-  /** Remembers the caller's span that an event names. Returns its key; empty without one. */
+  /** Stores the caller span that an event names. Returns the span's key; empty if there is none. */
   #comesFrom(key: string, event: unknown): string {
     const { traceparent = '' } = readAs(fields.fromCaller, event) ?? {};
     return this.#spans.rememberNamed(key, traceparent) ? key : '';
@@ -820,12 +828,12 @@ function callKey(unit: string, callId: string): string {
   return `${unit}:${callId}`;
 }
 
-/** Returns the attributes for the usage of a lead agent. */
+/** Returns the usage attributes of a lead agent. */
 function agentOf(name: string): Attributes {
   return { [names.AGENT_NAME]: name, [names.ROOT_AGENT]: name };
 }
 
-/** Returns the attributes of a log record about a subagent. */
+/** Returns the log attributes of a subagent. */
 function logged(id: string, subagent: SubagentFold | undefined): Attributes {
   return { [names.AGENT_NAME]: subagent?.spawned.name, [names.SUBAGENT_ID]: id };
 }

@@ -1,7 +1,7 @@
-// The spans of one scope: the open spans, and the contexts to which a later span may be a child or a link.
+// The spans of one scope: the open spans, and the contexts that a later span may have as a parent or a link.
 //
-// Owns:     the writing of spans, under keys by which a later process finds them.
-// Does not: know events (scope-fold.ts), or export, which the app's SDK does.
+// Owns:     writing spans, under keys with which a later process finds them.
+// Does not: know events (`scope-fold.ts`), or export spans, which the app's SDK does.
 
 import {
   type Attributes,
@@ -19,41 +19,41 @@ import type { TracedWork } from '../../actors/ports/journal.ts';
 import { readTraceparent } from '../../values/traceparent.ts';
 import * as names from './names.ts';
 
-/** The description of a span, whichever process started it. */
+/** The description of a span, independent of the process that started it. */
 interface Work {
   readonly name: string;
   readonly kind: SpanKind;
-  /** The key of the parent; an unknown key means the root. */
+  /** The parent's key; an unknown key means the root. */
   readonly parent: string;
   readonly attributes: Attributes;
 }
 
-/** The spans that an entry starts, and the actions that follow once the entry is written. */
+/** The spans that an entry starts, and the actions to run once the entry is written. */
 export interface Written {
-  /** The `traceparent` of each span, by its key. */
+  /** Each span's `traceparent`, by key. */
   readonly begun: Record<string, string>;
   readonly following: (() => void)[];
 }
 
 export const ROOT = 'root';
 export const TURN = 'turn';
-/** The model call of the turn. */
+/** The turn's model call. */
 export const REPLY = 'reply';
 /** The user's utterance. */
 export const WORDS = 'words';
-/** The span of the caller that sent the latest words of the user. */
+/** The span of the caller that sent the user's latest words. */
 export const CALLER = 'caller';
-/** The limit of remembered contexts besides the root's; the oldest are forgotten first. */
+/** The maximum number of stored contexts besides the root's; the oldest are removed first. */
 const MAX_CONTEXTS = 500;
 
 export class ScopeSpans {
   readonly #scope: string;
   readonly #contexts = new Map<string, SpanContext>();
-  /** The spans that have started and not ended, in any process. */
+  /** Spans that have started and not ended, in any process. */
   readonly running = new Map<string, Work>();
-  /** The running spans that this process started. */
+  /** The open spans that this process started. */
   readonly #spans = new Map<string, Span>();
-  /** The output of the current entry; null while entries are only folded. */
+  /** The output for the current entry; null while entries are only folded. */
   #writing: (Written & { readonly tracer: Tracer }) | null = null;
 
   constructor(scope: string) {
@@ -96,7 +96,7 @@ export class ScopeSpans {
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
-    // A missed event would have ended the span.
+    // If the span had ended, its event would have been seen.
     this.#spans.get(key)?.end(new Date(at));
     this.#spans.set(key, span);
     this.remember(key, span.spanContext());
@@ -139,7 +139,7 @@ export class ScopeSpans {
     this.end(ROOT, at);
   }
 
-  /** Returns the root of the trace, which starts with the first span below it. */
+  /** Returns the trace's root, which starts together with the first span below it. */
   rootAt(at: number): SpanContext {
     const known = this.#contexts.get(ROOT);
     if (known) return known;
@@ -147,26 +147,26 @@ export class ScopeSpans {
     return this.#contexts.get(ROOT) ?? INVALID_SPAN_CONTEXT;
   }
 
-  /** Restarts the spans that were running when the previous process ended. */
+  /** Restarts the spans that were open when the previous process ended. */
   takeUp(at: number, homeOf: (key: string) => string): void {
     this.#spans.clear();
     const running = [...this.running];
     this.running.clear();
     for (const [key, work] of running) {
-      // A turn of the lead agent ends with its process, and so do its calls and the user's utterance.
+      // The lead agent's turn, its calls and the user's utterance end with their process.
       if (isOfTurn(key)) continue;
       const parent = work.parent.startsWith('subagent:') ? work.parent : homeOf(key);
       this.begin(key, work.name, at, { ...work, parent }, this.linkTo(key, 'continues'));
     }
   }
 
-  /** Ends the open spans: this process leaves the scope. */
+  /** Ends the open spans because this process gives up the scope. */
   leave(at: number): void {
     for (const span of this.#spans.values()) span.end(new Date(at));
     this.#spans.clear();
   }
 
-  /** Returns the first known context of these keys. */
+  /** Returns the first known context among these keys. */
   contextOf(...keys: readonly string[]): SpanContext | undefined {
     for (const key of keys) {
       const context = this.#contexts.get(key);
@@ -175,7 +175,7 @@ export class ScopeSpans {
     return undefined;
   }
 
-  /** Returns the span of the current work, or of the work that it is part of; null without work. */
+  /** Returns the span of the current work, or of the enclosing work; null if there is none. */
   spanOf({ unit, part }: Omit<TracedWork, 'scope'>): SpanContext | null {
     const isLead = unit === this.#scope;
     const whole = isLead ? TURN : `subagent:${unit}`;
@@ -192,7 +192,7 @@ export class ScopeSpans {
     return span?.spanContext() ?? null;
   }
 
-  /** Remembers a span that an event names. Returns whether the name is readable. */
+  /** Stores a span that an event names. Returns whether the name is readable. */
   rememberNamed(key: string, traceparent: string): boolean {
     const context = contextOf(traceparent);
     if (context) this.remember(key, context);
@@ -211,19 +211,19 @@ export class ScopeSpans {
   }
 }
 
-/** The model of a request is known only with its answer. */
+/** A request's model becomes known only with its answer. */
 function describe(span: Span, attributes: Attributes): void {
   span.setAttributes(attributes);
   const { [names.REQUEST_MODEL]: model } = attributes;
   if (typeof model === 'string') span.updateName(`chat ${model}`);
 }
 
-/** Whether the key is of a turn of the lead agent, its model call or tool calls, or the user's utterance. */
+/** Whether the key belongs to a lead agent's turn, its model call or tool calls, or the user's utterance. */
 export function isOfTurn(key: string): boolean {
   return key === TURN || key === REPLY || key === WORDS || key.startsWith('call:');
 }
 
-/** Returns the header `traceparent` of W3C Trace Context. */
+/** Returns the W3C Trace Context header `traceparent`. */
 export function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
 }

@@ -1,4 +1,4 @@
-// One subagent of a scope, folded from its events: its stretches of work, their model calls and their tool calls.
+// One subagent of a scope, folded from its events: its stretches of work, with their model and tool calls.
 
 import { type Attributes, SpanKind } from '@opentelemetry/api';
 import type { z } from 'zod';
@@ -6,7 +6,7 @@ import * as names from './names.ts';
 import type { ScopeSpans } from './scope-spans.ts';
 import type * as fields from './traced-events.ts';
 
-/** The facts about the subagent's start. */
+/** Facts known at the subagent's start. */
 export interface Spawned {
   readonly id: string;
   readonly name: string;
@@ -15,11 +15,11 @@ export interface Spawned {
   readonly spawnedAt: number;
   /** The key of the call that spawned it. */
   readonly parent: string;
-  /** The key of the parent of its later work: the root, or the caller's span. */
+  /** The parent key for its later work: the root, or the caller's span. */
   readonly home: string;
-  /** The call that spawned it, as a `callKey`. */
+  /** The `callKey` of the call that spawned it. */
   readonly ofCall: string | null;
-  /** A third-party agent does the work. */
+  /** Whether an external agent does the work. */
   readonly isRemote: boolean;
 }
 type Traced = z.infer<typeof fields.state>['subagents'][number];
@@ -27,19 +27,19 @@ type Traced = z.infer<typeof fields.state>['subagents'][number];
 export class SubagentFold {
   readonly #spawned: Spawned;
   readonly #spans: ScopeSpans;
-  /** The calls of the latest step without a result, with their kind. */
+  /** The latest step's calls without a result, with their kind. */
   readonly #pending = new Map<string, { readonly toolName: string; kind: string }>();
-  /** The latest step was not seen: it is unknown which of its calls lack a result. */
+  /** Whether the latest step was not seen, so that its open calls are unknown. */
   #isUncertain = false;
   #step = 0;
   #hasWorked = false;
   /** Whether the subagent waits for an answer. */
   isParked = false;
-  /** The work has ended; the call behind it may still be open. */
+  /** The work has ended; its call may still be open. */
   isOver = false;
-  /** The caller considers the subagent ended; without a waiting caller it may still work. */
+  /** The caller considers the subagent ended; if no caller waits, the subagent may still be working. */
   hasEnded = false;
-  /** The usage of a third-party agent since its work started or resumed. */
+  /** The usage of an external agent since its work started or resumed. */
   #used = { input: 0, output: 0 };
 
   constructor(spawned: Spawned, spans: ScopeSpans) {
@@ -51,12 +51,12 @@ export class SubagentFold {
     return this.#spawned;
   }
 
-  /** The key of the parent of its next work. */
+  /** The parent key for its next work. */
   get place(): string {
     return this.#hasWorked ? this.#spawned.home : this.#spawned.parent;
   }
 
-  /** The attributes for the usage of the subagent. */
+  /** Returns the subagent's usage attributes. */
   get agent(): Attributes {
     return { [names.AGENT_NAME]: this.#spawned.name, [names.ROOT_AGENT]: this.#spawned.root };
   }
@@ -72,7 +72,7 @@ export class SubagentFold {
     return { id, name, parent, home, isRemote, ...own, pending };
   }
 
-  /** Restores the state from a snapshot. */
+  /** Restores the state of a snapshot. */
   takeState({ pending, isUncertain, hasWorked, step }: Omit<Traced, keyof Spawned>): void {
     this.#pending.clear();
     for (const { callId, ...call } of pending) this.#pending.set(callId, call);
@@ -100,7 +100,7 @@ export class SubagentFold {
           [names.SUBAGENT_ID]: id,
         },
       },
-      // The spawning call may have ended long before the work resumes: a link suffices.
+      // The spawning call may have ended long ago, so a link suffices.
       this.#hasWorked ? this.#spans.linkTo(key, 'continues') : [],
     );
     this.#hasWorked = true;
@@ -142,7 +142,7 @@ export class SubagentFold {
     else this.#goOn(at);
   }
 
-  /** Answers arrive in the order of the questions. */
+  /** Answers arrive in the order in which the questions were asked. */
   answered(isApproved: boolean): void {
     for (const [callId, call] of this.#pending) {
       if (isWork(call.kind) || call.kind === 'delegation') continue;
@@ -152,7 +152,7 @@ export class SubagentFold {
     }
   }
 
-  /** Records the result of a call. `code`: the error code of a failed call. */
+  /** Records a call's result. `code`: the error code of a failed call. */
   settled(at: number, callId: string, status: string, code: string | undefined): void {
     this.#pending.delete(callId);
     if (this.isOver) return;
@@ -163,7 +163,7 @@ export class SubagentFold {
     this.#goOn(at);
   }
 
-  /** Ends the spans of the subagent. */
+  /** Ends the subagent's spans. */
   end(at: number, attributes: Attributes): void {
     const { id } = this.#spawned;
     this.isOver = true;
@@ -173,7 +173,7 @@ export class SubagentFold {
     this.#spans.end(`subagent:${id}`, at, attributes);
   }
 
-  /** After a call the next one runs, or the model is asked, or the subagent waits. */
+  /** After a call, the next call runs, the model is called, or the subagent waits. */
   #goOn(at: number): void {
     const key = `subagent:${this.#spawned.id}`;
     if (!this.#spans.running.has(key)) return;
@@ -185,7 +185,7 @@ export class SubagentFold {
 
   #beginStep(at: number): void {
     const { id, name, isRemote } = this.#spawned;
-    // No local model is called: the span above covers the remote agent's work.
+    // There is no local model call: the span above covers the remote agent's work.
     if (isRemote) return;
     this.#spans.begin(`step:${id}`, 'chat', at, {
       kind: SpanKind.CLIENT,
@@ -208,12 +208,12 @@ export class SubagentFold {
   }
 }
 
-/** Whether a call runs, instead of waiting for an answer. */
+/** Whether a call is running rather than waiting for an answer. */
 function isWork(kind: string): boolean {
   return kind === 'tool' || kind === 'completion';
 }
 
-/** Returns the attributes for the tokens and the model of a model call. */
+/** Returns the token and model attributes of a model call. */
 export function attributesOf({
   usage,
   model,

@@ -1,4 +1,4 @@
-// The event fields that traces and metrics read, and the trace state in snapshots. Events of another form are skipped.
+// The event fields that traces and metrics read, and the trace state of snapshots. Unreadable events are skipped.
 
 import { SpanKind } from '@opentelemetry/api';
 import { z } from 'zod';
@@ -69,7 +69,7 @@ export const asked = z.object({ requestId: text, kind: text });
 export const closed = z.object({ requestId: text });
 export const answered = z.object({ approved: z.boolean().nullish() });
 export const fromCaller = z.object({ traceparent: text });
-/** The unfinished subagents, whose first entries may be trimmed. */
+/** The unfinished subagents, whose first entries may have been trimmed. */
 export const snapshot = z.object({
   books: z.object({ agentName: text }).optional(),
   delegation: z.object({
@@ -90,7 +90,7 @@ export const snapshot = z.object({
   }),
 });
 export const contexts = z.object({ traceparents: z.record(text, text) });
-/** The state that a later process needs if the entries before a snapshot are trimmed. */
+/** The trace state that a later process needs if the entries before a snapshot are trimmed. */
 export const state = z.object({
   agentName: text,
   hasUserSpoken: z.boolean(),
@@ -121,7 +121,7 @@ export const state = z.object({
 });
 export const traced = z.object({ traced: state });
 
-/** Reads an event; null if it has another form. */
+/** Parses an event; null if unreadable. */
 export function readAs<Schema extends z.ZodType>(
   schema: Schema,
   event: unknown,

@@ -1,10 +1,11 @@
-// A worker's handler (`jobWorker`) with a span for each job, as a child of the session's span.
+// Wraps a worker's handler (`jobWorker`) so that each job has a span, as a child of the session's span.
 //
 // Invariants
-//   TRACED-HANDLER-1. A job runs as a child of the span that it names, with its own span active. A job without a readable
-//       span name runs without a span: work outside any trace starts none.
-//   TRACED-HANDLER-2. Each attempt has a span, also an attempt that the worker refuses. It holds names and codes, no content.
-//   TRACED-HANDLER-3. A fault of the SDK never reaches the job.
+//   TRACED-HANDLER-1. A job's span is a child of the span that the job names, and is active while the job runs. A job
+//       without a readable span name gets no span: no new trace is started.
+//   TRACED-HANDLER-2. Each attempt has a span, even an attempt that the worker refuses. The span contains names and
+//                     codes, but no content.
+//   TRACED-HANDLER-3. An SDK fault never affects the job.
 
 import {
   type Attributes,
@@ -28,7 +29,7 @@ import { quietly } from './watched-journals.ts';
 
 /** The options of `tracedHandler`. */
 export interface TracedHandlerOptions {
-  /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
+  /** The tracer provider. @defaultValue the provider registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
 }
 
@@ -37,9 +38,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<TracedHandlerOptions>);
 
 /**
- * Runs each job in a span `offstage.job <name>`, a child of the model or tool call in a session with `tracedJournal`: wrap it
- * around `jobWorker({ … })`, inside or outside of `packedHandler`.
- * @throws {ConfigurationError} for an invalid handler or option.
+ * Runs each job in a span `offstage.job <name>`, a child of the model or tool call of a session with `tracedJournal`:
+ * wrap `jobWorker({ … })` in it, inside or outside of `packedHandler`.
+ * @throws {ConfigurationError} if the handler or an option is invalid
  */
 export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions = {}): JobHandler {
   check(
@@ -88,7 +89,7 @@ export function tracedHandler(handler: JobHandler, options: TracedHandlerOptions
   };
 }
 
-/** The key of a step starts with its session and its subagent. */
+/** A step's key starts with its session and subagent. */
 function attributesOf({ key, name }: Job): Attributes {
   const { scope, subagent } = /^(?<scope>.+?)\/(?<subagent>[^/:]+):\d+:/.exec(key)?.groups ?? {};
   return {

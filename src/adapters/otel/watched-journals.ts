@@ -1,34 +1,36 @@
-// Journals with a watcher in front: one writes a trace, the other records metrics and the log records for alerts. Each watcher
-// folds the scopes that its process continues, independently of the session, and never disturbs the session.
+// Journal wrappers with a watcher: one wrapper writes traces, the other records metrics and alert log records. Each
+// watcher folds the scopes that its process owns, independently of the session, and never affects the session.
 //
-// Owns:     the set of scopes that this process continues; the moments at which an entry is traced and measured.
-// Does not: know events (scope-fold.ts); record words, arguments or results; export, which the app's SDK does.
+// Owns:     the set of scopes that this process owns, and the moments at which an entry is traced and measured.
+// Does not: know events (`scope-fold.ts`); record words, arguments or results; export data, which the app's SDK does.
 //
 // Invariants
-//   WATCHED-JOURNAL-1. A reader that does not continue a scope, such as an inspector, does not change the watcher's state of
+//   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state of
 //       it.
-//   WATCHED-JOURNAL-2. A fault of the watcher never reaches the session.
+//   WATCHED-JOURNAL-2. A watcher fault never reaches the session.
 //   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation: its events contain the contexts of its
 //       spans, and the next process reads them.
-//   TRACED-JOURNAL-2. A span covers work, never waiting: the span of a subagent ends when it waits for an answer, and the next
-//       span links to it.
-//   TRACED-JOURNAL-3. A span ends after its last event is written. A retried event starts no second span.
-//   TRACED-JOURNAL-5. Without a registered provider an event is forwarded unchanged, and starts no span. A provider that is
-//       registered later takes effect from then on.
-//   TRACED-JOURNAL-7. A relay sends its agent the span of the subagent's work with each request (ids, no content), after a
-//       crash a span of the same trace. Without a listening provider nothing is sent.
-//   TRACED-JOURNAL-8. Work for a caller that names its span is a child of that span. A conversation stays in its trace: a
-//       caller in another trace is linked. An unreadable name is ignored.
-//   TRACED-JOURNAL-9. Tools, models and approvals of the app run with the span of their work active, whatever context the
-//       session has: their own spans, and requests that an instrumentation sees, are children of that span. Jobs get the span,
-//       too.
-//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces: they may be trimmed.
-//   TRACED-JOURNAL-6. A model call has a span of this journal or spans of the AI SDK's integration, not both, unless the app
-//       asks for both.
-//   METERED-JOURNAL-1. An event is measured once, after it is written, by the process that appends it. Earlier entries are
-//       only read, so that durations are right across a crash.
+//   TRACED-JOURNAL-2. A span covers work, never waiting: a subagent's span ends when the subagent waits for an answer,
+//       and the next span links to it.
+//   TRACED-JOURNAL-3. A span ends after its last event is written. A retried event does not start a second span.
+//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and start no spans. A provider that
+//       is registered later takes effect from then on.
+//   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content);
+//       after a crash, the span is in the same trace. Without a listening provider nothing is sent.
+//   TRACED-JOURNAL-8. Work for a caller that passes its span is a child of that span. A conversation stays in its
+//       trace: a caller in another trace becomes a link. An unreadable span name is ignored.
+//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, whatever
+//       context the session has: spans that they create, and instrumented requests, are its children. Jobs receive the
+//       span too.
+//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these may be
+//                      trimmed.
+//   TRACED-JOURNAL-6. A model call has a span either of this journal or of the AI SDK's integration, not both, unless
+//       the app asks for both.
+//   METERED-JOURNAL-1. The process that appends an event measures it once, after the write. Earlier entries are read
+//       but not measured, so that durations are correct across a crash.
 //   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
-//   METERED-JOURNAL-4. Each condition that should alert an operator is a log record without words: docs/tracing.md lists them.
+//   METERED-JOURNAL-4. Each condition that should alert an operator produces a log record without words;
+//                      docs/tracing.md lists them.
 
 import {
   context,
@@ -62,17 +64,16 @@ import { traceparentOf } from './scope-spans.ts';
 
 /** The options of `tracedJournal`. */
 export interface TracedJournalOptions {
-  /** The provider of the spans. @defaultValue the one that the app registered with `@opentelemetry/api` */
+  /** The tracer provider. @defaultValue the provider registered with `@opentelemetry/api` */
   readonly tracerProvider?: TracerProvider;
   /**
-   * Whether `@ai-sdk/otel`, if the app has registered it, also writes spans of model calls, as children of this journal's
-   * spans.
+   * Whether `@ai-sdk/otel`, if registered, also writes spans of model calls, as children of this journal's spans.
    * @defaultValue false
    */
   readonly sdkSpans?: boolean;
   /**
-   * Whether agents behind a relay, and workers of an engine, get the trace context of their work (ids only), so that their
-   * spans belong to the trace. @defaultValue true
+   * Whether agents behind a relay, and engine workers, receive the trace context of their work (ids only), so that
+   * their spans join the trace. @defaultValue true
    */
   readonly propagates?: boolean;
 }
@@ -84,10 +85,10 @@ const tracedSchema = z.strictObject({
 } satisfies ChecksOf<TracedJournalOptions>);
 
 /**
- * Writes one trace for each session (or service) on `journal`: turns of the lead agent, its tool calls, each stretch of work
- * of a subagent, its model steps and tool calls. Spans contain names, ids, times and token counts, no content. Put this
- * journal in front of other journals.
- * @throws {ConfigurationError} for an invalid journal or option.
+ * Writes one trace per session (or service) on `journal`: the lead agent's turns and tool calls, and each stretch of a
+ * subagent's work with its model and tool calls. Spans contain names, ids, times and token counts, but no content. Wrap
+ * this journal around all other journals.
+ * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function tracedJournal(journal: Journal, options: TracedJournalOptions = {}): Journal {
   check('tracedJournal(journal, options)', journalSchema, journal);
@@ -135,14 +136,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
           quietly(observed.kept);
         },
         (error: unknown) => {
-          // Another process has continued the scope: its entries are read before this process continues.
+          // Another process has owned the scope meanwhile: its entries are read before this process continues.
           if (codeOf(error) === 'FENCED') leave(entry.scope);
           throw error;
         },
       );
     },
     tracesModelCalls: () => !sdkSpans && (isOn ||= isListening()),
-    // A journal without a listening provider has no scopes here.
+    // Without a listening provider, no scopes are folded.
     traceContextOf: ({ scope, ...work }) => {
       const span = propagates ? quietly(() => scopes.get(scope)?.spanOf(work)) : null;
       return span ? written(span) : null;
@@ -158,14 +159,14 @@ export function tracedJournal(journal: Journal, options: TracedJournalOptions = 
   };
 }
 
-/** Returns the provider behind the API's proxy; a proxy without a delegate returns the same object each time. */
+/** Returns the provider behind the API's proxy; a proxy without a delegate returns a constant object. */
 function behind(provider: TracerProvider): TracerProvider {
   return 'getDelegate' in provider && typeof provider.getDelegate === 'function'
     ? (provider.getDelegate() as TracerProvider)
     : provider;
 }
 
-/** Returns the W3C Trace Context of a span. */
+/** Returns a span's W3C Trace Context. */
 function written(span: SpanContext): TraceContext {
   const tracestate = span.traceState?.serialize() ?? '';
   const traceparent = traceparentOf(span);
@@ -174,13 +175,13 @@ function written(span: SpanContext): TraceContext {
 
 /** The options of `meteredJournal`. */
 export interface MeteredJournalOptions {
-  /** The provider of the meters. @defaultValue the provider that is registered at the first event */
+  /** The meter provider. @defaultValue the provider that is registered when the first event arrives */
   readonly meterProvider?: MeterProvider;
-  /** The provider of the loggers, such as that of `@opentelemetry/sdk-logs`. @defaultValue none: no log records */
+  /** The logger provider, such as that of `@opentelemetry/sdk-logs`. @defaultValue none: no log records */
   readonly loggerProvider?: EventLoggerProvider;
   /**
-   * The clock, such as `nodeEnvironment()`, for `offstage.outbox.age` and `offstage.journal.append`. @defaultValue none: these
-   * two are not measured
+   * The clock, such as `nodeEnvironment()`, for `offstage.outbox.age` and `offstage.journal.append`. @defaultValue
+   * none: these two metrics are not measured
    */
   readonly environment?: Pick<Environment, 'clock'>;
 }
@@ -192,12 +193,12 @@ const meteredSchema = z.strictObject({
 } satisfies ChecksOf<MeteredJournalOptions>);
 
 /**
- * Records metrics of all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations
- * of subagents, the hearing of results, the delay of audio, and the numbers of running and waiting subagents.
- * Attributes are names, kinds and codes, without ids and words. With a `loggerProvider` it also writes records for
- * alerts, with ids: questions that open and close, deliveries that are offered and heard, lost leases. Put this journal
- * in front of other journals.
- * @throws {ConfigurationError} for an invalid journal or option.
+ * Records metrics for all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations
+ * of subagents, heard results, audio delay, and the numbers of running and waiting subagents. Attributes are names,
+ * kinds and codes, never ids or words. With a `loggerProvider` it also writes alert records, which contain ids:
+ * questions that open and close, deliveries that are offered and heard, lost leases. Wrap this journal around all other
+ * journals.
+ * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {
   check('meteredJournal(journal, options)', journalSchema, journal);
@@ -206,7 +207,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
   const clock = options.environment?.clock;
   let instruments: Measured | null = null;
 
-  /** METERED-JOURNAL-3. Instruments created before a provider is registered would stay without effect. */
+  /** METERED-JOURNAL-3. Instruments that are created before a provider is registered would stay inactive. */
   const measured = (): Measured | null => {
     if (instruments) return instruments;
     const { meterProvider = metrics.getMeterProvider(), loggerProvider } = options;
@@ -270,7 +271,7 @@ export function meteredJournal(journal: Journal, options: MeteredJournalOptions 
 }
 
 interface Watcher {
-  /** False while no provider listens: entries are then not folded. */
+  /** False while no provider listens; entries are then not folded. */
   isOn(): boolean;
   /** Whether this journal writes spans. */
   readonly isTraced: boolean;
@@ -294,7 +295,7 @@ function watchedJournal(
     claimed.delete(scope);
     quietly(() => left?.leave());
   };
-  /** WATCHED-JOURNAL-1. A journal without claims is continued by the process that appends first. */
+  /** WATCHED-JOURNAL-1. If the journal has no claims, the process that appends first owns the scope. */
   const isToContinue = (scope: string): boolean =>
     journal.claim ? claimed.has(scope) : scopes.get(scope)?.isLive !== true;
   const rest: Omit<Journal, 'append'> = {
