@@ -1,16 +1,17 @@
-// The known actors and their places in the tree.
+// The known actors and their places in the actor tree.
 //
-// Owns:     the names of actors in messages, their parents, and their retention.
+// Owns:     the actors' names in messages, their parents, and how long they are kept.
 // Does not: convert or send anything, or keep an actor alive.
 //
 // Invariants
-//   ACTOR-REGISTRY-1. An actor is named by its path: the root of a system by its id, any other actor by its id below the name
-//       of its parent. The parent of a root `a/b` is the actor `a`.
-//   ACTOR-REGISTRY-2. A new actor replaces the previous one of its name; two living roots with one id get different names.
+//   ACTOR-REGISTRY-1. An actor is named by its path: a root by its id, any other actor by its id below its parent's
+//       name. The parent of a root `a/b` is the actor `a`.
+//   ACTOR-REGISTRY-2. A new actor replaces the previous actor of the same name; two living roots with the same id get
+//                     different names.
 //   ACTOR-REGISTRY-3. The latest `maxEnded` ended actors are kept.
 
 import { propertiesOf } from '../../values/json.ts';
-/** The used part of an XState actor. */
+/** The part of an XState actor that this module uses. */
 export interface SeenActor {
   readonly sessionId: string;
   readonly id?: string;
@@ -19,14 +20,14 @@ export interface SeenActor {
   getSnapshot(): unknown;
 }
 
-/** The used part of a snapshot, for any kind of actor. */
+/** The part of a snapshot that this module uses, for any kind of actor. */
 export interface SeenSnapshot {
   readonly status?: 'active' | 'done' | 'error' | 'stopped';
   readonly tags?: unknown;
   readonly [part: string]: unknown;
 }
 
-/** The identity of an actor in messages. */
+/** An actor's identity in messages. */
 export interface Identity {
   readonly wireId: string;
   readonly name: string;
@@ -40,23 +41,23 @@ type Phase = 'live' | 'ended' | 'forgotten';
 
 export interface ActorRecord {
   readonly identity: Identity;
-  /** Returns the latest known snapshot; undefined without one. */
+  /** Returns the latest known snapshot; undefined if there is none. */
   snapshot(): SeenSnapshot | undefined;
 }
 
-/** The record of an actor in the registry. */
+/** An actor's record in the registry. */
 interface Entry extends ActorRecord {
   identity: Identity;
   phase: Phase;
-  /** XState's id of the current actor; events of an earlier one are ignored. */
+  /** XState's id of the current actor; events of an earlier actor are ignored. */
   sessionId: string;
-  /** A collected actor need not have been stopped. */
+  /** An actor can be garbage-collected without being stopped. */
   actor: WeakRef<SeenActor> | undefined;
-  /** The last snapshot after the actor has gone. */
+  /** The last snapshot, after the actor has been collected. */
   rest: SeenSnapshot | undefined;
 }
 
-/** The new state of an actor after an observation. */
+/** An actor's new state after an observation. */
 export interface Change {
   readonly identity: Identity;
   readonly snapshot: SeenSnapshot;
@@ -76,30 +77,30 @@ export class ActorRegistry {
     this.#maxEnded = maxEnded;
   }
 
-  /** All remembered actors; parents precede their children. */
+  /** All remembered actors, parents before their children. */
   get records(): Iterable<ActorRecord> {
     return this.#entries.values();
   }
 
-  /** Returns the record of an actor; undefined if it is unknown or forgotten. */
+  /** Returns an actor's record; undefined if the actor is unknown or forgotten. */
   find(actor: SeenActor): ActorRecord | undefined {
     const entry = this.#known.get(actor);
     return entry?.phase === 'forgotten' ? undefined : entry;
   }
 
-  /** Returns whether this actor was ever registered, even if it is forgotten by now. */
+  /** Returns whether this actor was ever registered, even if it has been forgotten. */
   knows(actor: SeenActor): boolean {
     return this.#known.has(actor);
   }
 
-  /** Registers an actor and its ancestors; returns those that are new to viewers. */
+  /** Registers an actor and its ancestors; returns the ones that are new to viewers. */
   register(actor: SeenActor): readonly ActorRecord[] {
     const fresh: ActorRecord[] = [];
     if (!this.#known.has(actor)) this.#enter(actor, fresh);
     return fresh;
   }
 
-  /** Records the snapshot of an actor; returns the changes for viewers. */
+  /** Records an actor's snapshot; returns the changes for viewers. */
   observe(actor: SeenActor, snapshot: SeenSnapshot): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId) return [];
@@ -108,7 +109,7 @@ export class ActorRegistry {
     return this.#end(entry, snapshot);
   }
 
-  /** Checks whether a machine has thrown, because it then sends no snapshot. */
+  /** Checks whether a machine has thrown, because it then reports no snapshot. */
   inspectCrash(actor: SeenActor): readonly Change[] {
     const entry = this.#known.get(actor);
     if (!entry || entry.sessionId !== actor.sessionId || entry.phase !== 'live') return [];
@@ -164,7 +165,7 @@ export class ActorRegistry {
     return entry;
   }
 
-  /** Returns the nearest ancestor of a root, by its path. */
+  /** Returns a root's nearest ancestor, according to its path. */
   #ancestor(id: string): Entry | undefined {
     for (let cut = id.lastIndexOf('/'); cut > 0; cut = id.lastIndexOf('/', cut - 1)) {
       const entry = this.#entries.get(id.slice(0, cut));
@@ -190,7 +191,7 @@ export class ActorRegistry {
     this.#entries.delete(entry.identity.wireId);
   }
 
-  /** Ends the actors that were never stopped but have been collected. */
+  /** Ends actors that were garbage-collected without being stopped. */
   #sweep(): void {
     for (const entry of this.#entries.values())
       if (entry.phase === 'live' && !isAlive(entry))
@@ -214,7 +215,7 @@ function snapshotOf(actor: SeenActor | undefined): SeenSnapshot | undefined {
   }
 }
 
-/** Returns the last part of the path; for an actor without a name, the name of its machine. */
+/** Returns the last part of the path; for an unnamed actor, its machine's name. */
 function nameOf(id: string, sessionId: string, config: unknown): string {
   if (id === sessionId) {
     const { id: machineId } = propertiesOf(config);

@@ -1,6 +1,6 @@
-// Shows the actors of sessions in an inspector, as one tree, while they run.
+// Shows the running actors of sessions in an inspector, as one tree.
 //
-// Owns:     the choice of the transport to the viewer, and the shutdown.
+// Owns:     the choice of the viewer's transport, and the shutdown.
 // Does not: observe (`stream.ts`), convert (`trace-line.ts`) or redact (`shown-value.ts`).
 
 import type { InspectionEvent } from 'xstate';
@@ -20,11 +20,11 @@ import {
   type WebSocketTarget,
 } from './viewers.ts';
 
-/** The target of an inspector that passes its messages to a callback of the app. */
+/** An inspector target that passes its messages to an app callback. */
 export interface SinkTarget {
-  /** Selects a callback of the app. */
+  /** Selects an app callback. */
   readonly mode: 'sink';
-  /** Called with each message, in order; also fits the adapters of `@statelyai/inspect`. */
+  /** Called with each message, in order; adapters of `@statelyai/inspect` have the same signature. */
   readonly send: (message: InspectorMessage) => void;
 }
 
@@ -33,28 +33,28 @@ export type InspectorTarget = RelayTarget | BrowserTarget | WebSocketTarget | Si
 
 /** The options of `createInspector`. */
 export interface InspectorOptions {
-  /** The source of time, and of a relay's token. */
+  /** The clock, and the source of a relay's token. */
   readonly environment: Environment;
   /** @defaultValue `{ mode: 'relay' }` */
   readonly to?: InspectorTarget;
   /**
-   * The redaction of contexts, events, outputs and errors. `true` hides texts of users and models (see `redactWords`);
-   * `false` shows everything; a function decides for each value.
+   * Controls the redaction of contexts, events, outputs and errors. `true` hides user and model texts (see
+   * `redactWords`); `false` shows everything; a function decides for each value.
    * @defaultValue true
    */
   readonly redact?: boolean | Redact;
   /**
-   * The limit of one message, as JSON text; at least 16384. Parts that do not fit are cut, and marked.
+   * The maximum size of a message as JSON text; at least 16384. Parts that do not fit are cut and marked.
    * @defaultValue 65536
    */
   readonly maxBytes?: number;
-  /** The number of messages waiting for a slow viewer before older ones are dropped. @defaultValue 5000 */
+  /** The queue length for a slow viewer, above which older messages are dropped. @defaultValue 5000 */
   readonly maxQueuedLines?: number;
-  /** The number of ended actors that late viewers see; the oldest are dropped. @defaultValue 500 */
+  /** The number of ended actors shown to late viewers; the oldest are dropped. @defaultValue 500 */
   readonly maxEndedActors?: number;
   /** The delay from an event to its message, in milliseconds. @defaultValue 50 */
   readonly flushMs?: number;
-  /** Called with harmless errors: a lost connection, a `send` that threw. @defaultValue none */
+  /** Called with non-fatal errors: a lost connection, a `send` that threw. @defaultValue none */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -130,13 +130,13 @@ function resolveOptions(options: InspectorOptions): InspectorSettings {
 
 /** The inspector that `createInspector` returns. */
 export interface Inspector {
-  /** For `createRuntime({ inspect })`, or `createActor(machine, { inspect })`. Never throws. */
+  /** The callback for `createRuntime({ inspect })` or `createActor(machine, { inspect })`. Never throws. */
   readonly inspect: (event: InspectionEvent) => void;
-  /** Relay only: the page to open in a browser. It contains the token, which permits watching. */
+  /** Relay only: the page to open in a browser; its URL contains the token, which gives read access. */
   readonly url?: string;
-  /** Relay only: the URL for `createWebSocketReceiver({ server })`. It contains the token. */
+  /** Relay only: the URL for `createWebSocketReceiver({ server })`, which contains the token. */
   readonly streamUrl?: string;
-  /** Sends the waiting messages and disconnects all viewers. Later reports of actors are ignored. */
+  /** Sends the pending messages and disconnects all viewers. Later actor events are ignored. */
   stop(): Promise<void>;
 }
 
@@ -145,7 +145,7 @@ type Opened = Omit<Inspector, 'inspect'>;
 /**
  * Creates an inspector.
  * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY` if a package for this mode is missing;
- *   `CANNOT_LISTEN` if a relay's port is taken; `NO_WINDOW` if there is no browser.
+ *   `CANNOT_LISTEN` if a relay's port is taken; `NO_WINDOW` outside a browser.
  */
 export async function createInspector(options: InspectorOptions): Promise<Inspector> {
   const settings = resolveOptions(options);
@@ -167,7 +167,7 @@ async function open(
 ): Promise<Opened> {
   switch (to.mode) {
     case 'relay': {
-      // Node.js only, so a browser must not load it.
+      // Imported on demand: this module needs Node.js, and a browser must not load it.
       const { startRelay } = await import('./relay.ts');
       return startRelay(stream, environment, to);
     }

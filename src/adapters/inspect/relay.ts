@@ -1,17 +1,18 @@
-// A server on this machine for inspectors: a page with the Stately Inspector, and a WebSocket that any receiver of
-// `@statelyai/inspect` can read.
+// A local server for inspectors: a page with the Stately Inspector, and a WebSocket for any `@statelyai/inspect`
+// receiver.
 //
-// Owns:     the page, and the access to the stream.
-// Does not: reject untrusted requests (`listen/guard.ts`), or keep sent messages; the stream informs late viewers.
+// Owns:     the page, and access control for the stream.
+// Does not: reject untrusted requests (`listen/guard.ts`), or store sent messages: the stream brings late viewers up to
+//           date.
 //
 // Invariants
-//   RELAY-1. The relay listens on 127.0.0.1 only, and answers only under its own names (a request under another name comes
-//       through an attacker's DNS record).
-//   RELAY-2. The stream requires the token. A browser also states its origin: only the relay's page and `allowedOrigins` may
-//       read. Programs send no origin.
-//   RELAY-3. Viewers only receive: their messages are not read, and the length of a message is limited.
-//   RELAY-PAGE-1. Only the frame with the inspector receives the stream and may request it: the page checks the origin for
-//       both.
+//   RELAY-1. The relay listens on 127.0.0.1 only, and answers only under its own host names (another name indicates DNS
+//       rebinding).
+//   RELAY-2. The stream requires the token. A browser must also come from an allowed origin: the relay's page or
+//       `allowedOrigins`. Programs send no origin.
+//   RELAY-3. Viewers only receive: their messages are ignored, and the message size is limited.
+//   RELAY-PAGE-1. Only the frame with the inspector may request and receive the stream: the page checks the origin in
+//       both directions.
 //   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream restarts with all actors.
 
 import type { OutgoingHttpHeaders } from 'node:http';
@@ -22,13 +23,13 @@ import { createGuard, type RequestVisit, type Verdict, type Visit } from '../lis
 import { pageHeaders } from '../listen/page-headers.ts';
 import type { InspectionStream } from './stream.ts';
 
-/** The target of an inspector that serves its messages on 127.0.0.1, with a page. */
+/** An inspector target that serves its messages on 127.0.0.1, together with a page. */
 export interface RelayTarget {
-  /** Selects a server of this process on 127.0.0.1. Needs `ws`. */
+  /** Selects a server in this process, on 127.0.0.1. Requires `ws`. */
   readonly mode: 'relay';
   /** @defaultValue 0: any free port */
   readonly port?: number;
-  /** The secret of viewers. @defaultValue a new one from `environment.ids` */
+  /** The secret that viewers present. @defaultValue generated with `environment.ids` */
   readonly token?: string;
   /** The inspector that the page shows. @defaultValue 'https://stately.ai/inspect' */
   readonly inspectorUrl?: string;
@@ -37,11 +38,11 @@ export interface RelayTarget {
 }
 
 export interface Relay {
-  /** The page to open in a browser; the token is in its fragment. */
+  /** The page to open in a browser; the URL fragment contains the token. */
   readonly url: string;
-  /** For `createWebSocketReceiver({ server })`; the token is in its query. */
+  /** The URL for `createWebSocketReceiver({ server })`; the query contains the token. */
   readonly streamUrl: string;
-  /** Resolves when the port is free; by then all earlier messages have been sent. */
+  /** Resolves when the port is free and all earlier messages have been sent. */
   stop(): Promise<void>;
 }
 
@@ -131,8 +132,8 @@ function verdictOn({ target }: Visit, token: string, stream: InspectionStream): 
 }
 
 /**
- * The page that a relay serves: it shows an inspector in a frame and forwards the messages of the WebSocket
- * to it. The token is in the fragment of its address, which browsers do not send.
+ * The relay's page: it shows an inspector in a frame and forwards the WebSocket's messages to the inspector. The URL
+ * fragment contains the token, because browsers do not send the fragment.
  */
 interface RelayPage {
   readonly html: string;

@@ -1,24 +1,24 @@
-// Converts any value to the form that may be shown: plain data, redacted, of bounded size. The conversion works from the top
-// and stops when the budget is spent, so that a large value costs no more than its shown part.
+// Converts any value to plain data of bounded size that may be shown, with texts redacted. The conversion works
+// top-down and stops when the size budget is spent, so that a large value costs no more than its visible part.
 //
-// Redaction uses an allow-list: texts of users and models are hidden without a list of their places; values that distinguish
-// states, events and actors are shown.
+// Redaction uses an allow-list: user and model texts are hidden wherever they occur; values that distinguish states,
+// events and actors are shown.
 //
 // Invariants
 //   SHOWN-VALUE-1. The result is JSON: no cycles, no functions, no objects with behaviour.
-//   SHOWN-VALUE-2. Parts that do not fit are left out, with a mark: `[truncated …]`.
-//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; of any other object (a socket, a controller,
-//       audio) only the kind is shown, and no getter runs.
-//   REDACT-1. A text is shown only if its key is a known one (ids, `type`, `status` …) and the text looks like a name: ASCII
+//   SHOWN-VALUE-2. Parts that do not fit are omitted and marked: `[truncated …]`.
+//   SHOWN-VALUE-3. Only plain objects, lists, maps and sets are traversed; for any other object (a socket, a
+//       controller, audio) only the kind is shown, and no getter runs.
+//   REDACT-1. A text is shown only if its key is known (ids, `type`, `status` …) and the text looks like a name: ASCII
 //       without spaces, at most 64 characters.
-//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, including numbers and ids: the
-//       meaning of its keys is unknown.
+//   REDACT-2. Within a payload (tool arguments, messages, results …) no value is shown, not even numbers and ids,
+//       because its keys have no known meaning.
 //   REDACT-3. A key is shown only if it looks like a name.
-//   REDACT-4. Values with the shape of a credential (values/secrets.ts) are never shown.
+//   REDACT-4. Values that look like credentials (values/secrets.ts) are never shown.
 
 import { secretRemover } from '../../values/secrets.ts';
 
-/** The remaining size of a message, in bytes. Shared by the values of one message. */
+/** The remaining size of a message in bytes, shared by the message's values. */
 export interface Budget {
   bytesLeft: number;
 }
@@ -36,11 +36,11 @@ interface Walk {
   readonly redact: Redact;
   readonly budget: Budget;
   readonly path: string[];
-  /** The ancestors of this value. */
+  /** This value's ancestors. */
   readonly above: object[];
 }
 
-/** Returns the shown form of a value. `section` names the part of the message; see `Redact`. */
+/** Returns the displayable form of a value. `section` names the message part; see `Redact`. */
 export function shownValue(
   value: unknown,
   section: string,
@@ -130,7 +130,7 @@ function record(fields: Fields, at: Walk): object {
     const item = walk(fields[key], at);
     at.path.pop();
     if (item === undefined) continue;
-    // Two hidden or cut keys must not collide, and `__proto__` must not become a field name.
+    // Two hidden or cut keys must not collide, and `__proto__` must not become a property name.
     shown[name === key && key !== '__proto__' ? name : `${name} (${index})`] = item;
   }
   return shown;
@@ -141,7 +141,7 @@ function spend<T>(shown: T, bytes: number, { budget }: Walk): T {
   return shown;
 }
 
-/** Returns an upper bound of the text's bytes in JSON. */
+/** Returns an upper bound for the text's size in JSON, in bytes. */
 function jsonBytesOf(text: string): number {
   let bytes = 0;
   for (let index = 0; index < text.length; index += 1) {
@@ -162,7 +162,7 @@ function keyOf(key: unknown): string {
   return typeof key === 'string' || typeof key === 'number' ? String(key) : kindOf(key);
 }
 
-/** Leaves out the stack, which names files, and whose first line repeats the message. */
+/** Omits the stack, because it names files and its first line repeats the message. */
 function errorFields(error: Error): Fields {
   const { name, message, code, cause } = error as Error & { code?: unknown };
   return { type: name, code, message, cause };
@@ -172,7 +172,7 @@ function dateText(date: Date): string {
   return Number.isNaN(date.getTime()) ? 'Invalid Date' : date.toISOString();
 }
 
-/** Recognises an actor in a context or event, which is shown in XState's own notation. */
+/** Recognises an actor reference in a context or event, and shows it in XState's notation. */
 function isActorRef(value: object): value is { readonly id: string } {
   return 'getSnapshot' in value && isOwnText(value, 'id') && isOwnText(value, 'sessionId');
 }
@@ -181,7 +181,7 @@ function isOwnText(value: object, key: string): boolean {
   return typeof Object.getOwnPropertyDescriptor(value, key)?.value === 'string';
 }
 
-/** Leaves out the machine that the snapshot of another machine contains. */
+/** Omits the machine that another machine's snapshot contains. */
 function snapshotFields(snapshot: Fields): Fields {
   const { status, value, context, output, error } = snapshot;
   return { status, value, context, output, error };
@@ -196,13 +196,12 @@ function kindOf(value: unknown): string {
 
 const withoutSecrets = secretRemover([]);
 
-/** A value without parts. */
+/** A value without children. */
 export type Leaf = string | number | bigint | boolean;
 
 /**
- * Decides the shown value of a leaf. `path` names its place: first the part of the message (`context`,
- * `event`, `input`, `output`, `error`, `meta` or `params`), then the keys that lead to it; the items of a
- * list have the path of the list.
+ * Decides how a leaf value is shown. `path` locates the value: first the message part (`context`, `event`, `input`,
+ * `output`, `error`, `meta` or `params`), then its keys; list items have the path of their list.
  */
 export type Redact = (leaf: Leaf, path: readonly string[]) => Leaf;
 
@@ -276,7 +275,7 @@ const PAYLOAD_KEYS = new Set([
 
 const NAME = /^[\w.:/@#$+-]{1,64}$/;
 
-/** The default: hides texts of users and models, by REDACT-1 and REDACT-2. */
+/** The default: hides user and model texts, by REDACT-1 and REDACT-2. */
 export const redactWords: Redact = (leaf, path) => {
   const isPayload = path[0] === 'output' || path.some((key, at) => at > 0 && PAYLOAD_KEYS.has(key));
   if (typeof leaf !== 'string') return isPayload ? `[redacted ${typeof leaf}]` : leaf;
@@ -289,7 +288,7 @@ export const redactWords: Redact = (leaf, path) => {
 /** Shows everything. */
 export const redactNothing: Redact = (leaf) => leaf;
 
-/** Redacts a key by REDACT-3. */
+/** Redacts a key according to REDACT-3. */
 export function redactKey(key: string): string {
   return NAME.test(key) && withoutSecrets(key) === key ? key : hidden(key);
 }

@@ -1,17 +1,17 @@
-// Turns the reports of XState's actors into messages for viewers.
+// Turns XState's inspection events into messages for viewers.
 //
-// Owns:     the observed actors, the viewers, and the schedule of sending.
-// Does not: know the connection of a viewer.
+// Owns:     the observed actors, the viewers, and the flush schedule.
+// Does not: know how a viewer is connected.
 //
 // Invariants
-//   STREAM-1. `inspect` never throws, converts nothing and sends nothing: it only records. Recorded lines are sent `flushMs`
-//       later, a slice per turn of the event loop.
-//   STREAM-2. A viewer gets the start of every actor before any other message about it. A late viewer first gets all actors
-//       with their latest snapshots.
-//   STREAM-3. An actor whose machine threw is shown as failed, though XState does not report it.
-//   STREAM-4. A viewer that fails is removed; the others and the actors are not affected.
-//   VIEWER-QUEUE-1. The start of an actor and its latest snapshot are dropped only if a later actor has the same name.
-//   VIEWER-QUEUE-2. Dropped lines are counted, and the count is shown at the gap.
+//   STREAM-1. `inspect` never throws and only records: it neither converts nor sends. Recorded lines are sent `flushMs`
+//       later, in one slice per event loop turn.
+//   STREAM-2. A viewer receives an actor's start before any other message about the actor. A late viewer first receives
+//       all actors with their latest snapshots.
+//   STREAM-3. An actor whose machine threw is shown as failed, even though XState does not report the failure.
+//   STREAM-4. A failing viewer is removed, without an effect on the other viewers or the actors.
+//   VIEWER-QUEUE-1. An actor's start and latest snapshot are dropped only if a later actor has the same name.
+//   VIEWER-QUEUE-2. Dropped lines are counted, and the gap shows the count.
 
 import type { InspectionEvent } from 'xstate';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -27,9 +27,9 @@ import {
 
 /** A recipient of the stream. */
 interface Viewer {
-  /** False while the viewer is busy; the stream asks again a moment later. */
+  /** False while the viewer is busy; the stream tries again a moment later. */
   isReady(): boolean;
-  /** Called in order, with each new message. */
+  /** Called with each new message, in order. */
   send(converted: Converted): void;
 }
 
@@ -44,7 +44,7 @@ export interface StreamOptions {
 }
 
 const INIT = 'xstate.init';
-/** The limits of lines and time for converting and sending in one turn of the event loop. */
+/** The maximum number of lines, and the time limit, for converting and sending in one event loop turn. */
 const SLICE_LINES = 25;
 const SLICE_MS = 2;
 
@@ -53,9 +53,9 @@ export class InspectionStream {
   readonly #actors: ActorRegistry;
   readonly #converter: Converter;
   readonly #viewers = new Map<Viewer, ViewerQueue>();
-  /** The actors with an event since the last flush: their machines may have thrown. */
+  /** The actors with an event since the last flush, whose machines may have thrown. */
   readonly #touched = new Set<SeenActor>();
-  /** The announced actors that have not started, and have no snapshot. */
+  /** Announced actors that have neither started nor a snapshot. */
   readonly #beginning = new WeakMap<SeenActor, ActorLine>();
   #cancelFlush: (() => void) | null = null;
   #stopped = false;
@@ -93,7 +93,7 @@ export class InspectionStream {
     };
   }
 
-  /** Sends the waiting lines to the viewers that are ready, and removes all viewers. */
+  /** Sends the pending lines to the viewers that are ready, and removes all viewers. */
   stop(): void {
     if (this.#stopped) return;
     this.#noteCrashes();
@@ -119,7 +119,7 @@ export class InspectionStream {
         this.#show(this.#actors.observe(actor, snapshot), event);
         break;
       }
-      // The schema has no messages for these.
+      // The message schema does not cover these events.
       case '@xstate.action':
       case '@xstate.microstep':
       case '@xstate.transition':
@@ -134,7 +134,7 @@ export class InspectionStream {
     for (const record of fresh) {
       const { identity } = record;
       const line: ActorLine = { kind: 'actor', identity, at, snapshot: record.snapshot() };
-      // The last record is the actor itself; its ancestors precede it.
+      // The last record is the actor itself, after its ancestors.
       this.#beginning.set(actor, line);
       this.#push(line);
     }
@@ -192,7 +192,7 @@ export class InspectionStream {
       if (this.#isReady(viewer)) hasMore = true;
       else isBlocked = true;
     }
-    // `#cancelFlush` stays set while slices follow, so that no second timer is set.
+    // `#cancelFlush` stays set while slices follow, so that no second timer starts.
     if (hasMore) {
       this.#options.environment.scheduler.yieldThen(this.#flush);
       return;
@@ -201,7 +201,7 @@ export class InspectionStream {
     if (isBlocked) this.#schedule();
   };
 
-  /** Sends at least one line each time, so that every viewer makes progress. */
+  /** Sends at least one line per turn, so that every viewer progresses. */
   #drain(viewer: Viewer, queue: ViewerQueue, maxLines: number, endsAt: number): void {
     const { clock } = this.#options.environment;
     for (let sent = 0; sent < maxLines && this.#isReady(viewer); sent += 1) {
@@ -232,13 +232,13 @@ export class InspectionStream {
   }
 }
 
-/** For a snapshot without a known event. */
+/** The event for a snapshot whose event is unknown. */
 const NO_EVENT: SeenEvent = { type: '' };
 
 const GAP = 'offstage.inspect.gap';
 
 /**
- * The waiting lines of one viewer, in order. If the viewer is too slow, the oldest history is dropped, and a line reports the
+ * A viewer's pending lines, in order. If the viewer is too slow, the oldest history is dropped, and a line reports the
  * gap.
  */
 class ViewerQueue {
@@ -247,7 +247,7 @@ class ViewerQueue {
   #head = 0;
   #compactAt: number;
 
-  /** @param maxLines A longer queue is shortened to half this number, plus the states of actors. */
+  /** @param maxLines A longer queue is cut to half this length, plus the actors' states. */
   constructor(maxLines: number) {
     this.#maxLines = maxLines;
     this.#compactAt = maxLines;
@@ -278,7 +278,7 @@ class ViewerQueue {
     const waiting = this.#lines.slice(this.#head);
     const recent = Math.floor(this.#maxLines / 2);
     const cut = waiting.length - recent;
-    /** The kept older lines, latest first. */
+    /** The kept older lines, newest first. */
     const kept: Line[] = [];
     const announced = new Set<string>();
     const known = new Set(
@@ -313,12 +313,12 @@ class ViewerQueue {
     }
     this.#lines = [...kept, ...waiting.slice(cut)];
     this.#head = 0;
-    // The states alone may exceed the limit: the next compaction waits until it saves enough.
+    // If the states alone exceed the limit, the next compaction waits until it would save enough.
     this.#compactAt = Math.max(this.#maxLines, this.#lines.length * 2);
   }
 }
 
-/** Returns whether the line describes the state of an actor: its start, or a new snapshot. */
+/** Returns whether the line describes an actor's state: its start or a new snapshot. */
 function isState({ kind }: Line): boolean {
   return kind !== 'event';
 }

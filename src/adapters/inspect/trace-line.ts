@@ -1,12 +1,12 @@
-// One observation, and its message. Observing is cheap: a line only references its data. The line is converted once, when the
-// first viewer takes it.
+// One observation and its message. Observing is cheap: a line only references its data. A line is converted once, when
+// the first viewer needs it.
 //
-// The messages are those of `@statelyai/inspect` 0.7.2, as its receivers read them. Source: the package's types and output
-// (2026-11).
+// The messages are those of `@statelyai/inspect` 0.7.2, as its receivers parse them. Source: the package's types and
+// output (2026-11).
 //
 // Invariants
 //   INSPECT-LINE-1. A message has at most `maxBytes` bytes as JSON text.
-//   INSPECT-LINE-2. Converting never throws: an unreadable value is shown as unreadable.
+//   INSPECT-LINE-2. Converting never throws: an unreadable value is marked as unreadable.
 
 import type { Identity, SeenSnapshot } from './actor-registry.ts';
 import { redactNothing, type Redact, shownValue, type Budget } from './shown-value.ts';
@@ -20,7 +20,7 @@ interface BaseLine {
 /** The start of an actor. */
 export interface ActorLine extends BaseLine {
   readonly kind: 'actor';
-  /** Known once the actor starts, a moment after it is announced. */
+  /** Known once the actor starts, shortly after the announcement. */
   snapshot: SeenSnapshot | undefined;
 }
 
@@ -51,12 +51,12 @@ export interface Converted {
 
 const INIT = 'xstate.init';
 const MAX_TYPE_LENGTH = 200;
-/** The size of ids, names and times, and of marks for omitted parts. */
+/** The size reserved for ids, names and times, and for omission marks. */
 const ENVELOPE_BYTES = 4_096;
 
 export class Converter {
   readonly #redact: Redact;
-  /** The size of each large part; a message has up to two: its definition or event, and its snapshot. */
+  /** The size of each large part; a message has at most two: its definition or event, and its snapshot. */
   readonly #partBytes: number;
   readonly #converted = new WeakMap<Line, Converted>();
   readonly #definitions = new WeakMap<object, string>();
@@ -101,7 +101,7 @@ export class Converter {
     }
   }
 
-  /** Each host provides a machine anew, but all share its configuration. */
+  /** Each host provides its own machine object, but all share the configuration. */
   #definition({ name, config }: Identity): string {
     const known = this.#definitions.get(config as object);
     if (known !== undefined) return known;
@@ -119,7 +119,7 @@ export class Converter {
     const shown = {
       type: type.slice(0, MAX_TYPE_LENGTH),
       ...(show(fields, 'event') as object),
-      // A machine's input becomes its context, and is redacted like it; any other input is a payload.
+      // A machine's input becomes its context and is redacted like it; any other input is a payload.
       ...(input === undefined
         ? {}
         : type === INIT
@@ -134,7 +134,7 @@ export class Converter {
     const budget = { bytesLeft: this.#partBytes };
     const { status = 'active', value, tags, children, historyValue } = snapshot;
     const structure = { value, tags, children, historyValue: historyIds(historyValue) };
-    // The author of a machine chooses its state names; in other logic they may be any text.
+    // A machine's author chooses its state names; in other logic, state names may be any text.
     const redact = 'machine' in snapshot ? redactNothing : this.#redact;
     const shown = shownValue(structure, 'structure', redact, budget) as object;
     const parts = ['output', 'error', 'input', 'context']
@@ -153,7 +153,7 @@ function withText(message: InspectorMessage): Converted {
   return { message, text: JSON.stringify(message) };
 }
 
-/** A getter of the app, or `redact`, has thrown. */
+/** A getter in the app's data, or `redact`, has thrown. */
 function unreadable(line: Line): InspectorMessage {
   const base = baseOf(line);
   const event = { type: '[unreadable]' };
@@ -171,7 +171,7 @@ function unreadable(line: Line): InspectorMessage {
   }
 }
 
-/** Returns the ids of the states that a history state would return to. */
+/** Returns the ids of the states to which a history state would return. */
 function historyIds(historyValue: unknown): unknown {
   if (typeof historyValue !== 'object' || historyValue === null) return undefined;
   return Object.fromEntries(
@@ -200,7 +200,7 @@ const data =
   (value, { redact, budget }) =>
     shownValue(value, section, redact, budget);
 
-/** Writes a list, or a single item. */
+/** Formats a list or a single item. */
 const some =
   (part: Part): Part =>
   (value, write) =>
@@ -222,13 +222,13 @@ const fields = (value: unknown, parts: Parts, write: Writer): object => {
   return shown;
 };
 
-/** An action or a guard: a name, an object with a type, or a function. */
+/** An action or guard: a name, an object with a type, or a function. */
 const named: Part = (value, write) =>
   typeof value === 'object' ? fields(value, namedParts, write) : name(value, write);
 
 const namedParts: Parts = { type: name, params: data('params') };
 
-/** `undefined` is also a transition: it forbids the event. */
+/** `undefined` is also a transition: it disables the event. */
 const transition: Part = (value, write) =>
   typeof value === 'string' ? value : fields(value, transitionParts, write);
 
@@ -282,11 +282,12 @@ const stateParts: Parts = {
 const DEFINITION_ENVELOPE_BYTES = 200;
 
 /**
- * Returns the definition of an actor's logic for an inspector: a machine's configuration as JSON text, part by part. The used
- * parts are kept (states, events, targets, the names of actions, guards and actors); data in the configuration (initial
- * context, params, meta, descriptions) is redacted like any other data.
+ * Returns the definition of an actor's logic for an inspector: a machine's configuration as JSON text, built part by
+ * part. States, events, targets, and the names of actions, guards and actors are kept; data in the configuration
+ * (initial context, params, meta, descriptions) is redacted like other data.
  *
- * Logic that is not a machine is only named. A definition longer than `maxBytes` is replaced by a note.
+ * For logic that is not a machine, only the name is included. A definition longer than `maxBytes` is replaced by a
+ * note.
  */
 function definitionOf(
   config: unknown,
@@ -297,7 +298,7 @@ function definitionOf(
   if (typeof config !== 'object' || config === null) return JSON.stringify({ id: actorName });
   const write = { redact, budget: { bytesLeft: maxBytes - DEFINITION_ENVELOPE_BYTES } };
   const text = JSON.stringify(state(config, write));
-  // Within a message the JSON text is encoded again, with escaped quotes.
+  // Within a message, the JSON text is encoded again with escaped quotes.
   const { length: bytes } = new TextEncoder().encode(JSON.stringify(text));
   if (bytes <= maxBytes) return text;
   return JSON.stringify({
@@ -306,13 +307,13 @@ function definitionOf(
   });
 }
 
-/** The version of the schema; a receiver does not recognise a message without one. */
+/** The schema version; receivers ignore messages without it. */
 const WIRE_VERSION = '0.7.2';
 
 interface BaseMessage {
-  /** The permanent name of the actor in the inspector: its path, such as `ses_1/outbox`. */
+  /** The actor's permanent name in the inspector: its path, such as `ses_1/outbox`. */
   readonly sessionId: string;
-  /** The root actor of its tree. */
+  /** The root actor of the tree. */
   readonly rootId: string;
   /** The time in milliseconds since 1970, as text. */
   readonly createdAt: string;
@@ -320,16 +321,16 @@ interface BaseMessage {
   readonly _version: string;
 }
 
-/** The shown form of an event; `type` is always present. */
+/** The displayable form of an event; `type` is always present. */
 export interface ShownEvent {
   /** The type of the event. */
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** The shown form of a snapshot. Only machines have `value`, `tags`, `children` and `historyValue`. */
+/** The displayable form of a snapshot. Only machines have `value`, `tags`, `children` and `historyValue`. */
 export interface ShownSnapshot {
-  /** The status of the actor. */
+  /** The actor's status. */
   readonly status: 'active' | 'done' | 'error' | 'stopped';
   readonly value?: unknown;
   readonly context?: unknown;
@@ -341,14 +342,14 @@ export interface ShownSnapshot {
   readonly historyValue?: unknown;
 }
 
-/** Announces an actor. Sent again when another one replaces it under the same id. */
+/** Announces an actor. Sent again when another actor replaces it under the same name. */
 export interface ActorMessage extends BaseMessage {
   readonly type: '@xstate.actor';
   /** The last part of the actor's path. */
   readonly name: string;
-  /** The actor that started it; undefined: it is the root. */
+  /** The actor that started it; undefined for a root. */
   readonly parentId: string | undefined;
-  /** The configuration of the machine, as JSON text; `{"id": …}` for an actor without a machine. */
+  /** The machine's configuration as JSON text; `{"id": …}` for an actor without a machine. */
   readonly definition: string;
   /** The first snapshot. */
   readonly snapshot: ShownSnapshot;
@@ -357,18 +358,18 @@ export interface ActorMessage extends BaseMessage {
 /** Reports an event sent to an actor. */
 export interface EventMessage extends BaseMessage {
   readonly type: '@xstate.event';
-  /** The event, as far as it is shown. */
+  /** The visible part of the event. */
   readonly event: ShownEvent;
-  /** The actor that sent the event; undefined: it came from outside. */
+  /** The actor that sent the event; undefined for an external event. */
   readonly sourceId: string | undefined;
 }
 
-/** Reports the snapshot of an actor after an event. */
+/** Reports an actor's snapshot after an event. */
 export interface SnapshotMessage extends BaseMessage {
   readonly type: '@xstate.snapshot';
   /** The event that led to the snapshot. */
   readonly event: ShownEvent;
-  /** The snapshot, as far as it is shown. */
+  /** The visible part of the snapshot. */
   readonly snapshot: ShownSnapshot;
 }
 

@@ -1,12 +1,12 @@
-// A remote inspector server, over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may connect late, disconnect
-// and reconnect; each time it gets all current actors.
+// A remote inspector server over a WebSocket: a relay, or a server of `@statelyai/inspect`. It may connect late,
+// disconnect and reconnect; on each connection it receives all current actors.
 
 import { propertiesOf } from '../../values/json.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError, ConfigurationError } from '../../values/errors.ts';
 import type { InspectionStream } from './stream.ts';
 
-/** The target of an inspector that sends its messages to a remote server. */
+/** An inspector target that sends its messages to a remote server. */
 export interface WebSocketTarget {
   /** Selects a remote inspector server. */
   readonly mode: 'webSocket';
@@ -14,7 +14,7 @@ export interface WebSocketTarget {
   readonly url: string;
 }
 
-/** The used part of a `WebSocket`, which Node.js and browsers have built in. */
+/** The part of `WebSocket` that this module uses; Node.js and browsers have it built in. */
 interface Socket {
   readonly bufferedAmount: number;
   send(text: string): void;
@@ -25,10 +25,10 @@ interface Socket {
 const FIRST_RETRY_MS = 250;
 const LAST_RETRY_MS = 5_000;
 const MAX_BUFFERED_BYTES = 1_048_576;
-/** The time for the last messages to leave before the process may end. */
+/** The time to send the last messages before the process may exit. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** @returns a function that closes the connection after all sent messages have left */
+/** @returns a function that closes the connection after all messages have been sent */
 export function openWebSocketViewer(
   stream: InspectionStream,
   url: string,
@@ -56,7 +56,7 @@ export function openWebSocketViewer(
         send: ({ text }) => opened.send(text),
       });
     });
-    // An `error` is always followed by `close`; without a listener it would be thrown.
+    // Every `error` is followed by `close`; without a listener, the error would be thrown.
     opened.addEventListener('error', () => {});
     opened.addEventListener('close', () => {
       isClosed = true;
@@ -64,7 +64,7 @@ export function openWebSocketViewer(
       onClosed();
       if (isStopped) return;
       onError(
-        // Without the query, which may hold a token.
+        // Omits the query, which may contain a token.
         new ProviderError(
           'CONNECTION_LOST',
           `No connection to the inspector at ${url.replace(/\?.*$/s, '')}; trying again in ${retryMs} ms`,
@@ -93,16 +93,16 @@ export function openWebSocketViewer(
   };
 }
 
-/** The used part of a page's `window`. */
+/** The part of a page's `window` that this module uses. */
 export interface BrowserWindow {
   open(url: string, name: string): unknown;
   addEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
   removeEventListener(type: 'message', listener: (event: { readonly data: unknown }) => void): void;
 }
 
-/** The target of an inspector that sends its messages to the Stately Inspector in a page. */
+/** An inspector target that sends its messages to the Stately Inspector in a page. */
 export interface BrowserTarget {
-  /** A window or frame with the Stately Inspector. Needs `@statelyai/inspect`. */
+  /** A window or frame with the Stately Inspector. Requires `@statelyai/inspect`. */
   readonly mode: 'browser';
   /** @defaultValue the global `window` */
   readonly window?: BrowserWindow;
@@ -115,9 +115,9 @@ export interface BrowserTarget {
 const CONNECTED = '@statelyai.connected';
 
 /**
- * Opens the Stately Inspector in a window or frame of the page. The package `@statelyai/inspect` opens the window and sends
- * the messages; this module keeps the stream complete: at each (re)connection the inspector gets all current actors, like any
- * late viewer.
+ * Opens the Stately Inspector in a window or frame of the page. The package `@statelyai/inspect` opens the window and
+ * sends the messages; this module keeps the stream complete: on each (re)connection, the inspector receives all current
+ * actors, like any late viewer.
  *
  * @returns a function that disconnects the inspector
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` without `@statelyai/inspect`.
@@ -140,7 +140,7 @@ export async function openBrowserViewer(
     serialize: (message) => message,
   });
   let detach = (): void => {};
-  // The package's listener was added first and runs first: the package can then send messages.
+  // The package added its listener first, so it can already send messages when this listener runs.
   const onMessage = ({ data }: { readonly data: unknown }): void => {
     if (propertiesOf(data)['type'] !== CONNECTED) return;
     detach();

@@ -1,7 +1,6 @@
-// The client events of the GA Realtime wire: the eleven events of the official union, each with its schema, and their
-// content: items of the conversation, tools, the parameters of a response. As on the real server, unknown fields are
-// refused. One event is an extension of this server (`OPEN_QUESTION`), which a session announces in the field
-// `extensions`.
+// The eleven client events of the GA Realtime protocol with their schemas, and their content: conversation items,
+// tools, response parameters. Like the real server, it rejects unknown fields. One event is an extension of this server
+// (`OPEN_QUESTION`), which the session announces in the field `extensions`.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -16,7 +15,7 @@ const MAX_METADATA_VALUE_LENGTH = 512;
 const MAX_OUTPUT_TOKENS = 4096;
 
 const id = z.string().min(1).max(MAX_ID_LENGTH);
-/** Call ids come from other servers, too, and may be longer. */
+/** Call ids may come from other servers, and may then be longer. */
 const callId = z.string().min(1).max(256);
 
 const itemFields = {
@@ -37,7 +36,7 @@ const inputImage = z.strictObject({
   detail: z.enum(['auto', 'low', 'high']).nullish(),
 });
 const outputText = z.strictObject({ type: z.literal('output_text'), text: z.string() });
-/** The client can send back only the transcript of the assistant's audio. */
+/** A client can send back only the transcript of assistant audio, not the audio. */
 const outputAudio = z.strictObject({
   type: z.literal('output_audio'),
   transcript: z.string(),
@@ -144,9 +143,9 @@ const eventFields = { event_id: z.string().max(512).nullish() };
 const itemId = z.string();
 
 /**
- * The extension event that names the question which the user may be answering, so that an answer ends the user's turn
- * at once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null` for none. The
- * server answers it only to refuse it.
+ * The extension event that names the question that the user may be answering, so that an answer ends the user's turn at
+ * once: `{"type": "session.open_question", "question": {"kind": "choice", "options": […]}}`; `null` for none. The
+ * server responds only to reject it.
  */
 export const OPEN_QUESTION = 'session.open_question';
 
@@ -166,7 +165,7 @@ const openQuestion = z.strictObject({
 });
 
 const clientEventSchemas = {
-  // The content of a session is checked against the current session (`session-config.ts`).
+  // A session's content is checked against the current session (`session-config.ts`).
   'session.update': z.strictObject({
     ...eventFields,
     type: z.literal('session.update'),
@@ -234,7 +233,7 @@ export type ClientEvent = { [Type in keyof Schemas]: z.output<Schemas[Type]> }[k
 
 /** The result of parsing a client frame. */
 interface ParsedFrame {
-  /** The client's id of the event, for the error that answers it. */
+  /** The client's event id, which the error repeats. */
   readonly eventId: string | null;
   readonly event: ClientEvent | Refusal;
 }
@@ -243,7 +242,7 @@ const supportedTypes = Object.keys(clientEventSchemas)
   .filter((type) => type !== OPEN_QUESTION)
   .map((type) => `'${type}'`);
 
-/** Reads one text frame. Never throws. */
+/** Parses one text frame. Never throws. */
 export function parseClientFrame(text: string): ParsedFrame {
   let raw: unknown;
   try {
@@ -274,7 +273,7 @@ function readEvent(raw: unknown): ClientEvent | Refusal {
   return checked.success ? checked.data : refusalOf(checked.error, raw);
 }
 
-/** Returns the refusal of an event whose type the session does not accept. `shown`: the type, as JSON. */
+/** Returns the error for an event whose type the session does not accept. `shown`: the event type as JSON. */
 export function unsupported(shown: string): Refusal {
   const message = `Invalid value: ${shown}. Supported values are: ${supportedTypes.join(', ')}.`;
   return new Refusal('invalid_value', message, 'type');

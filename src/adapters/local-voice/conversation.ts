@@ -1,6 +1,6 @@
-// The conversation of one connection: its items in order, in the form for the client and in the form for the model.
+// One connection's conversation: its items in order, in the client's form and in the model's form.
 //
-// Owns:     items, their audio (the latest two minutes), and the words that were heard and said. It does not send
+// Owns:     items, their audio (the latest two minutes), and the words that were heard and spoken. It does not send
 //           events (`realtime-session.ts`) or call the model (`language-model.ts`).
 
 import type { AssistantContent } from 'ai';
@@ -13,18 +13,18 @@ const SAMPLES_PER_MS = 24;
 /** Audio is kept for `conversation.item.retrieve`: two minutes, 5.8 MB. */
 const MAX_KEPT_SAMPLES = 120_000 * SAMPLES_PER_MS;
 
-/** A part of a message as the model remembers it. */
+/** A message part as the model remembers it. */
 export type RememberedPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image'; readonly url: string }
-  /** Audio of the user; `words` resolves once the words are known, and never rejects. */
+  /** User audio; `words` resolves once the words are known, and never rejects. */
   | { readonly type: 'sound'; readonly words: Promise<string> }
   /** The heard part of the assistant's speech. */
   | { readonly type: 'speech'; readonly words: SpokenWords };
 
 type ReasoningPart = Extract<Exclude<AssistantContent, string>[number], { type: 'reasoning' }>;
 
-/** The data that a thinking model must read again with its call: the reasoning before the call, and signatures. */
+/** The data that a thinking model must see again with its call: the preceding reasoning, and signatures. */
 export interface CallEcho {
   readonly reasoning: readonly ReasoningPart[];
   readonly providerOptions?: ReasoningPart['providerOptions'];
@@ -43,8 +43,8 @@ export type Remembered =
       readonly name: string;
       readonly arguments: string;
       /**
-       * The data that the provider receives again with the call; absent if there is none, or if another connection made
-       * it.
+       * The data that the provider needs again with the call; absent if there is none, or if the call is from another
+       * connection.
        */
       readonly echo?: CallEcho | undefined;
     }
@@ -52,10 +52,10 @@ export type Remembered =
 
 export interface ConversationItem {
   readonly id: string;
-  /** The item in the wire's form, without audio. Replaced when it changes. */
+  /** The item in the protocol's form, without audio; replaced when it changes. */
   wire: WireItem;
   remembered: Remembered;
-  /** Audio at 24 kHz, in pieces; old audio is dropped. */
+  /** Audio at 24 kHz, in chunks; old audio is dropped. */
   sound: Int16Array[];
 }
 
@@ -74,16 +74,16 @@ export class Conversation {
     return this.#items.find((item) => item.id === id);
   }
 
-  /** Returns the id of the item before this one. */
+  /** Returns the id of the preceding item. */
   previousId(id: string): string | null {
     const index = this.#items.findIndex((item) => item.id === id);
     return this.#items[index - 1]?.id ?? null;
   }
 
   /**
-   * Adds an item at the end, or after `previousItemId` (`root`: at the beginning).
-   * @returns the id of the item before it
-   * @throws {Refusal} if the id is taken, `previousItemId` does not exist, or there are too many items
+   * Adds an item at the end, or after `previousItemId` (`root`: at the start).
+   * @returns the id of the preceding item
+   * @throws {Refusal} if the id is already used, `previousItemId` does not exist, or there are too many items
    */
   add(item: ConversationItem, previousItemId?: string | null): string | null {
     if (this.find(item.id) !== undefined) {
@@ -141,8 +141,8 @@ export function withSound(item: ConversationItem): WireItem {
 }
 
 /**
- * Removes the unheard part of an item: the audio, and its words from the model's memory.
- * @throws {Refusal} if the item has no audio of the model, or less than `endMs`
+ * Removes the unheard part of an item: its audio, and its words from the model's memory.
+ * @throws {Refusal} if the item has no model audio, or less than `endMs` of it
  */
 export function truncateSpeech(item: ConversationItem, endMs: number): void {
   const { remembered, wire } = item;
@@ -151,7 +151,7 @@ export function truncateSpeech(item: ConversationItem, endMs: number): void {
     const message = 'Only model output audio messages can be truncated';
     throw new Refusal('unsupported_content_type', message, 'item_id');
   }
-  // A client counts whole milliseconds.
+  // Clients count whole milliseconds.
   const durationMs = Math.ceil(part.words.durationMs);
   if (endMs > durationMs) {
     const message = `Audio content of ${durationMs}ms is already shorter than ${endMs}ms`;

@@ -1,10 +1,10 @@
-// Judges in a pause whether the user has finished: by the words so far, the open question, and a function of the app
-// (`endOfTurn`), such as a model that listens to the intonation.
+// Judges during a pause whether the user has finished, from the words so far, the open question, and an app function
+// (`endOfTurn`), such as a model that listens to intonation.
 //
-// END-OF-TURN-1. Words that answer the open question, or are a command in reply to it, end the turn without a call of
-//     the app's function, so that no model delays a "yes".
-// END-OF-TURN-2. A function that throws, returns no number from 0 to 1, or takes too long is reported; the list of
-//     unfinished words then decides.
+// END-OF-TURN-1. Words that answer the open question, or are a command in reply to it, end the turn without calling the
+//     app's function, so that no model delays a "yes".
+// END-OF-TURN-2. If the function throws, returns no number from 0 to 1, or takes too long, this is reported, and the
+//     list of unfinished words decides.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -17,7 +17,7 @@ import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 export type OpenQuestion = AnswerableQuestion;
 
 /**
- * Returns the probability that the user has finished, 0 to 1; below 0.5 the server waits for more. Called in each
+ * Returns the probability that the user has finished, from 0 to 1; below 0.5 the server keeps waiting. Called in each
  * pause, with the audio of the utterance so far (at most its last 8 seconds), its words, and the open question.
  */
 export type EndOfTurn = (
@@ -26,16 +26,16 @@ export type EndOfTurn = (
   openQuestion: OpenQuestion | null,
 ) => number | PromiseLike<number>;
 
-/** `answered` and `unfinished` follow from the words; otherwise the words may be complete (`finished`). */
+/** `answered` and `unfinished` follow from the words; `finished` means that the words may be complete. */
 export type TurnEnd = 'answered' | 'finished' | 'unfinished';
 
-/** The matches that settle an open question, or are a command in reply to it. */
+/** The match types that settle an open question, or are a command in reply to it. */
 const ANSWERS: ReadonlySet<Match['kind']> = new Set(['approved', 'denied', 'repeat', 'hold']);
 const LIKELY = 0.5;
 const LONGEST_SOUND_MS = 8_000;
 const TIMEOUT_MS = 500;
 
-/** The pause that is judged. */
+/** The pause to judge. */
 export interface Pause {
   readonly audio: AudioFrame;
   readonly text: string;
@@ -45,7 +45,7 @@ export interface Pause {
 }
 
 export interface Judge {
-  /** The function of the app. @defaultValue only the words decide */
+  /** The app's function. @defaultValue none: the words decide */
   readonly endOfTurn?: EndOfTurn | undefined;
   readonly scheduler: Scheduler;
   readonly failed: (message: string) => void;
@@ -61,14 +61,14 @@ export async function judgeTurn(judge: Judge, pause: Pause): Promise<TurnEnd> {
   return sure >= LIKELY ? 'finished' : 'unfinished';
 }
 
-/** Judges by the words alone. */
+/** Judges by words alone. */
 export function endByWords(text: string, question: OpenQuestion | null, language: string): TurnEnd {
   if (isUnfinished(text, language)) return 'unfinished';
   if (question === null) return 'finished';
   const match = matchAnswer(question, text, { language });
   if (ANSWERS.has(match.kind)) return 'answered';
   if (match.kind !== 'option') return 'finished';
-  // A near match, or an option with other words around it, may be the beginning of something else.
+  // A near match, or an option with other words around it, may be the start of something else.
   const isDoubtful = match.how === 'sound' || match.how === 'spelling' || match.doubt === true;
   return isDoubtful ? 'finished' : 'answered';
 }

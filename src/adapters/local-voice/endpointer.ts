@@ -1,24 +1,24 @@
-// Detects the start and the end of utterances in a stream of speech probabilities. Pure: time is measured by the audio
-// only, never by a clock.
+// Detects the start and end of utterances in a stream of speech probabilities. It uses no clock: time follows from the
+// audio's length.
 //
-// ENDPOINTING-1. `started` and `stopped` alternate, beginning with `started`.
-// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) starts no utterance.
-// ENDPOINTING-3. An utterance ends when no window was speech for `silenceMs`; a shorter pause is part of it.
-// ENDPOINTING-4. An utterance lasts at most `longestMs`. Speech after that belongs to the next utterance, so that none
-//     of it is lost.
+// ENDPOINTING-1. `started` and `stopped` alternate, starting with `started`.
+// ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) does not start an utterance.
+// ENDPOINTING-3. An utterance ends after `silenceMs` without speech; a shorter pause is part of it.
+// ENDPOINTING-4. An utterance lasts at most `longestMs`. Later speech belongs to the next utterance, so that none is
+//     lost.
 
 import type { TurnEnd } from './end-of-turn.ts';
 import type { TurnDetection } from './session-config.ts';
 
-/** The lengths of silence that end an utterance, depending on its words. */
+/** The silence that ends an utterance, depending on its words. */
 type Waits = Readonly<Record<TurnEnd, number>>;
 
 export interface EndpointingSettings {
-  /** A window with at least this probability is speech. */
+  /** A window with at least this probability counts as speech. */
   readonly threshold: number;
-  /** The length of audio before the first speech that belongs to the utterance. */
+  /** The duration of audio before the first speech that belongs to the utterance. */
   readonly prefixPaddingMs: number;
-  /** The length of silence that ends an utterance; with `Waits`, the words decide. */
+  /** The silence that ends an utterance; with `Waits`, the words decide. */
   readonly silenceMs: number | Waits;
 }
 
@@ -32,19 +32,19 @@ const WINDOWS_TO_START = 2;
 const HYSTERESIS = 0.15;
 const LEAST_THRESHOLD = 0.01;
 
-/** The pauses that end an utterance; `low` eagerness is for people who think while they speak. */
+/** The pauses that end an utterance; low eagerness suits people who think while they speak. */
 const SEMANTIC_SILENCE_MS = {
   low: { answered: 500, finished: 1_200, unfinished: 2_500 },
   medium: { answered: 300, finished: 500, unfinished: 1_800 },
   auto: { answered: 300, finished: 500, unfinished: 1_800 },
   high: { answered: 300, finished: 400, unfinished: 1_500 },
 } as const satisfies Record<string, Waits>;
-/** The longest pause inside an utterance under `semantic_vad`; its parts are transcribed together. */
+/** The longest pause inside an utterance with `semantic_vad`; the parts around it are transcribed together. */
 export const LONGEST_PAUSE_MS = SEMANTIC_SILENCE_MS.low.unfinished;
 const SEMANTIC_PREFIX_PADDING_MS = 300;
 const SEMANTIC_THRESHOLD = 0.5;
 
-/** Returns the settings for the wire's `turn_detection`. */
+/** Returns the settings for `turn_detection`. */
 export function endpointingSettings(detection: TurnDetection): EndpointingSettings {
   if (detection.type === 'semantic_vad') {
     return {
@@ -60,36 +60,36 @@ export function endpointingSettings(detection: TurnDetection): EndpointingSettin
   };
 }
 
-/** Returns the probability below which a window counts as silence after speech has begun. */
+/** Returns the probability below which a window counts as silence during an utterance. */
 export function silenceThreshold(threshold: number): number {
   return Math.max(threshold - HYSTERESIS, LEAST_THRESHOLD);
 }
 
-/** One window of audio, and the settings that apply to it. */
+/** One audio window, and the settings for it. */
 export interface Window {
-  /** The probability of speech in it. */
+  /** The window's speech probability. */
   readonly probability: number;
-  /** The end of the window, in the time of the stream. */
+  /** The end of the window, in stream time. */
   readonly endMs: number;
   readonly windowMs: number;
-  /** The length of silence that ends an utterance now. */
+  /** The silence that ends an utterance now. */
   readonly silenceMs: number;
   readonly longestMs: number;
   readonly settings: Pick<EndpointingSettings, 'threshold' | 'prefixPaddingMs'>;
 }
 
 export class Endpointer {
-  /** The number of consecutive windows of speech while waiting for a start. */
+  /** The number of consecutive speech windows while no utterance has started. */
   #run = 0;
   #startMs: number | null = null;
   #lastSpeechMs = 0;
 
-  /** The start of the utterance under way; null between two utterances. */
+  /** The start of the current utterance; null between utterances. */
   get startMs(): number | null {
     return this.#startMs;
   }
 
-  /** The end of the last window of speech in the utterance under way. */
+  /** The end of the current utterance's last speech window. */
   get lastSpeechMs(): number {
     return this.#lastSpeechMs;
   }

@@ -1,9 +1,9 @@
-// Finds the words in a sound: cuts out the speech with a little of the silence around it (the model hears nothing in
-// long silence), and has each part transcribed.
+// Transcribes audio: cuts out the speech with a little silence around it (the model transcribes nothing in long
+// silence), and transcribes each part.
 //
-// HEARING-1. A short utterance over an open choice that matches no option is transcribed again with other silence
-//     around it. Only a result that is an option or a command, word for word, replaces the first. This never applies to
-//     a consent, or if the first result is an answer.
+// HEARING-1. If an open choice is pending and a short utterance matches no option, the utterance is transcribed again
+//     with different silence around it. The second result replaces the first only if it is exactly an option or a
+//     command. This never applies to a consent, or if the first result is an answer.
 
 import { languageFor } from '../../language/languages.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
@@ -14,9 +14,9 @@ import { LONGEST_PAUSE_MS, silenceThreshold } from './endpointer.ts';
 import type { OpenQuestion } from './end-of-turn.ts';
 import type { SpeechEngine } from './speech/speech-engine.ts';
 
-/** Known speech probabilities of a sound. */
+/** Known speech probabilities of the audio. */
 export interface KnownSpeech {
-  /** The probability of speech in each window, from the first sample on. */
+  /** The speech probability of each window, starting at the first sample. */
   readonly windows: readonly number[];
   readonly windowMs: number;
   readonly threshold: number;
@@ -30,7 +30,7 @@ interface Span {
 const DEFAULT_THRESHOLD = 0.5;
 /** The longest span that the model can transcribe at once. */
 const LONGEST_SPAN_MS = 24_000;
-/** The last part of a long span, in which the span is cut at its quietest window. */
+/** The final part of a long span, within which the span is cut at its quietest window. */
 const CUT_WITHIN_MS = 6_000;
 interface Padding {
   readonly beforeMs: number;
@@ -42,13 +42,13 @@ const PADDINGS: readonly Padding[] = [
   { beforeMs: 250, afterMs: 300 },
   { beforeMs: 100, afterMs: 100 },
 ];
-/** The length of a pause that separates two transcriptions. */
+/** The pause that separates two transcriptions. */
 const PARTING_PAUSE_MS = LONGEST_PAUSE_MS;
-/** HEARING-1: the length from which an utterance is not transcribed again. */
+/** HEARING-1: from this length, an utterance is not transcribed again. */
 const SHORT_MS = 1_200;
 /**
- * With these, 41 of 48 one-word answers are transcribed correctly, with `PADDINGS` alone 34; none became another word
- * of the list.
+ * With these paddings, 41 of 48 one-word answers are transcribed correctly, with `PADDINGS` alone 34; none became
+ * another word of the list.
  */
 const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 100, afterMs: 100 },
@@ -57,14 +57,14 @@ const OTHER_PADDINGS: readonly Padding[] = [
   { beforeMs: 150, afterMs: 500 },
 ];
 
-/** The question and the language that the words belong to. */
+/** The question and language for the words. */
 export interface Context {
   readonly question: OpenQuestion | null;
   /** The language of the words. */
   readonly language: string;
 }
 
-/** Like `transcribeSound`, for an utterance over a question (HEARING-1). */
+/** Like `transcribeSound`, for an utterance while a question is open (HEARING-1). */
 export async function hearUtterance(
   engine: SpeechEngine,
   sound: AudioFrame,
@@ -85,7 +85,7 @@ export async function hearUtterance(
   return text;
 }
 
-/** Returns whether a text is an option or a command and nothing else. */
+/** Returns whether a text is exactly an option or a command. */
 function isExact(text: string, { options }: OpenQuestion, language: string): boolean {
   const tables = tablesOf(languageFor(language));
   const words = wordsOf(text, tables.language);
@@ -93,13 +93,13 @@ function isExact(text: string, { options }: OpenQuestion, language: string): boo
   const { yes, no, holds, commands, repeatsAlone } = tables.phrases;
   const isOneOf = (phrases: readonly (readonly string[])[]): boolean =>
     phrases.some((phrase) => sameWords(words, phrase));
-  // A yes or a no must be the first result: a repeated transcription does not count.
+  // A yes or no counts only if it was the first result.
   if (isOneOf(yes) || isOneOf(no)) return false;
   const labels = options.map(({ label }) => wordsOf(label, tables.language));
   return isOneOf(labels) || isOneOf([...holds, ...commands, ...repeatsAlone]);
 }
 
-/** Returns the words in a sound; empty if it has none. @throws the engine's error */
+/** Returns the words in the audio; empty if there are none. @throws the engine's error */
 export async function transcribeSound(
   engine: SpeechEngine,
   sound: AudioFrame,
@@ -114,7 +114,7 @@ export async function transcribeSound(
   return words.join(' ');
 }
 
-/** Returns the spans of speech: close ones joined, long ones cut. */
+/** Returns the speech spans: close ones joined, long ones cut. */
 export function findSpeech({ windows, windowMs, threshold }: KnownSpeech): Span[] {
   const spans: { first: number; last: number }[] = [];
   let current: { first: number; last: number } | undefined;
@@ -179,7 +179,7 @@ function cutOut(
 ): AudioFrame {
   const sampleAt = (ms: number): number => Math.round((ms * sampleRateHz) / 1000);
   const start = Math.max(0, sampleAt(startMs - beforeMs));
-  // Zeros pad the cut after the end of the audio.
+  // Pads the cut with zeros after the end of the audio.
   const cut = new Int16Array(sampleAt(endMs + afterMs) - start);
   cut.set(samples.subarray(start, start + cut.length));
   return { samples: cut, sampleRateHz };

@@ -1,15 +1,14 @@
-// The input audio buffer of one connection: the user's incoming audio, the detection of utterances in it, and their
-// commitment.
+// One connection's input audio buffer: the incoming user audio, utterance detection, and commitment.
 //
-// INPUT-AUDIO-1. The times in all events count from the first sample of the connection.
-// INPUT-AUDIO-2. Audio that was committed or cleared never starts or ends another utterance.
-// INPUT-AUDIO-3. At most ten minutes are held; during silence only the audio that may become the start of an utterance.
-// INPUT-AUDIO-4. An utterance is transcribed in its pauses already. Its text is the text of its last pause, unless that
-//     text is empty.
-// INPUT-AUDIO-5. Audio is judged in order: while a pause waits for its words, later audio waits, for at most
-//     `WORDS_TIMEOUT_MS`.
-// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported as soon as they are known: in the
-//     first pause after them, after a third of `transcribeAfterMs` because so little speech precedes it.
+// INPUT-AUDIO-1. All event times count from the connection's first sample.
+// INPUT-AUDIO-2. Committed or cleared audio never starts or ends another utterance.
+// INPUT-AUDIO-3. The buffer holds at most ten minutes; during silence it holds only audio that may start an utterance.
+// INPUT-AUDIO-4. An utterance is transcribed during its pauses. Its text is that of its last pause, unless that text is
+//     empty.
+// INPUT-AUDIO-5. Audio is judged in order: while a pause waits for its transcription, later audio waits too, for at
+//     most `WORDS_TIMEOUT_MS`.
+// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported once known: at the first pause
+//     after them, after a third of `transcribeAfterMs` because the preceding speech is so short.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { putsOff } from '../../language/side-talk.ts';
@@ -31,14 +30,14 @@ import { Refusal } from './wire-events.ts';
 export const INPUT_SAMPLE_RATE_HZ = 24_000;
 const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
-/** The length below which speech may consist of words that stop the current speech (INPUT-AUDIO-6). */
+/** Speech shorter than this may be words that stop the current speech (INPUT-AUDIO-6). */
 const SHORT_MS = 1_000;
-/** The longest wait for words at the moment of the decision; later words count as unknown for it. */
+/** The longest wait for the words when a decision is due; the decision treats later words as unknown. */
 const WORDS_TIMEOUT_MS = 1_000;
-/** The lag of the detection: this much more than the prefix is kept during silence. */
+/** The detection lag: during silence, this much more than the prefix is kept. */
 const NOTICE_MS = 1_000;
 
-/** @throws {Refusal} `input_audio_buffer_commit_empty` for too little audio to be an item. */
+/** @throws {Refusal} `input_audio_buffer_commit_empty` if there is too little audio for an item. */
 export function checkCommitted(durationMs: number): void {
   if (durationMs >= MIN_COMMITTED_MS) return;
   const message =
@@ -47,23 +46,25 @@ export function checkCommitted(durationMs: number): void {
   throw new Refusal('input_audio_buffer_commit_empty', message);
 }
 
-/** Audio of the user that has become an item. */
+/** User audio that has become an item. */
 export interface Utterance {
   readonly itemId: string;
   readonly samples: Int16Array;
-  /** The words; absent if they are not transcribed yet. */
+  /** The words; absent if not transcribed yet. */
   readonly words?: Promise<string>;
 }
 
-/** The input audio buffer, as a session uses it. */
+/** The input audio buffer as a session uses it. */
 export interface InputBuffer {
-  /** Sets the detection of utterances; with `null` the client commits them. `language`: the language of the words. */
+  /**
+   * Sets the utterance detection; with `null`, the client commits utterances. `language`: the language of the words.
+   */
   configure(detection: TurnDetection | null, language: string): void;
-  /** Sets the question that the user may be answering. Absent: the buffer does not use it. */
+  /** Sets the question that the user may be answering. Absent if the buffer does not use questions. */
   expect?(question: OpenQuestion | null): void;
   /** @throws {Refusal} `input_audio_buffer_full` */
   append(samples: Int16Array): void;
-  /** Commits all held audio as an utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
+  /** Commits all held audio as one utterance. @throws {Refusal} `input_audio_buffer_commit_empty` */
   commit(): Utterance;
   clear(): void;
   close(): void;
@@ -75,7 +76,7 @@ export interface InputAudioEvents {
   /** INPUT-AUDIO-6 */
   stopWords(itemId: string, text: string): void;
   speechStopped(itemId: string, endMs: number): void;
-  /** Reports an utterance that was committed at the end of speech. */
+  /** Reports an utterance that is committed because the user stopped speaking. */
   committed(utterance: Utterance): void;
   detectionFailed(message: string): void;
   endOfTurnFailed(message: string): void;
@@ -84,34 +85,34 @@ export interface InputAudioEvents {
 export interface InputAudioOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
-  /** The length at which an utterance is ended, in milliseconds. */
+  /** The maximum length of an utterance, in milliseconds. */
   readonly longestUtteranceMs: number;
-  /** The silence after which words are transcribed, in milliseconds; null: not before the utterance has ended. */
+  /** The silence after which words are transcribed, in milliseconds; null: not before the utterance ends. */
   readonly transcribeAfterMs: number | null;
   readonly endOfTurn?: EndOfTurn | undefined;
-  /** How much quieter than the last utterances the user may be, in dB; null: without limit. */
+  /** How much quieter the user may be than in the last utterances, in dB; null: no limit. */
   readonly levelMarginDb: number | null;
 }
 
-/** A detector, and the position of its windows in the audio of the connection. */
+/** A detector, and the position of its windows in the connection's audio. */
 interface Listening {
   readonly detector: SpeechDetector;
-  /** The probabilities of the windows that are not judged yet. */
+  /** The probabilities of windows that are not judged yet. */
   readonly waiting: number[];
   /** The end of the last judged window. */
   heardMs: number;
-  /** The probabilities of the windows since `windowsFromMs`, and their levels. */
+  /** The probabilities and levels of the windows since `windowsFromMs`. */
   windows: number[];
   levels: number[];
   windowsFromMs: number;
 }
 
-/** The pause under way; speech that continues ends it. */
+/** The current pause; further speech ends it. */
 interface SpeechPause {
-  /** The start of the audio that precedes the pause. */
+  /** The start of the audio before the pause. */
   readonly fromMs: number;
   readonly text: Promise<string>;
-  /** The judgement; null until the pause is judged. */
+  /** The judgement; null while pending. */
   end: TurnEnd | null;
 }
 
@@ -125,14 +126,14 @@ export class InputAudio implements InputBuffer {
   #question: OpenQuestion | null = null;
   #listening: Listening | null = null;
   readonly #gate: LevelGate | null;
-  /** The levels of the windows of speech in the current utterance. */
+  /** The levels of the current utterance's speech windows. */
   #speechLevels: number[] = [];
-  /** The id that was announced for the current utterance. */
+  /** The announced id of the current utterance. */
   #itemId: string | null = null;
   #pause: SpeechPause | null = null;
   /** The pause whose words the buffer waits for (INPUT-AUDIO-5). */
   #judged: SpeechPause | null = null;
-  /** Settles with the transcription of the last pause, because transcriptions never overlap. */
+  /** Settles together with the last pause's transcription, because transcriptions never overlap. */
   #lastText: Promise<unknown> = Promise.resolve();
 
   constructor(options: InputAudioOptions, events: InputAudioEvents) {
@@ -218,7 +219,7 @@ export class InputAudio implements InputBuffer {
     if (listening === null) return;
     listening.windows = [];
     listening.levels = [];
-    // The pause that was judged belongs to the past; the windows that waited for it do not.
+    // The judged pause is over, but the windows that waited for it are not processed yet.
     this.#judgeWindows(listening);
   }
 
@@ -234,7 +235,7 @@ export class InputAudio implements InputBuffer {
   #judgeWindow(listening: Listening, anyVoice: number): void {
     const { windowMs } = listening.detector;
     listening.heardMs += windowMs;
-    // Skips windows that consist mostly of audio that was committed or cleared meanwhile.
+    // Skips windows that consist mostly of audio that has been committed or cleared.
     if (listening.heardMs - windowMs / 2 < this.#buffer.startMs) return;
     if (listening.windows.length === 0) listening.windowsFromMs = listening.heardMs - windowMs;
     const settings = this.#detection && endpointingSettings(this.#detection);
@@ -261,7 +262,7 @@ export class InputAudio implements InputBuffer {
     } else this.#duringUtterance(listening, this.#endpointer.startMs, settings);
   }
 
-  /** Returns the length of silence that ends the utterance now. */
+  /** Returns the silence that ends the utterance now. */
   #silenceMs({ silenceMs }: EndpointingSettings): number {
     return typeof silenceMs === 'number' ? silenceMs : silenceMs[this.#pause?.end ?? 'finished'];
   }
@@ -330,7 +331,7 @@ export class InputAudio implements InputBuffer {
     const judged = pause.text.then((text) =>
       text === '' ? ('finished' as const) : judgeTurn(judge, { audio, text, question, language }),
     );
-    // A failed transcription is reported when the utterance has ended.
+    // A failed transcription is reported when the utterance ends.
     judged.then(end, () => end('finished'));
   }
 
@@ -371,9 +372,7 @@ export class InputAudio implements InputBuffer {
     this.#events.committed({ itemId, samples, words });
   }
 
-  /**
-   * Returns the speech of the nearest voice since a time, cut at a window boundary so that windows and samples match.
-   */
+  /** Returns the nearest voice's speech since a time, cut at a window boundary so that windows and samples match. */
   #speechSince(
     listening: Listening,
     sinceMs: number,
@@ -408,7 +407,7 @@ export class InputAudio implements InputBuffer {
   }
 }
 
-/** Audio of the user that is not committed yet, addressed by the time since the first sample of the connection. */
+/** User audio that is not committed yet, indexed by the time since the connection's first sample. */
 export class SoundBuffer {
   readonly #samplesPerMs: number;
   #chunks: Int16Array[] = [];
@@ -424,7 +423,7 @@ export class SoundBuffer {
     return this.#startSample / this.#samplesPerMs;
   }
 
-  /** The length of all appended audio, in milliseconds. */
+  /** The total length of appended audio, in milliseconds. */
   get endMs(): number {
     return this.#endSample / this.#samplesPerMs;
   }
@@ -439,7 +438,7 @@ export class SoundBuffer {
     this.#endSample += samples.length;
   }
 
-  /** Takes the held audio from `fromMs` to `toMs`, and drops earlier audio. */
+  /** Removes and returns the audio from `fromMs` to `toMs`, and drops earlier audio. */
   take(fromMs: number, toMs: number): Int16Array {
     const taken = this.copy(fromMs, toMs);
     this.dropBefore(toMs);

@@ -1,11 +1,11 @@
 // The language model behind the voice: any AI SDK language model. One call generates one response: text, and tool calls
-// that the client runs.
+// that the client executes.
 //
 // Invariants
 //   LOCAL-PROMPT-1. Any model accepts the prompt: notes have the user role, unless the app states that its model
-//       accepts system messages within a conversation; the assistant's words and calls are one message; and neither the
+//       accepts system messages mid-conversation; the assistant's words and calls form one message; and neither the
 //       first nor the last message is the assistant's.
-//   LOCAL-PROMPT-2. A call keeps the reasoning and the signatures with which the model made it.
+//   LOCAL-PROMPT-2. A call keeps the reasoning and signatures with which the model made it.
 
 import {
   jsonSchema,
@@ -32,15 +32,15 @@ interface TextModelRequest {
   readonly instructions: string;
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
-  /** The output form of the text. */
+  /** The form in which the text is output. */
   readonly modality: 'text' | 'audio';
-  /** The limit of the response; `null` for only the model's limit. */
+  /** The response's length limit; `null` for the model's own limit only. */
   readonly maxOutputTokens: number | null;
   readonly signal: AbortSignal;
 }
 
 export type TextModelPart =
-  /** `isWhole`: the text can be spoken without waiting for more. */
+  /** `isWhole`: the text can be spoken without waiting for more text. */
   | { readonly type: 'text'; readonly text: string; readonly isWhole?: boolean }
   /** `arguments` is the model's JSON text, not validated. `callId` is generated if absent. */
   | {
@@ -91,7 +91,7 @@ async function* generate(
   request: TextModelRequest,
 ): AsyncGenerator<TextModelPart> {
   const { instructions, signal } = request;
-  // Some models accept calls in the prompt only if the request has tools.
+  // Some models accept calls in the prompt only if the request declares tools.
   const called = request.items.flatMap((item) => (item.kind === 'call' ? [item.name] : []));
   const mayCall = request.tools.length > 0;
   const toolChoice = mayCall ? request.toolChoice : 'none';
@@ -106,11 +106,11 @@ async function* generate(
     toolChoice:
       typeof toolChoice === 'string' ? toolChoice : { type: 'tool', toolName: toolChoice.name },
     ...(request.maxOutputTokens !== null && { maxOutputTokens: request.maxOutputTokens }),
-    // The client decides whether to retry; a user should not wait through the pause of a retry.
+    // The client decides whether to retry: the user should not wait for a retry delay.
     maxRetries: 0,
     abortSignal: signal,
     telemetry: { functionId: 'local_voice' },
-    // Without this handler the SDK prints the error, which also arrives as a part of the stream.
+    // Without this handler the SDK prints the error, which is also part of the stream.
     onError: () => undefined,
     _internal: {
       now: () => environment.clock.now(),
@@ -150,7 +150,7 @@ async function* generate(
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Sets the signature of the reasoning: it may come without words, and the last one is complete. */
+/** Sets the reasoning signature, which may come without text; the last signature is complete. */
 function signReasoning(
   reasoning: Writable<CallEcho['reasoning'][number]> | undefined,
   { providerMetadata }: { readonly providerMetadata?: ProviderMetadata | undefined },
@@ -181,7 +181,7 @@ function endReason(finishReason: string): Extract<TextModelPart, { type: 'end' }
   return finishReason === 'content-filter' ? 'content_filter' : 'completed';
 }
 
-/** Returns the usage in the wire's form. A language model reads and writes text, so no token counts as audio. */
+/** Returns the usage in the protocol's form. The language model reads and writes text, so no tokens count as audio. */
 export function toUsage(usage: {
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
@@ -205,10 +205,10 @@ export function toUsage(usage: {
   };
 }
 
-/** Replaces unintelligible speech. */
+/** Stands in for unintelligible speech. */
 export const INAUDIBLE = '[inaudible]';
 const PENDING = 'Accepted. The result is not known yet; it will follow.';
-/** The message for a conversation without words of the user: a language model needs one to answer. */
+/** The message for a conversation without user words, since a language model needs one. */
 const NOTHING_SAID = '[The user has not said anything yet.]';
 
 const NOTHING_SINCE = '[The user has said nothing since.]';
@@ -218,13 +218,13 @@ type Answer = Extract<Remembered, { kind: 'answer' }>;
 type AssistantPart = Exclude<AssistantContent, string>[number];
 
 /**
- * Converts the items of a conversation to the messages of a language model.
+ * Converts conversation items to language model messages.
  *
- * A tool call may stay unanswered while the conversation continues, but a language model must see an answer right after
- * each call. So a call without an answer, or with a later one, is first answered with PENDING. The actual answer is
- * placed where it arrived, as the answer to the same call, which is repeated there.
+ * A tool call may be without a result while the conversation continues, but a language model must see a result right
+ * after each call. So a call without a result, or with a later one, is first answered with PENDING. The actual result
+ * appears where it arrived, as the result of the same call, which is repeated there.
  *
- * Resolves with the messages once all words in them are known.
+ * Resolves with the messages once all their words are known.
  */
 export async function toModelMessages(
   items: readonly Remembered[],
@@ -247,12 +247,12 @@ export async function toModelMessages(
     if (item.kind === 'call') {
       calls.set(item.callId, item);
       const output = promptAnswer(items, index)?.output ?? PENDING;
-      // Calls that follow each other are one message.
+      // Consecutive calls form one message.
       if (items[index - 1]?.kind !== 'call') endCalls();
       made.push(callWithAnswer(item, item.callId, item.echo, output));
     } else if (item.kind === 'answer') {
       const call = calls.get(item.callId);
-      // The call was deleted, or the answer is already next to it.
+      // The call was deleted, or its result already follows it.
       if (call === undefined || promptAnswer(items, items.indexOf(call)) === item) continue;
       endCalls();
       made.push(callWithAnswer(call, `${item.callId}_late`, echoAgain(call.echo), item.output));
@@ -267,7 +267,7 @@ export async function toModelMessages(
     }
   }
   endCalls();
-  // Some models refuse to begin, or to call a tool, before the user has said anything.
+  // Some models refuse to start, or to call a tool, before any user message.
   if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: NOTHING_SAID });
   // Some models refuse to continue their own words.
   if (messages.at(-1)?.role === 'assistant')
@@ -275,7 +275,7 @@ export async function toModelMessages(
   return messages;
 }
 
-/** Adds parts to the assistant's last message: some models refuse a call in a separate message after words. */
+/** Adds parts to the assistant's last message: some models reject a call in a separate message after text. */
 function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[]): void {
   const last = messages.at(-1);
   const before =
@@ -287,7 +287,7 @@ function addAssistant(messages: ModelMessage[], parts: readonly AssistantPart[])
   messages.push({ role: 'assistant', content });
 }
 
-/** Returns the answer of a call, if only calls and answers stand between the two. */
+/** Returns a call's result if only calls and results are between them. */
 function promptAnswer(items: readonly Remembered[], callIndex: number): Answer | undefined {
   const call = items[callIndex] as Call;
   for (const item of items.slice(callIndex + 1)) {
@@ -314,7 +314,7 @@ function callWithAnswer(
   };
 }
 
-/** Returns the echo for a repeated call: OpenAI refuses a repeated item ("Duplicate item found with id"). */
+/** Returns the echo of a repeated call: OpenAI rejects a repeated item ("Duplicate item found with id"). */
 function echoAgain(echo: CallEcho | undefined): CallEcho | undefined {
   const isOfOpenAi = [echo, ...(echo?.reasoning ?? [])].some(
     (one) =>

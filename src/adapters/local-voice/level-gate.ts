@@ -1,55 +1,58 @@
-// Distinguishes the user from voices that are farther away (a television, the next table) by loudness, because a speech
-// detector reports every voice. Pure: time is measured by the audio only.
+// Distinguishes the user from more distant voices (a television, the next table) by loudness, because a speech detector
+// reports every voice. It uses no clock: time follows from the audio's length.
 //
-// LEVEL-GATE-1. A window counts as speech only if it, or one of the two before it, is within `marginDb` of the user's
-//     usual level: the median of the last utterances that had words. Before the first one, it must be louder than the
-//     noise. The level of an utterance is that of its nearest voice, so that a television in the same utterance does
-//     not lower it.
+// LEVEL-GATE-1. A window counts as speech only if it, or one of the two windows before it, is within `marginDb` of the
+//     user's usual level: the median of the last utterances with words. Before the first such utterance, the window
+//     must be louder than the noise. An utterance's level is that of its nearest voice, so that a television during the
+//     utterance does not lower it.
 // LEVEL-GATE-2. A much louder voice counts as the user's, and the earlier levels are forgotten.
-// LEVEL-GATE-3. A user who has moved away is admitted again: if a voice that is too quiet speaks for 2 s and then
-//     waits, the gate is lowered by 6 dB, until the user is heard at the former level.
-// LEVEL-GATE-4. An utterance begins and ends with its nearest voice: audio that is 20 dB quieter for half a second
-//     before or after that voice does not belong to it.
+// LEVEL-GATE-3. A user who has moved away is admitted again: if a too quiet voice speaks for 2 s and then pauses, the
+//     gate drops by 6 dB, until the user is heard at the former level.
+// LEVEL-GATE-4. An utterance starts and ends with its nearest voice: audio that is 20 dB quieter for half a second
+//     before or after that voice does not belong to the utterance.
 
 const REMEMBERED_UTTERANCES = 5;
 const WINDOWS_IN_VIEW = 3;
-/** The noise is the level below which a tenth of the last ten seconds stayed. */
+/** The noise level: the quietest tenth of the last ten seconds stayed below it. */
 const NOISE_FRACTION = 0.1;
 const NOISE_MS = 10_000;
 const ABOVE_NOISE_DB = 15;
-/** LEVEL-GATE-1: a voice louder than this need not exceed the noise. */
+/** LEVEL-GATE-1: a voice above this level need not exceed the noise. */
 const CERTAIN_DB = -40;
 const LEAST_DB = -70;
 const NEARER_DB = 10;
-/** LEVEL-GATE-4: the greatest range of one voice's levels, and the number of loud windows that make a voice. */
+/** LEVEL-GATE-4: the greatest level range of one voice, and the number of loud windows that make up a voice. */
 const ONE_VOICE_DB = 20;
 const VOICE_WINDOWS = 8;
-/** The range of the nearest voice's levels below its loudest windows; other voices are quieter. */
+/** The range below the nearest voice's loudest windows; quieter audio belongs to other voices. */
 const NEAREST_DB = 12;
-/** LEVEL-GATE-4: a voice may begin quietly, for 190 ms; another voice counts only if it lasted half a second. */
+/** LEVEL-GATE-4: a voice may start quietly, for 190 ms; another voice counts only if it lasts half a second. */
 const ONSET_WINDOWS = 6;
 const ELSEWHERE_WINDOWS = 16;
 const STEP_DB = 6;
-/** LEVEL-GATE-3: the length of the quiet speech, and of the silence after it. A television keeps talking. */
+/**
+ * LEVEL-GATE-3: the duration of the quiet speech, and of the silence after it. A television keeps talking, without such
+ * a pause.
+ */
 const SHUT_OUT_MS = { least: 2_000, most: 10_000, pause: 600, wait: 1_500 };
 
 export class LevelGate {
   readonly #marginDb: number;
-  /** The levels of the user's last utterances. */
+  /** The levels of the user's latest utterances. */
   #users: number[] = [];
   #loweredDb = 0;
-  /** The levels of the last windows, newest last. */
+  /** The levels of the latest windows, newest last. */
   readonly #levels: number[] = [];
-  /** The loudest levels of the utterance under way, the loudest first. */
+  /** The loudest levels of the current utterance, loudest first. */
   #loudest: number[] = [];
-  /** The length of the speech that was too quiet, and of the silence since. */
+  /** The duration of speech that was too quiet, and of the silence since. */
   #shutOut = { speechMs: 0, silenceMs: 0 };
 
   constructor(marginDb: number) {
     this.#marginDb = marginDb;
   }
 
-  /** Returns the probability that the user speaks in a window, from the `probability` of any speech. */
+  /** Returns the probability that the user speaks in a window, given the `probability` of any speech. */
   admit(probability: number, levelDb: number, windowMs: number, threshold: number): number {
     const level = Math.max(levelDb, LEAST_DB);
     this.#levels.push(level);
@@ -62,7 +65,7 @@ export class LevelGate {
     return isLoud ? probability : 0;
   }
 
-  /** The level of the nearest voice of the utterance under way; minus infinity before there is one. */
+  /** The level of the current utterance's nearest voice; minus infinity while there is none. */
   get #voiceDb(): number {
     return this.#loudest[VOICE_WINDOWS - 1] ?? Number.NEGATIVE_INFINITY;
   }
@@ -72,7 +75,7 @@ export class LevelGate {
     this.#loudest = [];
   }
 
-  /** Records the level of an utterance that had words. */
+  /** Records the level of an utterance with words. */
   accepted(levelDb: number): void {
     const usual = median(this.#users);
     if (usual !== null && levelDb > usual + NEARER_DB) this.#users = [];
@@ -107,14 +110,14 @@ export class LevelGate {
   }
 }
 
-/** Returns the level of a sound in dBFS. */
+/** Returns the audio's level in dBFS. */
 export function levelOf(samples: Int16Array): number {
   let energy = 0;
   for (const sample of samples) energy += sample * sample;
   return 10 * Math.log10(energy / Math.max(1, samples.length) / 32_768 ** 2 + 1e-9);
 }
 
-/** Returns the level of the nearest voice in an utterance, from the levels of its speech; null without speech. */
+/** Returns the level of an utterance's nearest voice, from its speech levels; null without speech. */
 export function nearestLevel(levels: readonly number[]): number | null {
   const sorted = levels.toSorted((a, b) => b - a);
   const loud = sorted[Math.min(VOICE_WINDOWS, sorted.length) - 1];
@@ -122,8 +125,8 @@ export function nearestLevel(levels: readonly number[]): number | null {
 }
 
 /**
- * Returns the number of windows before the nearest voice that belong to another voice (LEVEL-GATE-4). `levels`: of all
- * windows.
+ * Returns the number of windows before the nearest voice that belong to another voice (LEVEL-GATE-4). `levels`: the
+ * levels of all windows.
  */
 export function windowsBeforeNearest(levels: readonly number[]): number {
   const loud = levels.toSorted((a, b) => b - a)[VOICE_WINDOWS - 1];

@@ -1,5 +1,5 @@
-// `localVoice`: a voice server on this machine. It speaks the OpenAI Realtime wire and combines speech detection,
-// speech to text, any AI SDK language model, and text to speech. It needs no key and no network.
+// `localVoice`: a local voice server. It speaks the OpenAI Realtime protocol, and combines speech detection, speech to
+// text, any AI SDK language model, and text to speech. It needs no API key and no network.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { LanguageModel } from 'ai';
@@ -28,71 +28,72 @@ import type { ServerEventBody } from './wire-events.ts';
 
 /** The options of `localVoice`. */
 export interface LocalVoiceOptions {
-  /** The model that answers the user; its tools come from the connecting session. */
+  /** The model that answers the user; its tools come from the connected session. */
   readonly model: LanguageModel;
   /**
-   * The role in which the model reads system messages within the conversation, such as the notes of a session. The wire
-   * has such messages, but only some models accept them. `system` is for models of OpenAI; Claude, Gemini, Mistral,
-   * Qwen and Bedrock answer it with an error. @defaultValue 'user', which every model accepts
+   * The role in which the model sees system messages within the conversation, such as a session's notes. The protocol
+   * has such messages, but only some models accept them. `system` is for OpenAI models; Claude, Gemini, Mistral, Qwen
+   * and Bedrock reject it with an error. @defaultValue 'user', which every model accepts
    */
   readonly systemAs?: 'system' | 'user';
   /** Time and randomness: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The port on 127.0.0.1; 0 selects a free one. @defaultValue 0 */
+  /** The port on 127.0.0.1; 0 selects a free port. @defaultValue 0 */
   readonly port?: number;
   /**
-   * Speech detection, speech to text and text to speech. The built-in engine consists of Silero, Moonshine and Flite,
-   * which `npx offstage voice install` installs. The server starts an engine that you pass but does not close it,
-   * because other servers may use it. @defaultValue 'built-in'
+   * Provides speech detection, speech to text and text to speech. The built-in engine consists of Silero, Moonshine and
+   * Flite; `npx offstage voice install` installs them. The server starts an engine that you pass, but does not close
+   * it, because other servers may use it. @defaultValue 'built-in'
    */
   readonly speech?: 'built-in' | SpeechEngine;
   /**
-   * A speech to text that replaces the engine's, which still detects the start and the end of speech:
+   * A speech-to-text service that replaces the engine's; the engine still detects the start and end of speech:
    * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your implementation. @defaultValue the engine's speech to
    * text
    */
   readonly transcriber?: Transcriber;
   /**
-   * The name of a voice of the engine, which also replaces voices that the engine lacks, such as `marin`; or a voice
-   * that replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the engine's first, 'slt'
+   * The name of an engine voice, used also for requested voices that the engine lacks, such as `marin`; or a voice that
+   * replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the engine's first voice,
+   * 'slt'
    */
   readonly voice?: string | Voice;
   /** The detection and transcription of the user's speech. */
   readonly hearing?: HearingOptions;
-  /** The key that clients must present. @defaultValue generated at `start`, which returns it */
+  /** The key that clients must present. @defaultValue generated; `start` returns it */
   readonly apiKey?: string;
   /** Web origins that may connect, such as `http://127.0.0.1:8080`. @defaultValue none */
   readonly allowedOrigins?: readonly string[];
-  /** The limit of concurrent connections. @defaultValue 16 */
+  /** The maximum number of concurrent connections. @defaultValue 16 */
   readonly maxConnections?: number;
-  /** Key and certificate as PEM texts, for wss. @defaultValue none */
+  /** Key and certificate as PEM texts, to serve wss. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string };
 }
 
-/** The options for the detection and transcription of the user's speech. */
+/** Options for the detection and transcription of user speech. */
 export interface HearingOptions {
   /**
-   * The length at which the server ends an utterance and reports its words, in milliseconds; speech after that is the
-   * next utterance. @defaultValue 15000
+   * The length at which the server ends an utterance and reports its words, in milliseconds; later speech is the next
+   * utterance. @defaultValue 15000
    */
   readonly longestUtteranceMs?: number;
   /**
    * The silence after which the words so far are transcribed, in milliseconds, so that they are known when the
-   * utterance ends; a third of it within the first second of speech. Each longer pause inside an utterance costs a
+   * utterance ends; a third of it within the first second of speech. Each longer pause inside an utterance costs one
    * transcription. `null`: only the whole utterance is transcribed, and its end does not depend on its words.
    * @defaultValue 200
    */
   readonly transcribeAfterMs?: number | null;
   /**
-   * Judges in a pause under `semantic_vad` whether the user has finished, in place of the list of unfinished words; for
-   * example by an end-of-turn model. Not called for words that answer the open question. The function has half a
-   * second: if it fails or is late, that is reported and the list decides. @defaultValue the list
+   * Judges during a pause, with `semantic_vad`, whether the user has finished, instead of the list of unfinished words;
+   * for example with an end-of-turn model. It is not called for words that answer the open question. The function has
+   * half a second: if it fails or is late, the server reports this and uses the list. @defaultValue the list
    */
   readonly endOfTurn?: EndOfTurn;
   /**
-   * How much quieter than the user's last utterances a voice may be, in decibels. A quieter voice, for example of a
-   * television, is not the user: it neither starts an utterance nor keeps one open. A user who moves away is admitted
-   * again after a sentence. Before the first utterance a voice must be louder than the noise. `null`: every voice
+   * How much quieter a voice may be than the user's last utterances, in decibels. A quieter voice, such as a
+   * television, is not the user: it neither starts an utterance nor keeps one open. A user who moves away is recognised
+   * again after one sentence. Before the first utterance, a voice must be louder than the noise. `null`: every voice
    * counts as the user's. @defaultValue 15
    */
   readonly levelMarginDb?: number | null;
@@ -113,20 +114,20 @@ export const defaultLocalVoiceOptions = {
   maxConnections: 16,
 } as const satisfies Partial<LocalVoiceOptions>;
 
-/** The URL and the key for clients. */
+/** The URL and the key that clients need. */
 export interface LocalVoiceAddress {
   /** A URL such as `ws://127.0.0.1:43121/v1/realtime`. */
   readonly url: string;
   /** The port that the engine listens on. */
   readonly port: number;
-  /** The key that the client of the wire sends. */
+  /** The key that clients must send. */
   readonly apiKey: string;
 }
 
 /** The local voice server, as `localVoice` returns it. */
 export interface LocalVoice {
   /**
-   * Loads the models and starts to listen. Can be called once.
+   * Loads the models and starts to listen. Can be called only once.
    * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or
    * `ALREADY_STARTED`
    */
@@ -160,8 +161,7 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Creates a voice server on this machine. It speaks the protocol of OpenAI Realtime, with local speech and any text
- * model of the AI SDK.
+ * Creates a local voice server. It speaks the OpenAI Realtime protocol, with local speech and any AI SDK text model.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function localVoice(options: LocalVoiceOptions): LocalVoice {
@@ -205,7 +205,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
     });
   };
   const stop = async (): Promise<void> => {
-    // If the server failed to start, only its engine has to be closed.
+    // After a failed start, only the engine has to be closed.
     const server = await started?.catch(() => undefined);
     await server?.close();
     if (builtIn) await engine.close();
@@ -225,7 +225,7 @@ export function localVoice(options: LocalVoiceOptions): LocalVoice {
         const { url, port: actualPort } = await started;
         return { url, port: actualPort, apiKey: key };
       } catch (error) {
-        // One thread of the engine may be running.
+        // One engine thread may be running.
         if (builtIn) await engine.close();
         throw error;
       }
@@ -250,9 +250,9 @@ function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
 /** The only network interface on which the server listens. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
-/** The limit of one frame; the real server has this limit for one append. */
+/** The maximum frame size; the real server has this limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** The number of unread bytes from which the server holds audio back from a client. */
+/** The number of unread bytes above which the server holds back audio from a client. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const UNREAD_POLL_MS = 20;
 const KEEP_ALIVE_MS = 20_000;
@@ -279,11 +279,11 @@ interface RunningServer {
 }
 
 /**
- * Starts to listen: HTTP (or HTTPS) on the loopback interface, WebSocket upgrades on /v1/realtime, one RealtimeSession
- * per connection.
+ * Starts to listen: HTTP(S) on the loopback interface, WebSocket upgrades on /v1/realtime, one RealtimeSession per
+ * connection.
  *
- * Owns: the URL, the check of the key, and the limits of frames and connections. It does not handle events
- * (`realtime-session.ts`) or refuse other requests (`listen/guard.ts`).
+ * Owns: the URL, the key check, and the frame and connection limits. It does not handle events
+ * (`realtime-session.ts`) or reject other requests (`listen/guard.ts`).
  *
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` or `LISTEN_FAILED` (the port is taken)
  */
@@ -328,7 +328,7 @@ async function startServer(options: ServerOptions): Promise<RunningServer> {
 
 /**
  * Returns how to reject a client without a valid key: like the real server, with an error on the open socket, which
- * then closes; null for a valid key.
+ * then closes. Returns null for a valid key.
  */
 function unauthorized(
   headers: IncomingHttpHeaders,

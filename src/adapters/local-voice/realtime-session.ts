@@ -1,11 +1,11 @@
 // The server's side of one connection: reads client events, keeps the session, the conversation and the responses, and
-// answers in the order of the real server.
+// responds in the real server's order.
 //
-// Owns:     the configuration, the conversation, the input audio, and the configuration of each response. It does not
-//           handle the socket (`local-voice.ts`), or the threads and models that all connections share.
+// Owns:     the configuration, the conversation, the input audio, and each response's configuration. It does not handle
+//           the socket (`local-voice.ts`), or the threads and models shared by all connections.
 //
-// REALTIME-SESSION-1. A client event is answered by its server event, or by one `error` that names its `event_id`; no
-//     client event ends the session.
+// REALTIME-SESSION-1. Each client event causes its server event, or one `error` that names its `event_id`; no client
+//     event ends the session.
 // REALTIME-SESSION-2. At most one response writes to the conversation; out-of-band responses run in parallel.
 // REALTIME-SESSION-3. A transcription delays only the response that must read it.
 
@@ -51,16 +51,16 @@ export interface RealtimeSessionOptions {
   readonly environment: Environment;
   readonly engine: SpeechEngine;
   readonly textModel: TextModel;
-  /** The voice for clients that request a voice that the engine lacks. */
+  /** The voice for clients that request a voice unknown to the engine. */
   readonly defaultVoice: string;
-  /** The model that the client requested, which the session only reports back. */
+  /** The model that the client requested, which the session only echoes. */
   readonly model: string;
   readonly send: (text: string) => void;
   /** Creates the input buffer. */
   readonly createInput: (events: InputAudioEvents) => InputBuffer;
-  /** The first `session.update`, for example of an ephemeral token. */
+  /** The initial `session.update`, for example of an ephemeral token. */
   readonly preset?: unknown;
-  /** Resolves in another turn of the event loop, once the client can take more. */
+  /** Resolves in another event loop turn, once the client can receive more. */
   readonly whenReady: () => Promise<void>;
 }
 
@@ -72,9 +72,9 @@ export class RealtimeSession {
   readonly #input: InputBuffer;
   readonly #responses: Responses;
   #config: SessionConfig;
-  /** Whether audio was made, after which the voice cannot change. */
+  /** Whether audio has been generated, after which the voice cannot change. */
   #spoken = false;
-  /** The newest utterance whose words were reported before its end. */
+  /** The newest utterance whose words were reported before it ended. */
   #stoppedBy: string | null = null;
   #closed = false;
 
@@ -125,7 +125,7 @@ export class RealtimeSession {
     this.#emit({ type: 'session.created', session: this.#config });
   }
 
-  /** Reads one frame of the client. Never throws. */
+  /** Handles one text frame of the client. Never throws. */
   receive(data: string): void {
     const { eventId, event } = parseClientFrame(data);
     try {
@@ -142,12 +142,12 @@ export class RealtimeSession {
     this.#emitError('invalid_request_error', 'invalid_event', message);
   }
 
-  /** Begins a response without a request of the client. @throws {Refusal} if one is under way */
+  /** Starts a response without a client request. @throws {Refusal} if a response is in progress */
   respond(): void {
     this.#createResponse({});
   }
 
-  /** Handles the end of the connection: stops everything and sends nothing afterwards. */
+  /** Handles the end of the connection: stops everything, and sends nothing more. */
   close(): void {
     this.#closed = true;
     this.#input.close();
@@ -211,7 +211,7 @@ export class RealtimeSession {
     }
   }
 
-  /** Handles an utterance that was committed at the end of speech. */
+  /** Handles an utterance that is committed because the user stopped speaking. */
   #onUtterance(utterance: Utterance): void {
     try {
       this.#addUtterance(utterance);
@@ -271,7 +271,7 @@ export class RealtimeSession {
           role: 'user',
           content: [{ type: 'input_audio', transcript }],
         };
-        // Deltas are parts of one text; the next event contains the whole text.
+        // Deltas are parts of one text; the final event contains the whole text.
         if (transcript !== '' && item.id !== this.#stoppedBy)
           this.#emit({ type: `${type}.delta`, ...place, delta: transcript });
         const seconds = sound.samples.length / sound.sampleRateHz;
@@ -353,7 +353,7 @@ export class RealtimeSession {
     this.#responses.create(responseRequest(this.#config, items, parameters));
   }
 
-  /** Returns the items for the model: the conversation, or the items that the client sends in its place. */
+  /** Returns the items for the model: the conversation, or the items that the client sent instead. */
   #itemsOf({ input }: ResponseParameters): Remembered[] {
     const items =
       input?.map((given) => {
@@ -415,7 +415,7 @@ function noSuchItem(stem: string, verb: string, id: string): Refusal {
 
 const MAX_OUT_OF_BAND = 8;
 
-/** The responses of one connection under way: at most one that writes to the conversation, and several out of band. */
+/** One connection's running responses: at most one that writes to the conversation, and several out-of-band ones. */
 class Responses {
   readonly #context: ResponseContext;
   readonly #outOfBand = new Map<string, ResponseRun>();
@@ -425,7 +425,7 @@ class Responses {
     this.#context = context;
   }
 
-  /** @throws {Refusal} if there are too many */
+  /** @throws {Refusal} if too many responses are running */
   create(request: ResponseRequest): void {
     if (!request.outOfBand && this.#active !== null) {
       throw new Refusal(
@@ -453,7 +453,7 @@ class Responses {
   }
 
   /**
-   * Cancels the response with this id; without an id, the one that writes to the conversation.
+   * Cancels the response with this id; without an id, the response that writes to the conversation.
    * @throws {Refusal} `response_cancel_not_active`
    */
   cancel(id: string | null): void {
@@ -466,7 +466,7 @@ class Responses {
     response.cancel('client_cancelled');
   }
 
-  /** Stops all responses without an event. */
+  /** Stops all responses without sending events. */
   abandon(): void {
     this.#active?.abandon();
     for (const response of this.#outOfBand.values()) response.abandon();
@@ -480,13 +480,11 @@ type GivenPart = GivenMessage['content'][number];
 interface NewItemTools {
   readonly newId: (prefix: string) => string;
   readonly decode: (base64: string) => Int16Array;
-  /** Returns the words in a sound; never rejects. */
+  /** Returns the words in the audio; never rejects. */
   readonly hear: (samples: Int16Array) => Promise<string>;
 }
 
-/**
- * Converts a client's item to an item of the conversation, in the form for the client and in the form for the model.
- */
+/** Converts a client's item to a conversation item, in the client's form and the model's form. */
 function toConversationItem(given: GivenItem, tools: NewItemTools): ConversationItem {
   const id = given.id ?? tools.newId('item');
   const fields = { id, status: 'completed' as const };
@@ -533,7 +531,7 @@ function toMessage(
   return { id: fields.id, wire: wireMessage(given, fields), remembered, sound };
 }
 
-/** Returns a message in the wire's form, without audio: `conversation.item.retrieve` adds it. */
+/** Returns a message in the protocol's form, without audio: `conversation.item.retrieve` adds it. */
 function wireMessage(
   given: GivenMessage,
   fields: { readonly id: string; readonly status: 'completed' },

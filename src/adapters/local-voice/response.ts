@@ -1,18 +1,18 @@
-// One response: it generates, writes or speaks messages, calls functions, and ends once.
+// One response: it generates, writes or speaks messages, calls functions, and ends exactly once.
 //
-// Owns:     the output items, and the abort of the model. It does not decide which response may run
+// Owns:     the output items, and aborting the model. It does not decide which response may run
 //           (`realtime-session.ts`).
 //
 // RESPONSE-RUN-1. The first event is always `response.created`, the last `response.done`.
 // RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done` states the
 //     reason, and no event follows.
-// RESPONSE-RUN-3. Output items follow one another; a call is announced after all earlier speech was sent.
+// RESPONSE-RUN-3. Output items follow one another; a call is announced after all earlier speech has been sent.
 //
 // RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
-//     content_part.added, deltas, the `done`s of the content, content_part.done,
-//     conversation.item.done, output_item.done.
+//     content_part.added, deltas, the content's `done` events, content_part.done, conversation.item.done,
+//     output_item.done.
 // RESPONSE-MESSAGE-2. After `close` no event of the message is sent.
-// RESPONSE-MESSAGE-3. Words whose audio was not sent are neither in the item nor in the model's memory.
+// RESPONSE-MESSAGE-3. Words whose audio was not sent are absent from both the item and the model's memory.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { codeOf, messageOf } from '../../values/errors.ts';
@@ -28,7 +28,7 @@ import { voiceName, type SessionConfig } from './session-config.ts';
 import type { SpokenRequest } from './speech/speech-engine.ts';
 import type { Emit, WireItem, WireResponse, WireUsage } from './wire-events.ts';
 
-/** The part of the session that a response needs. */
+/** The part of the session that a response uses. */
 export interface ResponseContext {
   readonly emit: Emit;
   readonly environment: Environment;
@@ -42,7 +42,7 @@ export interface ResponseContext {
   ) => ReturnType<Speaking['synthesize']>;
 }
 
-/** A requested response: the settings of the session and of the request. */
+/** A requested response: the settings from the session and the request. */
 export interface ResponseRequest {
   readonly outOfBand: boolean;
   /** The items that the model reads. */
@@ -252,18 +252,18 @@ export class ResponseRun {
   }
 }
 
-/** −40 dBFS: the peak below which the ends of a sentence count as silence. */
+/** −40 dBFS: below this peak, the ends of a sentence count as silence. */
 const SILENCE_PEAK = 328;
-/** The silence that is kept at both ends, so that no audio begins or ends abruptly. */
+/** The silence that is kept at both ends, so that no audio starts or ends abruptly. */
 const KEPT_SILENCE_MS = 20;
-/** The pause between two sentences, independent of the silence that the voice adds. */
+/** The pause between two sentences, independent of the voice's own silence. */
 const SENTENCE_PAUSE_MS = 150;
 
 const WIRE_SAMPLE_RATE_HZ = 24_000;
 const SAMPLES_PER_MS = WIRE_SAMPLE_RATE_HZ / 1000;
 const PIECE_SAMPLES = WIRE_SAMPLE_RATE_HZ / 10;
 
-/** The destination of a message. */
+/** Where a message is sent. */
 interface MessageContext {
   readonly emit: Emit;
   readonly responseId: string;
@@ -275,27 +275,27 @@ interface MessageContext {
 
 /** The speech functions of a message. */
 interface Speaking {
-  /** Returns the audio of one sentence. */
+  /** Returns a sentence's audio. */
   readonly synthesize: (text: string) => Promise<AudioFrame>;
-  /** Resolves in another turn of the event loop, once the client can take more. */
+  /** Resolves in another event loop turn, once the client can receive more. */
   readonly whenReady: () => Promise<void>;
 }
 
 interface ResponseMessage {
-  /** Adds text. `isWhole`: the text is spoken without waiting for the end of a sentence. */
+  /** Adds text. `isWhole`: the text is spoken without waiting for the end of the sentence. */
   write(text: string, isWhole?: boolean): void;
-  /** Resolves when all added text was sent. @throws the error of `synthesize` */
+  /** Resolves when all added text has been sent. @throws the error of `synthesize` */
   drain(): Promise<void>;
   /** Ends the message at once. @returns the final item */
   close(status: 'completed' | 'incomplete'): WireItem;
 }
 
 /**
- * Begins one message of a response, written or spoken, and announces it.
+ * Starts one message of a response, written or spoken, and announces it.
  *
- * A spoken message is cut into sentences. Each sentence is synthesised in turn, without the silence at its ends, and
- * sent in pieces of 100 ms, far faster than it plays; each piece follows the words that begin to sound in it. Between
- * two pieces the event loop gets a turn, and the server waits for a slow client.
+ * A spoken message is split into sentences. Each sentence is synthesised in turn, trimmed of silence, and sent in
+ * chunks of 100 ms, far faster than real time; the words that start within a chunk are sent before it. Between two
+ * chunks, the event loop runs other work, and the server waits for a slow client.
  */
 function openMessage(context: MessageContext, speaking: Speaking | null): ResponseMessage {
   return speaking === null ? new WrittenMessage(context) : new SpokenMessage(context, speaking);
@@ -340,7 +340,7 @@ abstract class MessageBase {
     return this.#closed !== undefined;
   }
 
-  /** The position that each event of the content states. */
+  /** The position that each content event states. */
   protected get place() {
     const { responseId, itemId, outputIndex } = this.context;
     return {
@@ -383,7 +383,7 @@ abstract class MessageBase {
     return wire;
   }
 
-  /** Announces the end of the content. @returns the content of the item */
+  /** Announces the end of the content. @returns the item's content */
   protected abstract endContent():
     | { type: 'output_text'; text: string }
     | { type: 'output_audio'; transcript: string };
@@ -422,7 +422,7 @@ class WrittenMessage extends MessageBase implements ResponseMessage {
 class SpokenMessage extends MessageBase implements ResponseMessage {
   readonly #speaking: Speaking;
   readonly #chunker = new SentenceChunker();
-  /** Settles once all text added so far was sent, in order. */
+  /** Settles once all text added so far has been sent, in order. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(context: MessageContext, speaking: Speaking) {
@@ -451,7 +451,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
 
   #enqueue(sentence: string): void {
     this.#sent = this.#sent.then(() => this.#say(sentence));
-    // `drain` reports the error, perhaps later.
+    // `drain` reports the error, possibly later.
     this.#sent.catch(() => undefined);
   }
 
@@ -471,7 +471,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
     if (!this.isClosed) this.#sendWords(words, Infinity);
   }
 
-  /** Sends the words that begin before `untilMs`, and removes them from the list. */
+  /** Sends the words that start before `untilMs`, and removes them from the list. */
   #sendWords(words: ReturnType<typeof placeWords>, untilMs: number): void {
     const later = words.findIndex((word) => word.startMs >= untilMs);
     const due = words.splice(0, later < 0 ? words.length : later);
@@ -508,7 +508,7 @@ class SpokenMessage extends MessageBase implements ResponseMessage {
   }
 }
 
-/** Returns the audio without the silence at its ends; a sound that is quiet throughout is returned unchanged. */
+/** Returns the audio without the silence at its ends; audio that is quiet throughout is returned unchanged. */
 function withoutSilence({ samples, sampleRateHz }: AudioFrame): AudioFrame {
   const isLoud = (sample: number): boolean => Math.abs(sample) >= SILENCE_PEAK;
   const first = samples.findIndex(isLoud);
@@ -526,8 +526,8 @@ function afterPause({ samples, sampleRateHz }: AudioFrame, pauseMs: number): Aud
 }
 
 /**
- * Yields audio of any rate in pieces of at most 100 ms at the rate of the wire. Lazy, so that each piece is made in its
- * turn of the event loop.
+ * Yields chunks of at most 100 ms at the protocol's sample rate, from audio at any rate. Lazy, so that each chunk is
+ * made in its own event loop turn.
  */
 function* piecesOf(sound: AudioFrame): Generator<Int16Array> {
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz: WIRE_SAMPLE_RATE_HZ });

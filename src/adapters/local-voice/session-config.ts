@@ -1,5 +1,4 @@
-// The configuration of a session: the initial one, and its changes by `session.update`, each of which is applied
-// completely or refused.
+// A session's configuration: the initial one, and its changes by `session.update`, each applied completely or rejected.
 
 import { z } from 'zod';
 import {
@@ -107,7 +106,7 @@ export type TurnDetection =
 
 const pcm24 = { type: 'audio/pcm', rate: 24_000 } as const;
 
-/** The effective configuration, in the wire's form. */
+/** The effective configuration, in the protocol's form. */
 export interface SessionConfig {
   readonly object: 'realtime.session';
   readonly type: 'realtime';
@@ -124,7 +123,7 @@ export interface SessionConfig {
   readonly tracing: null;
   readonly prompt: null;
   readonly include: null;
-  /** The extension events that this server accepts; absent if there are none. */
+  /** The extension events that this server accepts; absent if none. */
   readonly extensions?: readonly string[];
   readonly audio: {
     readonly input: {
@@ -176,9 +175,9 @@ export function defaultSessionConfig(id: string, model: string, voice: string): 
 }
 
 /**
- * Returns the configuration after an update: present fields replace, objects are merged, `null` turns off. Settings
- * without effect here (tracing, truncation, noise reduction …) are accepted.
- * @param spoken Whether audio was already made, after which the voice cannot change.
+ * Returns the updated configuration: present fields replace, objects are merged, `null` turns a setting off. Settings
+ * without an effect here (tracing, truncation, noise reduction …) are accepted.
+ * @param spoken Whether audio has been generated, after which the voice cannot change.
  * @throws {Refusal}
  */
 export function updateSessionConfig(
@@ -236,7 +235,7 @@ export function updateSessionConfig(
   };
 }
 
-/** Returns the name of a voice, built in or custom. */
+/** Returns the name of a voice, built-in or custom. */
 export function voiceName(voice: string | { readonly id: string }): string {
   return typeof voice === 'string' ? voice : voice.id;
 }
@@ -245,7 +244,10 @@ function unlessAbsent<T>(next: T | undefined, current: T): T {
   return next === undefined ? current : next;
 }
 
-/** Returns the detection settings: missing fields keep their values if the type stays, and otherwise get defaults. */
+/**
+ * Returns the detection settings: missing fields keep their values if the type is unchanged, and otherwise get
+ * defaults.
+ */
 function detectionWithDefaults(
   patch: TurnDetectionPatch,
   current: TurnDetection | null,

@@ -1,4 +1,4 @@
-// The code of a speech thread: loads the models of its role, then answers calls. `speech/built-in-engine.ts` starts it.
+// The code of a speech thread: it loads its role's models, then handles calls. `speech/built-in-engine.ts` starts it.
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import { propertiesOf } from '../../values/json.ts';
@@ -52,7 +52,7 @@ const roles: Readonly<Record<ThreadRole, () => Promise<Handlers>>> = {
     const flite = await Flite.load();
     await flite.speak({ text: 'ready', voice: 'slt', speed: 1 });
     return {
-      // The audio has the rate of the wire, so that the thread of the sockets need not resample.
+      // The audio has the protocol's sample rate, so that the socket thread need not resample.
       synthesize: async (request) => ({
         samples: resampleSound(await flite.speak(request), OUTPUT_SAMPLE_RATE_HZ),
         sampleRateHz: OUTPUT_SAMPLE_RATE_HZ,
@@ -114,7 +114,7 @@ async function answer(
   return await handler(argument);
 }
 
-/** Returns the buffers of the audio, which is transferred instead of copied. */
+/** Returns the audio's buffers, which are transferred instead of copied. */
 function buffersOf(value: unknown): readonly Transferable[] {
   const samples = propertiesOf(value)['samples'];
   return samples instanceof Int16Array && samples.length > 0 ? [samples.buffer as ArrayBuffer] : [];
@@ -134,7 +134,7 @@ interface Stream {
   last: Promise<unknown>;
 }
 
-/** Detects speech in many streams, with Silero. Runs inside a thread. */
+/** Detects speech in many streams, with Silero. Runs inside a worker thread. */
 class Detection {
   readonly #silero: Silero;
   readonly #streams = new Map<number, Stream>();

@@ -1,10 +1,10 @@
-// The server events, typed against the official package, so that an event that deviates from the wire does not compile;
-// and the refusal of client events.
+// The server events, typed against the official package, so that an event with a wrong form does not compile; and the
+// rejection of client events.
 
 import { ProtocolError } from '../../values/errors.ts';
 import type { RealtimeServerEvent } from '../openai-realtime/official.ts';
 
-/** The type of a wire object: the wire writes `null` for fields that the official types omit. */
+/** The type of a protocol object: the protocol writes `null` for fields that the official types omit. */
 type NullForAbsent<T> = unknown extends T
   ? T
   : T extends object
@@ -14,21 +14,21 @@ type NullIfOptional<T> = undefined extends T ? NullForAbsent<T> | null : NullFor
 
 export type ServerEvent = NullForAbsent<RealtimeServerEvent>;
 
-/** A server event before it has its `event_id`. */
+/** A server event that has no `event_id` yet. */
 export type ServerEventBody = WithoutId<ServerEvent>;
 type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_id'> : never;
 
 type EventOf<Type extends ServerEvent['type']> = Extract<ServerEvent, { type: Type }>;
 
-/** An item of the conversation, in the form for a client. */
+/** A conversation item in the client's form. */
 export type WireItem = EventOf<'conversation.item.added'>['item'];
 export type WireResponse = EventOf<'response.created'>['response'];
 export type WireUsage = NonNullable<WireResponse['usage']>;
 
-/** Sends an event to the client. Never throws; has no effect after the connection closed. */
+/** Sends an event to the client. Never throws, and has no effect after the connection has closed. */
 export type Emit = (event: ServerEventBody) => void;
 
-/** The refusal of a client event, which an `error` event reports. */
+/** The rejection of a client event, reported in an `error` event. */
 export class Refusal extends ProtocolError {
   /** The invalid field of the client event, such as `item.content[0].type`. */
   readonly param: string | null;

@@ -1,4 +1,4 @@
-// Describes the problem of a client event as the real server does. Source: captures of api.openai.com/v1/realtime,
+// Describes a problem in a client event like the real server does. Source: captures of api.openai.com/v1/realtime,
 // 2026-09.
 
 import type { z } from 'zod';

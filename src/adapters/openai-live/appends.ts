@@ -1,26 +1,27 @@
-// Puts texts into the model's context within the limits of the wire: during a session in appends of at most 500 tokens,
-// and the conversation so far in the first event of a session, as at most 128 messages and 8,192 tokens.
+// Adds texts to the model's context within the protocol's limits: during a session in appends of at most 500 tokens;
+// the earlier conversation in a session's first event, as at most 128 messages and 8,192 tokens.
 //
-// The wire counts tokens and refuses texts that are too long. This file has no tokenizer and estimates tokens from
-// above, so that a piece may be smaller than necessary but is not refused. The estimate for prose and code is nearly
+// The server counts tokens and rejects texts that are too long. This file has no tokenizer and overestimates the token
+// count, so that a piece may be smaller than necessary but is not rejected. For prose and code, the estimate is nearly
 // twice the count of OpenAI's tokenizers; only random letters may be underestimated.
 //
-// Owns:     event ids, the appends without an answer, and which appends form one text. It does not conclude that a text
-//           was said: the server's acceptance does not prove that.
+// Owns:     event ids, the appends without a response, and which appends form one text. It does not conclude that a
+//           text was spoken: the server's acceptance does not prove it.
 //
-// APPENDS-1. A text of several appends counts as accepted when its last append is, and as refused when any of them is.
+// APPENDS-1. A text of several appends counts as accepted when its last append is, and as rejected when any append is.
 //     Its ticket is the event id of the last append.
-// APPENDS-2. Some servers do not name the append that they answer: the answer then applies to the oldest append of its
+// APPENDS-2. Some servers do not name the append in a response: the response then applies to the oldest append of its
 //     channel.
-// APPENDS-4. Each append of a quotation begins like the first one, so that no piece of it looks like unquoted text.
-// APPENDS-3. Texts that the model must remember are recorded until the server accepts them, so that a session that
-//     resumes this one receives them again.
+// APPENDS-4. Each append of a quotation starts like the first one, so that no piece looks like unquoted text.
+// APPENDS-3. Texts that the model must remember are stored until the server accepts them, so that a resumed session
+//     receives them again.
 //
-// HISTORY-1. The newest messages are kept, complete and in order; only the newest message of all may be cut.
-// HISTORY-2. If messages were left out, the first one states how many.
+// HISTORY-1. The newest messages are kept whole and in order; only the very newest message may be cut.
+// HISTORY-2. If messages were omitted, the first one states how many.
 //
-// TOKENS-1. No piece is estimated above its limit; the joined pieces are the text, except for white space at the cuts.
-// TOKENS-2. A cut is at the end of a sentence if one fits, else between words, else between characters.
+// TOKENS-1. No piece is estimated above its limit; the joined pieces equal the text, except for white space at the
+//           cuts.
+// TOKENS-2. A cut is at a sentence end if one fits, else between words, else between characters.
 
 import { shortNameOf, type NoteWriter, unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { note, sentence } from '../../actors/notes/note.ts';
@@ -30,21 +31,21 @@ import { append, type AppendChannel, type HistoryMessage } from './wire.ts';
 
 export type AppendEvent = ReturnType<typeof append>;
 
-/** The most pieces of one text: a longer text would push the conversation out of the model's context. */
+/** The maximum number of pieces per text: a longer text would push the conversation out of the model's context. */
 const MAX_PIECES = 16;
 const MAX_PENDING = 512;
 
 interface Pending {
   readonly channel: AppendChannel;
   readonly ticket: string;
-  /** The text to repeat in a resumed session (APPENDS-3); null if it need not be repeated. */
+  /** The text to repeat in a resumed session (APPENDS-3); null if repetition is not needed. */
   readonly memory: string | null;
 }
 
 export class Appends {
   readonly #newEventId: () => string;
   readonly #notes: NoteWriter;
-  /** The appends without an answer, by event id, oldest first. */
+  /** The appends without a response, by event id, oldest first. */
   readonly #pending = new Map<string, Pending>();
 
   constructor(newEventId: () => string, notes: NoteWriter) {
@@ -57,7 +58,10 @@ export class Appends {
     return [...this.#pending.values()].flatMap(({ memory }) => memory ?? []);
   }
 
-  /** Returns the events for this text; none for white space. `isKept`: the model must remember the text (APPENDS-3). */
+  /**
+   * Returns the events for this text; none if it is only white space. `isKept`: the model must remember the text
+   * (APPENDS-3).
+   */
   say(
     channel: AppendChannel,
     text: string,
@@ -77,7 +81,7 @@ export class Appends {
     return events;
   }
 
-  /** Records that the server accepted an append. @returns the ticket of its text if the text is now complete */
+  /** Records the acceptance of an append. @returns the text's ticket if all its appends are accepted */
   accepted(channel: AppendChannel, clientEventId: string | null | undefined): string | null {
     const eventId = clientEventId ?? this.#oldestOf(channel);
     const pending = eventId === null ? undefined : this.#pending.get(eventId);
@@ -86,7 +90,7 @@ export class Appends {
     return pending.ticket === eventId ? eventId : null;
   }
 
-  /** Records that the server refused an append. @returns the ticket of the text */
+  /** Records the rejection of an append. @returns the text's ticket */
   refused(clientEventId: string): string | null {
     const pending = this.#pending.get(clientEventId);
     this.#pending.delete(clientEventId);
@@ -102,7 +106,7 @@ export class Appends {
 const OPENER = /^\[(?:note|data) [^\]\s]+\] /gm;
 const MAX_OPENER_TOKENS = 32;
 
-/** Returns the pieces of a text; a quotation that is too long continues in the next piece as the same quotation. */
+/** Splits a text into pieces; a quotation that is too long continues in the next piece as the same quotation. */
 function piecesOf(text: string): readonly string[] {
   if (estimateTokens(text) <= MAX_APPEND_TOKENS) return splitText(text);
   let opener = '';
@@ -130,10 +134,10 @@ const MAX_MESSAGES = 128;
 const MAX_TOKENS = 8_192;
 /** The tokens that the server adds around each message. */
 const TOKENS_AROUND = 8;
-/** The tokens for the note of HISTORY-2. */
+/** The tokens of the omission note (HISTORY-2). */
 const RESERVED_TOKENS = 64;
 
-/** Returns the messages that hold the content of these commands. */
+/** Returns these commands' content as messages. */
 export function historyOf(
   commands: readonly TransportCommand[],
   notes: NoteWriter = unmarkedNotes,
@@ -165,15 +169,15 @@ function messageOf(command: TransportCommand): HistoryMessage | null {
   return { role: command.role === 'system' ? 'developer' : command.role, text: command.text };
 }
 
-/** The most tokens of one append; the server refuses more. */
+/** The maximum tokens per append; the server rejects longer ones. */
 export const MAX_APPEND_TOKENS = 500;
 
-// English prose has more than 4 letters per token; keys and codes have about 1.5.
+// English prose has more than 4 letters per token, keys and codes about 1.5.
 const LOWER_CASE = 0.35;
 const UPPER_CASE = 0.8;
 const SPACE = 0.4;
 
-/** Returns an estimate of the most tokens that this text can have. */
+/** Returns an upper estimate of this text's tokens. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   for (const character of text) tokens += tokensOf(character);
@@ -192,7 +196,7 @@ function tokensOf(character: string): number {
 
 const sentences = new Intl.Segmenter(undefined, { granularity: 'sentence' });
 
-/** Returns the text in pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2); none for white space. */
+/** Splits a text into pieces of at most `maxTokens` each (TOKENS-1, TOKENS-2); none if it is only white space. */
 export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly string[] {
   const pieces: string[] = [];
   let piece = '';
@@ -208,7 +212,7 @@ export function splitText(text: string, maxTokens = MAX_APPEND_TOKENS): readonly
   return pieces;
 }
 
-/** Returns the beginning of a text, at most `maxTokens` long. */
+/** Returns the start of a text, at most `maxTokens` long. */
 export function headOf(text: string, maxTokens: number): string {
   let tokens = 0;
   let head = '';
@@ -220,7 +224,7 @@ export function headOf(text: string, maxTokens: number): string {
   return head;
 }
 
-/** Yields the largest parts within `maxTokens`: sentences, else words, else pieces of words. */
+/** Yields the largest parts within `maxTokens`: sentences, else words, else word pieces. */
 function* partsOf(text: string, maxTokens: number): Generator<string> {
   for (const { segment } of sentences.segment(text)) {
     if (estimateTokens(segment) <= maxTokens) yield segment;

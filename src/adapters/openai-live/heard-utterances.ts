@@ -1,15 +1,16 @@
-// Derives the user's utterances. The wire does not report when they begin and end: it sends fragments of a transcript,
-// each with its position in the session's time.
+// Derives the user's utterances from transcript fragments. The server does not report when utterances start and end: it
+// sends fragments, each with its position in session time.
 //
 //   silent ──words──▶ speaking ──pause, delegation──▶ silent
 //
-// Owns:     the beginning and the end of an utterance, and its id. It does not process audio.
+// Owns:     an utterance's start, end and id. It does not process audio.
 //
-// HEARD-UTTERANCES-1. An utterance begins with its first words and ends after `pauseMs` without words; sooner if the
-//     model has begun to speak, because the model considers the user finished; at once if the model delegates. Its
-//     words are then final.
-// HEARD-UTTERANCES-2. A fragment after a pause in the audio begins another utterance, even if it arrives early.
-// HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment begins another utterance, so that no words are
+// HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words; sooner if the
+//     model starts to speak, because it considers the user finished; at once if the model delegates. Its words are then
+//     final.
+// HEARD-UTTERANCES-2. A fragment after a pause in the audio starts another utterance, even if the fragment arrives
+//                     early.
+// HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment starts another utterance, so that no words are
 //     lost.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
@@ -19,7 +20,7 @@ import type { TurnTimes } from './options.ts';
 
 const REMEMBERED_FRAGMENTS = 256;
 
-/** Words with their position in the session's time. */
+/** Words and their position in session time. */
 export interface Fragment {
   readonly event_id: string;
   readonly delta: string;
@@ -56,7 +57,7 @@ export class HeardUtterances {
     return this.#utterance !== null;
   }
 
-  /** Handles a fragment. @returns whether its words count */
+  /** Handles a fragment. @returns whether its words are new */
   words({ event_id: eventId, delta, start_ms: startMs, end_ms: endMs }: Fragment): boolean {
     if (this.#seen.has(eventId)) return false;
     this.#seen.set(eventId, true);
@@ -79,13 +80,13 @@ export class HeardUtterances {
     if (clock.now() - this.#lastWordsAt >= this.#turnMs) this.end();
   }
 
-  /** Handles the start or end of the model's audible speech; meanwhile a shorter pause ends the utterance. */
+  /** Handles the start or end of the model's audible speech, during which a shorter pause ends the utterance. */
   modelHeard(isHeard: boolean): void {
     this.#isModelHeard = isHeard;
     this.#awaitPause();
   }
 
-  /** Ends the utterance: its words so far are complete. */
+  /** Ends the utterance: its words are complete. */
   end(): void {
     const utterance = this.#utterance;
     if (!utterance) return;

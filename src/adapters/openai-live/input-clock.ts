@@ -1,21 +1,21 @@
-// Advances the time of the session. The server measures it by the audio that it receives: without audio the model does
-// not listen, speak or read appends, and after half a minute the server ends the session. So this clock sends silence
-// in real time whenever the user sends no audio (a muted microphone, a page in the background).
+// Keeps the session's time running. The server measures time by the received audio: without audio, the model does not
+// listen, speak or read appends, and after half a minute the server ends the session. So this clock sends silence in
+// real time whenever the user sends no audio (a muted microphone, a page in the background).
 //
-// Owns:     the length of the user's audio and of the silence that the server received. It does not buffer audio.
+// Owns:     the durations of user audio and of silence that the server has received. It does not buffer audio.
 //
-// INPUT-CLOCK-1. Silence begins after `GAP_MS` without audio and ends with the next audio of the user. It never
-//     replaces audio that is only late.
-// INPUT-CLOCK-2. Times of the server are converted to times of the user's audio, without the silence.
+// INPUT-CLOCK-1. Silence starts after `GAP_MS` without audio and ends with the next user audio. It never replaces late
+//     audio.
+// INPUT-CLOCK-2. Server times are converted to times in the user's audio, without the silence.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
-/** The time without audio before silence begins; longer than the pauses of a client that sends continuously. */
+/** The time without audio before silence starts, longer than the pauses of a client that sends continuously. */
 const GAP_MS = 300;
 export const SILENCE_FRAME_MS = 100;
 const MAX_STRETCHES = 64;
 
-/** Silence that the server received from its time `atMs` on. */
+/** Silence that the server received, starting at its time `atMs`. */
 interface Stretch {
   readonly atMs: number;
   durationMs: number;
@@ -34,7 +34,7 @@ export class InputClock {
     this.#sendSilence = sendSilence;
   }
 
-  /** Starts the time of the session. */
+  /** Starts the session's time. */
   start(): void {
     this.#lastAt = this.#environment.clock.now();
     this.#watch(GAP_MS);
@@ -44,7 +44,7 @@ export class InputClock {
     this.#cancel();
   }
 
-  /** Records audio of the user sent to the server. */
+  /** Records user audio sent to the server. */
   sent(durationMs: number): void {
     this.#totalMs += durationMs;
     this.#lastAt = this.#environment.clock.now();
@@ -80,7 +80,7 @@ export class InputClock {
     this.#sendSilence();
   }
 
-  /** Merges the two oldest stretches, which need not be distinguished any more. */
+  /** Merges the two oldest stretches, which no longer need to be distinguished. */
   #forgetOldest(): void {
     const [first, second] = this.#stretches;
     if (this.#stretches.length <= MAX_STRETCHES || !first || !second) return;

@@ -1,5 +1,5 @@
-// Texts for the voice model that replace fields that the wire lacks: the abilities of the application, typed words and
-// requests, and when to speak. Pure.
+// Texts for the voice model that replace missing protocol fields: the application's abilities, typed words and
+// requests, and when to speak. Pure functions.
 
 import { note, sentence } from '../../actors/notes/note.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -9,7 +9,7 @@ import type {
   TransportTool,
 } from '../../voice/connection/transport.ts';
 
-/** Returns the instructions of a session: the agent's instructions, and the tasks that can be delegated. */
+/** Returns a session's instructions: the agent's instructions, and the tasks that can be delegated. */
 export function startInstructions({ instructions, tools }: TransportConfiguration): string {
   return `${instructions}\n\n${delegationPolicy(tools)}`.trim();
 }
@@ -43,7 +43,7 @@ type Told = Extract<
   { type: 'message.add' } | { type: 'tool.recall' } | { type: 'tool.answer' }
 >;
 
-/** Returns a text from which the model learns the command's content without saying it. */
+/** Returns a text that tells the model the command's content without making it speak. */
 export function toldAs(command: Told): string {
   switch (command.type) {
     case 'message.add':
@@ -71,16 +71,16 @@ const NOW = sentence`Do not wait for the user to speak first. Say it once; after
 
 const REPLY_NOW = sentence`Reply to the user now: to their last words, or with the last result or note above; if all is said, say nothing. ${NOW}`;
 
-/** Returns a text that makes the model speak now; `instructions`, a note, state the subject. */
+/** Returns a text that makes the model speak now; `instructions` is a note with the subject. */
 export function speakNow(notes: NoteWriter, instructions?: string, about?: string): string {
   if (instructions === undefined) return notes.text(note(REPLY_NOW), 'reply now');
   return `${instructions} ${NOW}${about === undefined ? '' : `\n${about}`}`;
 }
 
-/** Makes a model speak that has just read the subject. */
+/** Makes the model speak when it has just read the subject. */
 export const FOLLOW_NOW = note(sentence`Do now, aloud, what the last note above says. ${NOW}`);
 
-/** The answer to a delegation without a call. */
+/** The response to a delegation without a call. */
 export const TAKEN_CARE_OF = note(
   sentence`This is taken care of: there is nothing to do, and nothing to say about it.`,
 );

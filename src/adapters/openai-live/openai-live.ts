@@ -1,8 +1,8 @@
-// The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model talks, and
-// delegates tasks to the session. This file has the beginning, the frames and the end of a session, and the abilities
-// of the wire; `translator.ts` interprets the events.
+// The transport for the OpenAI Live API (`gpt-live-1`) over WebSocket, with client delegation: the model talks and
+// delegates tasks to the session. This file contains a session's start, frames and end, and the protocol's abilities;
+// `translator.ts` interprets the events.
 //
-// FORKED-CONNECTION-1. The second attempt is made once, and receives all messages that were sent before it.
+// FORKED-CONNECTION-1. The second attempt is made once, and receives all messages that were sent before.
 // FORKED-CONNECTION-2. Events of the first attempt are dropped once it has failed.
 
 import { createHash } from 'node:crypto';
@@ -40,19 +40,19 @@ import { Translator } from './translator.ts';
 import type { ServerEvent } from './wire.ts';
 import * as wire from './wire.ts';
 
-/** The transport of `openaiLive`, whose connections also report the messages that they could not use. */
+/** The transport of `openaiLive`; its connections also report server messages that they could not use. */
 export type OpenaiLiveTransport = SocketTransport;
 
 /**
  * Creates a transport to the OpenAI Live API. Uses the `ws` package, an optional peer dependency. The model listens and
- * speaks at the same time and decides when to speak. It calls no tools; it delegates, and the session derives the
+ * speaks at the same time, and decides when to speak. It calls no tools: it delegates, and the session derives the
  * calls.
  *
- * The server measures the time of a session by the audio that it receives: while the user sends none, the transport
- * sends silence, which is billed like an open microphone. The instructions of a session cannot change: an agent that
- * takes over gets a new connection.
+ * The server measures a session's time by the received audio: while the user sends none, the transport sends silence,
+ * which is billed like an open microphone. A session's instructions cannot change: an agent that takes over gets a new
+ * connection.
  *
- * This API has no keys for browsers: a page connects by WebRTC through your server.
+ * This API has no browser keys: a page connects by WebRTC through your server.
  *
  * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION`, `INVALID_URL`, or
  * `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
@@ -111,13 +111,13 @@ const storedSessionSchema = z.object({
   untaken: z.array(z.string()),
 });
 
-/** Returns the stored session of a resume value; null for any other value. */
+/** Returns the stored session that a resume value names; null for any other value. */
 function storedSession(resume: unknown): StoredSession | null {
   const checked = storedSessionSchema.safeParse(resume);
   return checked.success ? checked.data : null;
 }
 
-/** The abilities of the Live wire as this transport uses it. */
+/** The abilities of the Live protocol as this transport uses it. */
 function openaiLiveCapabilities({
   sampleRateHz,
   store,
@@ -129,7 +129,7 @@ function openaiLiveCapabilities({
     utterances: 'inferred',
     endsUtterances: true,
     responds: 'by_itself',
-    // Only a response that has no other possible cause carries its key.
+    // Only a response with a single possible cause has its request's key.
     correlatesResponses: true,
     // The model keeps speaking, but the transport drops its audio.
     cancelsResponses: true,
@@ -145,7 +145,7 @@ function openaiLiveCapabilities({
     updatesSession: false,
     resumes: store,
     acceptsImages: false,
-    // The server states the end of a session in `expires_at`.
+    // The server states a session's end in `expires_at`.
     maxConnectionMs: null,
   });
 }
@@ -153,9 +153,9 @@ function openaiLiveCapabilities({
 /** The value of `transport.resumable`: a stored session that can be resumed. */
 interface StoredSession {
   readonly sessionId: string;
-  /** The fingerprint of its configuration: a fork inherits the configuration, so it is usable only for an equal one. */
+  /** The fingerprint of its configuration: a fork inherits the configuration, so both must be equal. */
   readonly configuration: string;
-  /** The texts that were sent to the session and that the server had not accepted yet. */
+  /** The texts that were sent to the session but not accepted yet. */
   readonly untaken: readonly string[];
 }
 
@@ -164,9 +164,9 @@ interface LiveWireOptions {
   readonly configuration: TransportConfiguration;
   /** The session that the connection resumes; null for a new one. */
   readonly forkOf: StoredSession | null;
-  /** Writes the notes that the session does not write. @defaultValue without marks */
+  /** Writes the notes that the session itself does not write. @defaultValue without marks */
   readonly notes?: NoteWriter | undefined;
-  /** The conversation so far, as the commands that tell it; called when the wire begins. */
+  /** The conversation so far, as commands; called when the protocol session starts. */
   readonly history?: (() => readonly TransportCommand[]) | undefined;
 }
 
@@ -179,7 +179,7 @@ function fingerprintOf(
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** The Live wire on one connection. */
+/** One connection to the Live API. */
 class LiveWire implements Wire {
   readonly #options: LiveWireOptions;
   readonly #connection: WireConnection;
@@ -235,7 +235,7 @@ class LiveWire implements Wire {
     takeEvent(wire.parseServerEvent(text), this.#connection, (event) => this.#onEvent(event));
   }
 
-  /** Asks the server to close, so that it completes its record of the session before. */
+  /** Asks the server to close, so that it first completes its session record. */
   farewell(): readonly string[] {
     return [JSON.stringify(wire.sessionClose(this.#translator.newEventId()))];
   }
@@ -252,7 +252,7 @@ class LiveWire implements Wire {
     else {
       this.#translator.fromWire(event);
       this.#offer();
-      // No other event was sent yet, so the error concerns session.start, with or without an event id.
+      // No other event has been sent yet, so the error concerns session.start, with or without an event id.
       if (event.type === 'error' && !this.#isReady)
         this.#connection.finish(classifyRefusedStart(event.error));
     }
@@ -289,7 +289,7 @@ class LiveWire implements Wire {
     const { clock, scheduler } = this.#connection.environment;
     const { expiryNoticeMs } = this.#options.settings;
     const delayMs = expiresAt - expiryNoticeMs - wallTime(clock);
-    // An earlier time shows that the clocks of client and server differ.
+    // An earlier time shows that the client and server clocks differ.
     if (delayMs <= 0) return;
     this.#cancelExpiry = scheduler.schedule(
       () => this.#connection.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
@@ -314,7 +314,7 @@ class LiveWire implements Wire {
   }
 }
 
-/** The reasons for which a new session would end in the same way: a requested end, or the content. */
+/** The reasons after which a new session would end the same way: a requested end, or the content. */
 const FINAL_REASONS: ReadonlySet<string> = new Set(['close_requested', 'content']);
 
 type Attempt = TransportConnection & { readonly diagnostics: ConnectionDiagnostics };
@@ -326,13 +326,13 @@ interface ForkedConnectionOptions {
 }
 
 /**
- * A connection that resumes a stored session if the server permits it, and begins anew otherwise, so that a missing
- * recording does not end the conversation.
+ * A connection that resumes a stored session if the server permits it, and otherwise starts a new one, so that a
+ * missing recording does not end the conversation.
  *
  *   forking ──ready──▶ settled
  *      └── refused, too late ──▶ fresh (settled, whether or not it succeeds)
  *
- * Owns: the commands and audio sent before it is settled.
+ * Owns: the commands and audio sent before this is settled.
  */
 class ForkedConnection implements TransportConnection {
   readonly events: Observable<TransportEvent>;
@@ -391,7 +391,7 @@ class ForkedConnection implements TransportConnection {
   }
 
   #onEvent(event: TransportEvent): void {
-    // FORKED-CONNECTION-2: the reason for the end includes earlier reports.
+    // FORKED-CONNECTION-2: the final reason includes earlier reports.
     if (this.#isSettled) {
       this.#events.next(event);
     } else if (event.type === 'transport.ready') {

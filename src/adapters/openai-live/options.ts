@@ -1,4 +1,4 @@
-// The options of `openaiLive`, checked once at construction. The key and the base URL of the environment are checked at
+// The options of `openaiLive`, checked once at construction. The environment's key and base URL are checked at
 // construction and read again at each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
@@ -17,7 +17,7 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `openaiLive`. */
 export interface OpenaiLiveOptions extends DialOptions {
-  /** The key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  /** The API key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
    * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`); a stored session is resumed at `/{session id}/fork`
@@ -30,42 +30,42 @@ export interface OpenaiLiveOptions extends DialOptions {
   readonly model?: string;
   /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
-  /** The rate of the audio in both directions. @defaultValue 24000 */
+  /** The audio sample rate in both directions. @defaultValue 24000 */
   readonly sampleRateHz?: 16_000 | 24_000;
   /**
-   * The delay after a delegation before the model is asked to say that it is at work, unless it received a text by
-   * then, in milliseconds. @defaultValue the delay of the server: none
+   * The delay in milliseconds after a delegation until the model is asked to say that it is working, unless it has
+   * received a text. @defaultValue the server's delay: none
    */
   readonly acknowledgementDelayMs?: number;
   /**
-   * Whether the provider keeps a recording of each session (30 days), so that a lost connection can be resumed; without
-   * it a new session receives the conversation as text. Your project must permit recordings. @defaultValue false
+   * Whether the provider records each session (for 30 days), so that a lost connection can be resumed; otherwise a new
+   * session receives the conversation as text. Your project must permit recordings. @defaultValue false
    */
   readonly store?: boolean;
   /**
-   * The time for which the transport tries to resume a stored session before it begins a new one, in milliseconds.
+   * The time for which the transport tries to resume a stored session before it starts a new one, in milliseconds.
    * @defaultValue 3000
    */
   readonly forkTimeoutMs?: number;
-  /** The times by which turns are inferred, because the wire does not report turns; in milliseconds. */
+  /** The times from which turns are inferred, because the server does not report turns; in milliseconds. */
   readonly turns?: {
-    /** Silence of the model's track after which its response has ended. @defaultValue 800 */
+    /** After this much silence on the model's track, the response has ended. @defaultValue 800 */
     readonly responseSilenceMs?: number;
-    /** Time without audio or words after which the response has ended, if the track stops. @defaultValue 2000 */
+    /** After this time without audio or words, the response has ended if the track stops. @defaultValue 2000 */
     readonly responseStallMs?: number;
-    /** Time without words after which the user's utterance has ended. @defaultValue 1000 */
+    /** After this time without words, the user's utterance has ended. @defaultValue 1000 */
     readonly utterancePauseMs?: number;
     /** The same time while the model speaks. @defaultValue 500 */
     readonly turnPauseMs?: number;
-    /** Time after which a request fails if the model has not begun to speak. @defaultValue 8000 */
+    /** A request fails if the model has not started to speak within this time. @defaultValue 8000 */
     readonly requestTimeoutMs?: number;
     /**
-     * Time after words of the user or a delegation in which the model may speak by itself; such speech does not count
-     * as the requested response. @defaultValue 3000
+     * Within this time after user words or a delegation, the model may speak unprompted; such speech does not count as
+     * the requested response. @defaultValue 3000
      */
     readonly causeMs?: number;
   };
-  /** The time before the expiry of a session at which the session is notified, in milliseconds. @defaultValue 60000 */
+  /** How long before its expiry a session is notified, in milliseconds. @defaultValue 60000 */
   readonly expiryNoticeMs?: number;
 }
 
@@ -74,7 +74,7 @@ const DEFAULT_URL = 'wss://api.openai.com/v1/live/sessions';
 const API_KEY_VARIABLE = 'OPENAI_API_KEY';
 const BASE_URL_VARIABLE = 'OPENAI_BASE_URL';
 
-/** Timeouts for events that the wire does not report, in milliseconds. */
+/** Timeouts for events that the server does not report, in milliseconds. */
 export interface TurnTimes {
   readonly responseSilenceMs: number;
   readonly responseStallMs: number;
@@ -85,14 +85,14 @@ export interface TurnTimes {
 }
 
 const defaultTurnTimes: TurnTimes = {
-  // A pause between two sentences is shorter, a pause between two replies longer.
+  // Pauses between sentences are shorter, pauses between replies longer.
   responseSilenceMs: 800,
   // From OpenAI's own `TranscriptGrouper`: `assistantSilenceMs` here, `minTurnSeparationMs` for `turnPauseMs`.
   responseStallMs: 2_000,
   // Fragments of fluent speech arrive up to 800 ms apart.
   utterancePauseMs: 1_000,
   turnPauseMs: 500,
-  // The speech to an append begins after about 2 seconds.
+  // Speech about an append starts after about 2 seconds.
   requestTimeoutMs: 8_000,
   causeMs: 3_000,
 };
@@ -133,7 +133,7 @@ const optionsSchema = z.strictObject({
   ...dialOptionsShape,
 });
 
-/** Checked options with their defaults. */
+/** The checked options, with defaults filled in. */
 export interface OpenaiLiveSettings extends SessionSettings, Required<DialOptions> {
   /** Returns the current key. */
   apiKey(): string;

@@ -1,36 +1,36 @@
-// Presents the model's speech as responses. The wire has none: its audio is one continuous track, silent between
-// replies, and its transcript arrives in fragments without an end.
+// Presents the model's speech as responses. The protocol has none: its audio is one continuous track, silent between
+// replies, and its transcript arrives in fragments without an end mark.
 //
 //   silent ──sound or words──▶ speaking ──quiet for long enough──▶ silent
 //                                 └──called off──▶ unheard ──quiet──────▲
 //
-// Owns:     the beginning and the end of a response, its ids, the part of it that was passed on, and the request that
-//           it answers. It does not infer the user's utterances (`heard-utterances.ts`).
+// Owns:     a response's start and end, its ids, its forwarded part, and its request. It does not infer the user's
+//           utterances (`heard-utterances.ts`).
 //
-// SPOKEN-RESPONSES-1. A response begins with the first audible audio or word, and ends after `responseSilenceMs` of the
+// SPOKEN-RESPONSES-1. A response starts with the first audible audio or word, and ends after `responseSilenceMs` of the
 //     track without either, or after `responseStallMs` if the track itself stops.
-// SPOKEN-RESPONSES-2. Audio is passed on during a response, including its pauses, and never between responses.
-// SPOKEN-RESPONSES-3. No audio of a cancelled response is passed on. The response ends with a pause (a shorter one if
-//     the user spoke), or after `CANCEL_MS`, so that the session does not wait longer for a model that keeps talking.
-//     Speech after the pause is another response.
+// SPOKEN-RESPONSES-2. Audio is forwarded during a response, including its pauses, but never between responses.
+// SPOKEN-RESPONSES-3. No audio of a cancelled response is forwarded. The response ends with a pause (a shorter one if
+//     the user spoke) or after `CANCEL_MS`, so that the session does not wait for a model that keeps talking. Speech
+//     after the pause is another response.
 // SPOKEN-RESPONSES-4. `response.ended` lists the audio up to the last audible frame, so that a user who heard that
 //     frame has heard the whole response.
-// SPOKEN-RESPONSES-5. Late words belong to the response during which they were said.
-// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without a report. A response that ends in
-//     mid-sentence after the user spoke during it is cancelled, because the user has not heard all of it.
+// SPOKEN-RESPONSES-5. Late words belong to the response that was playing when they were said.
+// SPOKEN-RESPONSES-6. The model hears the user while it speaks, and may stop without reporting it. A response that ends
+//     mid-sentence after the user spoke during it counts as cancelled, because the user has not heard all of it.
 //
-// OPENAI-LIVE-REQUESTS-1. A response answers a request only if it began after the server accepted the request's text,
-//     and if no other cause is possible: since then the user said nothing, the model did not delegate, and no other
-//     text to say was sent.
-// OPENAI-LIVE-REQUESTS-2. Another cause is forgotten after the next response, or after `causeMs`.
-// OPENAI-LIVE-REQUESTS-3. Each request ends once: answered, lapsed, or refused.
-// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak. Until then the
-//     request is held. A held request can be withdrawn and repeated without being spoken twice.
-// OPENAI-LIVE-REQUESTS-5. A text is not spoken twice because its request lapsed, or because the model spoke to another
-//     cause first. For `causeMs` of silence after that, speech without another cause counts as that text. It answers
-//     the request that repeats the text, which is then not sent, even if that request comes up to `ASKED_MS` later;
-//     without such a request the speech is dropped. If a text was sent twice, the second copy is dropped. The time of a
-//     request runs while both parties are silent.
+// OPENAI-LIVE-REQUESTS-1. A response belongs to a request only if it started after the server accepted the request's
+//     text, and if no other cause is possible: since then the user said nothing, the model did not delegate, and no
+//     other text to say was sent.
+// OPENAI-LIVE-REQUESTS-2. Another cause expires after the next response, or after `causeMs`.
+// OPENAI-LIVE-REQUESTS-3. Each request ends once: answered, lapsed, or rejected.
+// OPENAI-LIVE-REQUESTS-4. A request is sent when the model is silent and has no other cause to speak; until then it is
+//     held. A held request can be withdrawn and repeated without its text being spoken twice.
+// OPENAI-LIVE-REQUESTS-5. A text is not spoken twice when its request lapsed, or when the model spoke about another
+//     cause first. For `causeMs` of silence after that, speech without another cause counts as that text. Such speech
+//     belongs to the request that repeats the text, which is then not sent, even if that request comes up to `ASKED_MS`
+//     later; without such a request, the speech is dropped. If a text was sent twice, the second copy is dropped. A
+//     request's timeout runs only while both parties are silent.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { TransportEvent } from '../../voice/connection/transport.ts';
@@ -39,13 +39,13 @@ import type { WireConnection } from '../socket/wire.ts';
 import type { HeardUtterances } from './heard-utterances.ts';
 import type { OpenaiLiveSettings, TurnTimes } from './options.ts';
 
-/** The root mean square above which a frame is audible; the track between replies is below 30. */
+/** Frames with a root mean square above this are audible; between replies, the track is below 30. */
 const AUDIBLE_LEVEL = 65;
-/** The longest wait for the end of a cancelled response; shorter than the session's own timeout. */
+/** The longest wait for a cancelled response to end; shorter than the session's own timeout. */
 const CANCEL_MS = 2_000;
 /** The time within which the session may repeat a request. */
 const ASKED_MS = 2_000;
-/** The length of the track before the first audible frame that is passed on, since words begin quietly. */
+/** How much of the track before the first audible frame is forwarded, since words start quietly. */
 const ONSET_MS = 40;
 
 type Status = Extract<TransportEvent, { type: 'response.ended' }>['status'];
@@ -54,7 +54,7 @@ interface Response {
   readonly responseId: string;
   readonly itemId: string;
   responseKey: string | null;
-  /** The reports to make once the answered request is known; null if reports are made at once. */
+  /** Reports to make once the answered request is known; null if reports are made at once. */
   held: (() => void)[] | null;
   text: string;
   sentMs: number;
@@ -74,10 +74,10 @@ export class SpokenResponses {
   #hasUserSpoken = false;
   #last: Response | null = null;
   #trackMs = 0;
-  /** The position after the last audible audio on the track. */
+  /** The track position after the last audible audio. */
   #audibleUntilMs = 0;
   #quietMs = 0;
-  /** The newest part of the track while it is silent. */
+  /** The newest part of the track during silence. */
   #onset: Int16Array | null = null;
   #lastAt = 0;
   #cancelStall: () => void = () => {};
@@ -96,7 +96,7 @@ export class SpokenResponses {
     this.#utterances = utterances;
   }
 
-  /** Whether the model speaks, audibly for the user or not. */
+  /** Whether the model speaks, even if the user does not hear it. */
   get isSpeaking(): boolean {
     return this.#requests.isModelSpeaking;
   }
@@ -122,7 +122,7 @@ export class SpokenResponses {
     if (this.#quietMs >= this.#pauseMs) this.#end();
   }
 
-  /** Handles a fragment of the transcript; `startMs` is its position on the track. */
+  /** Handles a transcript fragment; `startMs` is its position on the track. */
   words(delta: string, startMs: number): void {
     if (delta === '') return;
     if (!this.isSpeaking && startMs < this.#audibleUntilMs) {
@@ -139,7 +139,7 @@ export class SpokenResponses {
     this.#transcribed(response, words, false);
   }
 
-  /** SPOKEN-RESPONSES-3. @returns whether a response was under way */
+  /** SPOKEN-RESPONSES-3. @returns whether a response was in progress */
   cancel(): boolean {
     const response = this.#response;
     if (!response || response.held) return false;
@@ -212,7 +212,7 @@ export class SpokenResponses {
     this.#utterances.modelHeard(this.isHeard);
   }
 
-  /** OPENAI-LIVE-REQUESTS-5: attributes the speech under way to this request. */
+  /** OPENAI-LIVE-REQUESTS-5: attributes the current speech to this request. */
   #isFor(key: string): void {
     const response = this.#response;
     const held = response?.held;
@@ -223,7 +223,7 @@ export class SpokenResponses {
     for (const report of held) report();
   }
 
-  /** Drops the speech under way, for which no request has come. */
+  /** Drops the current speech, which no request has claimed. */
   #forget(): void {
     this.#cancelPatience();
     this.#response = null;
@@ -255,7 +255,7 @@ export class SpokenResponses {
     this.#requests.modelFellSilent();
   }
 
-  /** Ends the response, even if the model keeps speaking. */
+  /** Ends the response even if the model keeps speaking. */
   #finish(): void {
     const response = this.#response;
     if (!response) return;
@@ -310,39 +310,39 @@ export class SpokenResponses {
   }
 }
 
-/** Returns the root mean square of the samples; full scale is 32,767. */
+/** Returns the samples' root mean square; full scale is 32,767. */
 function levelOf(samples: Int16Array): number {
   let sum = 0;
   for (const sample of samples) sum += sample * sample;
   return Math.sqrt(sum / samples.length);
 }
 
-/** The cause of the model's speech. */
+/** Why the model speaks. */
 interface Claim {
-  /** The request that the speech answers, if that is certain; otherwise null. */
+  /** The request that the speech belongs to, if certain; otherwise null. */
   readonly responseKey: string | null;
-  /** The request that failed because the speech may or may not answer it. */
+  /** The request that failed because its speech is uncertain. */
   readonly lapsedKey: string | null;
   /**
-   * Whether the speech can only answer a cancelled request and must not be heard. `unless_asked`: the speech may answer
-   * a request that is about to repeat a lapsed one.
+   * Whether the speech can only belong to a cancelled request, and must not be heard. `unless_asked`: the speech may
+   * belong to a request that is about to repeat a lapsed one.
    */
   readonly isUnwanted: boolean | 'unless_asked';
 }
 
 interface Request {
   readonly responseKey: string;
-  /** The content of the text, by which a later request for the same content is recognised. */
+  /** The text's content, which identifies a later request for the same content. */
   readonly subject: string | null;
   readonly ticket: string;
   /** Whether the text was sent before, so that the model may say it once more. */
   readonly isRepeated: boolean;
   isAccepted: boolean;
-  /** When the request was cancelled, or answered while a copy of its text remains; null while it is under way. */
+  /** When the request was cancelled, or answered while a copy of its text remains; null while in progress. */
   cancelledAt: number | null;
 }
 
-/** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model and returns its ticket. */
+/** OPENAI-LIVE-REQUESTS-4. `send` sends the text to the model and returns the text's ticket. */
 interface Held {
   readonly responseKey: string;
   readonly subject: string | null;
@@ -352,15 +352,15 @@ interface Held {
 /** OPENAI-LIVE-REQUESTS-5. A text that the model has not said, although its request has ended. */
 interface Unsaid {
   readonly subject: string;
-  /** The time since which the model could have said the text. */
+  /** Since when the model could have said the text. */
   readonly since: number;
 }
 
 const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
 
 /**
- * Determines which response answers a request. The wire never reports that: the model reads an appended text and speaks
- * at a time of its choice, and it also speaks to the user and for other tasks.
+ * Determines which response belongs to a request. The server never reports this: the model reads an appended text and
+ * speaks when it chooses, and it also speaks to the user and about other tasks.
  *
  *   asked ─▶ held ──no other cause to speak──▶ sent ──accepted──▶ may be said
  *              └── cancelled: never sent        │                   │
@@ -370,7 +370,7 @@ const OTHER: Claim = { responseKey: null, lapsedKey: null, isUnwanted: false };
  *
  *   lapsed and requested again: its speech within `causeMs` of silence answers; otherwise it is sent again
  *
- * Owns: the one request that is under way, and the other causes for which the model may speak. It does not send texts
+ * Owns: the one current request, and the other causes for which the model may speak. It does not send texts
  * or handle audio.
  */
 export class Requests {
@@ -381,7 +381,7 @@ export class Requests {
   #cancelHold: () => void = () => {};
   #request: Request | null = null;
   #unsaid: Unsaid | null = null;
-  /** The subject of the speech under way, if no request for it has come yet. */
+  /** The subject of the current speech, if no request for it has come yet. */
   #said: { readonly subject: string; readonly isFor: (responseKey: string) => void } | null = null;
   #lastCauseAt: number | null = null;
   #cancelTimeout: () => void = () => {};
@@ -391,14 +391,14 @@ export class Requests {
     this.#times = times;
   }
 
-  /** Whether the model speaks, audibly for the user or not. */
+  /** Whether the model speaks, even if the user does not hear it. */
   get isModelSpeaking(): boolean {
     return this.#isModelSpeaking;
   }
 
   /**
-   * Requests a response by the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests for
-   * the same content have the same `subject`.
+   * Requests a response with the text that `send` sends to the model, now or later (OPENAI-LIVE-REQUESTS-4). Requests
+   * for the same content have the same `subject`.
    */
   ask(responseKey: string, send: () => string, subject: string | null = null): void {
     const said = this.#said;
@@ -425,7 +425,7 @@ export class Requests {
     else this.#send(this.#held);
   }
 
-  /** Withdraws a request that was not sent yet; null: whichever is held. */
+  /** Withdraws an unsent request; null withdraws any held request. */
   withdraw(responseKey: string | null): void {
     const held = this.#held;
     if (!held || (responseKey !== null && held.responseKey !== responseKey)) return;
@@ -434,12 +434,12 @@ export class Requests {
     this.#lapse(held.responseKey, 'cancelled');
   }
 
-  /** Records that the server accepted the text of this ticket. */
+  /** Records that the server accepted the text with this ticket. */
   accepted(ticket: string): void {
     if (this.#request?.ticket === ticket) this.#request.isAccepted = true;
   }
 
-  /** Records that the server refused the text of this ticket. @returns the key of its request */
+  /** Records that the server rejected the text with this ticket. @returns the key of its request */
   refused(ticket: string): string | null {
     const request = this.#request;
     if (request?.ticket !== ticket) return null;
@@ -447,7 +447,7 @@ export class Requests {
     return request.cancelledAt === null ? request.responseKey : null;
   }
 
-  /** Cancels the request; the text that was sent cannot be withdrawn. */
+  /** Cancels the request; a text that was sent cannot be withdrawn. */
   cancel(): void {
     const request = this.#request;
     if (!request || request.cancelledAt !== null) return;
@@ -455,15 +455,15 @@ export class Requests {
     this.#lapse(request.responseKey, 'cancelled');
   }
 
-  /** Records another cause for the model to speak: the requested speech comes after that. */
+  /** Records another cause for the model to speak, which precedes the requested speech. */
   otherCause(): void {
     this.#lastCauseAt = this.#now;
     if (this.#request) this.#watch(this.#request);
   }
 
   /**
-   * Returns the cause of the speech that begins.
-   * @param isFor Called if a later request proves to be the cause (`unless_asked`).
+   * Returns the cause of the starting speech.
+   * @param isFor Called if a later request turns out to be the cause (`unless_asked`).
    */
   claim(isFor: (responseKey: string) => void): Claim {
     this.#isModelSpeaking = true;
@@ -485,7 +485,7 @@ export class Requests {
     return { ...OTHER, responseKey };
   }
 
-  /** Handles the end of the model's speech, after which the times run again. */
+  /** Handles the end of the model's speech, after which the timeouts run again. */
   modelFellSilent(): void {
     this.#isModelSpeaking = false;
     if (this.#unsaid) this.#unsaid = { ...this.#unsaid, since: this.#now };
@@ -546,7 +546,7 @@ export class Requests {
     this.#watch(this.#request);
   }
 
-  /** Starts the timeout for the speech to this request. */
+  /** Starts the timeout for this request's speech. */
   #watch({ responseKey, subject }: Request): void {
     this.#cancelTimeout();
     this.#cancelTimeout = this.#connection.environment.scheduler.schedule(() => {
@@ -557,17 +557,17 @@ export class Requests {
     }, this.#times.requestTimeoutMs);
   }
 
-  /** OPENAI-LIVE-REQUESTS-2: the time for which the model may still speak because of another cause. */
+  /** OPENAI-LIVE-REQUESTS-2: how long the model may still speak because of another cause. */
   get #causeForMs(): number {
     return this.#leftOf(this.#lastCauseAt);
   }
 
-  /** The time for which the model may still answer a cancelled request. */
+  /** How long the model may still respond to a cancelled request. */
   get #calledOffForMs(): number {
     return this.#leftOf(this.#request?.cancelledAt ?? null);
   }
 
-  /** The time for which the model may still say the text of a lapsed request. */
+  /** How long the model may still say a lapsed request's text. */
   get #unsaidForMs(): number {
     return this.#leftOf(this.#unsaid?.since ?? null);
   }
@@ -594,7 +594,7 @@ export class Requests {
   }
 }
 
-/** Returns the end of a request that failed. */
+/** Returns the end report of a failed request. */
 function nothingSaid(
   { ids }: Environment,
   responseKey: string,
@@ -610,6 +610,6 @@ function nothingSaid(
   };
 }
 
-/** Separates two turns of the model, which may follow each other without a space between their words. */
+/** Separates two turns of the model, whose texts may join without a space. */
 const spaced = (delta: string, before: string): string =>
   /\p{L}{2}[.!?]$/u.test(before) && /^\p{Lu}/u.test(delta) ? ` ${delta}` : delta;

@@ -1,18 +1,18 @@
-// Translates between the port and the wire, both ways: commands become client events, server events become transport
-// events and frames of audio. Pure of sockets.
+// Translates in both directions: commands become client events; server events become transport events and audio frames.
+// Performs no network I/O.
 //
-// Owns:     which call belongs to which delegation, and the form of each command on a wire where the model answers by
-//           itself and only accepts texts. It does not infer and attribute responses (`responses.ts`), infer utterances
+// Owns:     which call belongs to which delegation, and each command's form in a protocol whose model speaks by itself
+//           and accepts only texts. It does not infer and attribute responses (`responses.ts`), infer utterances
 //           (`heard-utterances.ts`), or split texts (`appends.ts`).
 //
-// OPENAI-LIVE-TRANSLATOR-1. Texts for the model to know are sent as thinking, texts for it to say as commentary. Only
-//     the request to speak now, after a request that failed, is also sent as an instruction, because instructions may
-//     interrupt the model's speech. Tool results are never instructions.
+// OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, texts that it should say as
+//     commentary. Only a request to speak now, after a failed request, is also sent as an instruction, because
+//     instructions may interrupt the model's speech. Tool results are never instructions.
 // OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from
-//     before this connection belongs to none, since the server knows only its own delegations; it is sent as thinking.
+//     an earlier connection belongs to no delegation, since the server knows only its own; it is sent as thinking.
 // OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: the words are final before the delegation is
 //     reported.
-// OPENAI-LIVE-TRANSLATOR-4. A command that this wire lacks (pictures, deletion, truncation) has no effect.
+// OPENAI-LIVE-TRANSLATOR-4. Commands that this protocol lacks (pictures, deletion, truncation) have no effect.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -39,11 +39,10 @@ export class Translator {
   readonly #requests: Requests;
   readonly #responses: SpokenResponses;
   readonly #utterances: HeardUtterances;
-  /** The delegation of each call, by call id. */
   readonly #delegationOfCall = new BoundedMap<string, string>(REMEMBERED_CALLS);
   readonly #delegations = new BoundedMap<string, true>(REMEMBERED_EVENTS);
   readonly #spokenFragments = new BoundedMap<string, true>(REMEMBERED_EVENTS);
-  /** The delegation of the latest answer, for a request that follows that answer directly. */
+  /** The latest answer's delegation, for a request that follows that answer directly. */
   #subject: string | null = null;
   #lastEventNumber = 0;
 
@@ -71,7 +70,7 @@ export class Translator {
     return this.#appends.untaken;
   }
 
-  /** Returns the events for a text that the model is to know. */
+  /** Returns the events for a text that the model should know. */
   tell(text: string): readonly AppendEvent[] {
     return this.#appends.say('thinking', text, null, true);
   }
@@ -105,7 +104,7 @@ export class Translator {
           message: 'The instructions of a Live session cannot change: it takes a new connection',
         });
         return [];
-      // On this wire an utterance consists of its words.
+      // In this protocol, an utterance consists of its words.
       case 'utterance.end':
         this.#utterances.end();
         return [];
@@ -120,7 +119,7 @@ export class Translator {
     }
   }
 
-  /** Passes on the meaning of a server event. `LiveWire` handles the beginning and the end of the session. */
+  /** Forwards the meaning of a server event. `LiveWire` handles the start and end of the session. */
   fromWire(event: ServerEvent): void {
     switch (event.type) {
       case 'session.started':
@@ -161,7 +160,7 @@ export class Translator {
 
   #accept(delegationId: string, callIds: readonly string[]): readonly AppendEvent[] {
     for (const callId of callIds) this.#delegationOfCall.set(callId, delegationId);
-    // Without calls the model must neither wait for results nor announce them.
+    // Without calls, the model must neither wait for results nor announce them.
     if (callIds.length > 0) return [];
     const told = this.#notes.text(TAKEN_CARE_OF, `${delegationId} taken care of`);
     return this.#appends.say('thinking', told, delegationId, false);
@@ -169,7 +168,7 @@ export class Translator {
 
   #answer(command: Extract<TransportCommand, { type: 'tool.answer' }>): readonly AppendEvent[] {
     const delegationId = this.#delegationOfCall.get(command.callId) ?? null;
-    // A result that is repeated on a new connection was spoken on an earlier one.
+    // A result repeated on a new connection was already spoken on an earlier one.
     const isSpoken = command.silent !== true && delegationId !== null;
     if (isSpoken) this.#requests.otherCause();
     else this.#subject = delegationId;
@@ -219,7 +218,7 @@ export class Translator {
   #onDelegation({ id, target }: { readonly id: string; readonly target: string }): void {
     if (target !== 'client' || this.#delegations.has(id)) return;
     this.#delegations.set(id, true);
-    // If the model is speaking, that speech already answers the other cause.
+    // If the model is speaking, it is already responding to the other cause.
     if (!this.#responses.isSpeaking) this.#requests.otherCause();
     this.#utterances.end();
     this.#connection.emit({ type: 'delegation.created', delegationId: id });
@@ -237,7 +236,7 @@ export class Translator {
     const { code, type, message } = event.error;
     const eventId = event.error.client_event_id ?? event.client_event_id;
     const ticket = eventId ? this.#appends.refused(eventId) : null;
-    // Moderation cuts off the current speech and reports that in an error without an event id.
+    // Moderation cuts off the current speech, and reports this in an error without an event id.
     if (!eventId) this.#responses.trouble();
     this.#connection.emit({
       type: 'transport.error',

@@ -1,12 +1,12 @@
-// The Live wire alone, without a socket: a builder for each client event, checked against the official union because
-// the server refuses unknown fields, and the server events with the fields that are read.
+// The Live protocol without a socket: a builder for each client event, checked against the official union because the
+// server rejects unknown fields, and schemas for the server event fields that are read.
 //
-// One table names each server event of the official union, with a schema of the fields that are read, or with the
-// reason why the event is not read. The compiler refuses the table when the official union grows, and a type test fails
-// when a field that is read changes.
+// One table lists each server event of the official union, with a schema of the fields that are read or the reason why
+// the event is ignored. A new event in the official union fails to compile until the table lists it, and a type test
+// fails when a field that is read changes.
 
-// The official types serve checks at compile time only: `openai` is a development dependency, and no declaration that
-// the public index reaches may name them. They are used in `satisfies` and in checks that are not exported.
+// The official types serve checks at compile time only: `openai` is a development dependency, so no public declaration
+// may reach these types. They are used in `satisfies` and in checks that are not exported.
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
 import type { ForkClientEvent } from 'openai/resources/live/forks/forks';
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration
@@ -17,10 +17,10 @@ import type {
 import { z } from 'zod';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
 
-/** The role of a text: an instruction, knowledge (`thinking`), or words to say (`commentary`). */
+/** A text's role: an instruction, knowledge (`thinking`), or words to say (`commentary`). */
 export type AppendChannel = 'instructions' | 'thinking' | 'commentary';
 
-/** A message of the conversation before the session began. */
+/** A conversation message from before the session. */
 export interface HistoryMessage {
   readonly role: 'developer' | 'user' | 'assistant';
   readonly text: string;
@@ -35,7 +35,7 @@ export interface SessionSettings {
   readonly store: boolean;
 }
 
-/** The first event of a new session: the whole configuration. */
+/** A new session's first event: the whole configuration. */
 export function sessionStart(
   eventId: string,
   settings: SessionSettings,
@@ -74,7 +74,7 @@ export function forkStart(
   } satisfies ForkClientEvent;
 }
 
-/** Adds a text of at most 500 tokens. `delegationId`: the task of the text; null for the whole session. */
+/** Adds a text of at most 500 tokens. `delegationId`: the text's task; null for the whole session. */
 export function append(
   eventId: string,
   channel: AppendChannel,
@@ -189,10 +189,10 @@ const serverEventTable = {
   'transport.failed': 'telephone (SIP) only',
 } satisfies Record<LiveServerEvent['type'], z.ZodType | string>;
 
-/** A server event with the fields that are read. */
+/** A server event, reduced to the fields that are read. */
 export type ServerEvent = EventOf<typeof serverEventTable>;
 
-/** Reads one text frame. Never throws. */
+/** Parses one text frame. Never throws. */
 export function parseServerEvent(text: string): ParsedEvent<ServerEvent> {
   return parseEvent(serverEventTable, text);
 }

@@ -1,5 +1,5 @@
-// Short-lived keys for browsers that connect to the Realtime API directly. A server creates a key; a page passes it to
-// `openaiRealtime({ apiKey })` or to OpenAI's own clients.
+// Short-lived keys for browsers that connect directly to the Realtime API. A server creates a key, and a page passes it
+// to `openaiRealtime({ apiKey })` or to OpenAI's own clients.
 
 import { z } from 'zod';
 import type { TransportConfiguration } from '../../voice/connection/transport.ts';
@@ -14,11 +14,9 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 export interface ClientSecretOptions {
   /** Key, URL, model, voice and other options, as for `openaiRealtime`. */
   readonly options?: OpenaiRealtimeOptions;
-  /** The initial configuration of the session; the holder of the secret can change it. @defaultValue none */
+  /** The session's initial configuration; the holder of the secret can change it. @defaultValue none */
   readonly configuration?: TransportConfiguration;
-  /**
-   * The time during which the secret can begin connections, in seconds: 10 to 7200. @defaultValue 600, by the server
-   */
+  /** The time for which the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, by the server */
   readonly expiresInSeconds?: number;
   /** Aborts the request. @defaultValue none */
   readonly signal?: AbortSignal;
@@ -28,9 +26,9 @@ export interface ClientSecretOptions {
 
 /** A short-lived secret with which a page connects to OpenAI Realtime without the key. */
 export interface ClientSecret {
-  /** The value to use in place of a key: `ek_…`. */
+  /** The value to use instead of a key: `ek_…`. */
   readonly value: string;
-  /** The end of its validity. */
+  /** When the secret expires. */
   readonly expiresAt: Date;
 }
 
@@ -50,8 +48,8 @@ const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number()
  * Creates a client secret for the Realtime API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; retryable if the server was too busy or could
- * not be reached.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; retryable if the server was busy or
+ * unreachable.
  */
 export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
   check('createClientSecret', optionsSchema, options);
@@ -74,7 +72,7 @@ export async function createClientSecret(options: ClientSecretOptions = {}): Pro
   return { value: answer.data.value, expiresAt: new Date(answer.data.expires_at * 1000) };
 }
 
-/** Returns the HTTP URL next to the WebSocket URL. */
+/** Returns the HTTP URL that belongs to the WebSocket URL. */
 function secretsUrl(webSocketUrl: string): string {
   const url = new URL(webSocketUrl.replace(/^ws/, 'http'));
   url.pathname = `${withoutEndSlashes(url.pathname)}/client_secrets`;

@@ -1,8 +1,8 @@
-// The transport for the OpenAI Realtime API (GA) over WebSocket, and for any server that speaks its wire: the
-// abilities, the configuration, the frames and the end of a connection. `translator.ts` interprets the events.
+// The transport for the OpenAI Realtime API (GA) over WebSocket, and for any compatible server: abilities,
+// configuration, frames and the end of a connection. `translator.ts` interprets the events.
 //
-// EXPIRY-1. The end is announced once per connection, `NOTICE_MS` before it, or at once if less time is left.
-// EXPIRY-2. An implausible end time (because clocks differ) is ignored: the session then uses `maxConnectionMs`.
+// EXPIRY-1. The end of a connection is announced once, `NOTICE_MS` before it, or at once if less time is left.
+// EXPIRY-2. An implausible end time (clocks may differ) is ignored: the session then uses `maxConnectionMs`.
 
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
@@ -35,12 +35,12 @@ import {
   type ServerEvent,
 } from './wire.ts';
 
-/** The transport of `openaiRealtime`, whose connections also report the messages that they could not use. */
+/** The transport of `openaiRealtime`; its connections also report server messages that they could not use. */
 export type OpenaiRealtimeTransport = SocketTransport;
 
 /**
  * Creates a transport to the OpenAI Realtime API. Uses the `ws` package, an optional peer dependency. The server
- * detects and transcribes speech, but answers only when the session asks.
+ * detects and transcribes speech, but responds only when the session asks it to.
  *
  * A connection ends with `transport.closed`, which states whether a retry makes sense. The session retries and replays
  * the conversation, because the server keeps none.
@@ -69,7 +69,7 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
   };
 }
 
-/** Returns the abilities of the wire. `output`: the form in which the model answers. */
+/** Returns the protocol's abilities. `output`: the form of the model's responses. */
 function openaiRealtimeCapabilities(
   output: TransportCapabilities['output'],
 ): TransportCapabilities {
@@ -97,19 +97,19 @@ function openaiRealtimeCapabilities(
     updatesSession: true,
     resumes: false,
     acceptsImages: true,
-    // A session lasts at most an hour; the server states the end in `expires_at`.
+    // A session lasts at most an hour; the server states its end in `expires_at`.
     maxConnectionMs: 60 * 60_000,
   });
 }
 
-/** The Realtime wire on one connection. */
+/** One connection to the Realtime API. */
 class RealtimeWire implements Wire {
   readonly #connection: WireConnection;
   readonly #translator: Translator;
   readonly #expiry: Expiry;
   readonly #start: ClientEvent;
   #isReady = false;
-  /** Whether the server announced its end before it closed. */
+  /** Whether the server announced its end before closing. */
   #isExpired = false;
 
   constructor(
@@ -164,17 +164,17 @@ class RealtimeWire implements Wire {
     this.#translator.fromWire(event);
     if (event.type !== 'error') return;
     if (event.error.code === 'session_expired') this.#isExpired = true;
-    // No other event was sent yet, so the error concerns session.update, with or without an event id.
+    // No other event has been sent yet, so the error concerns session.update, with or without an event id.
     if (!this.#isReady) this.#connection.finish(classifyRefusedStart(event.error));
   }
 }
 
-/** The notice before the end: enough time to change the connection between two turns. */
+/** How long before the end it is announced: enough time to change the connection between two turns. */
 const NOTICE_MS = 5 * 60_000;
 /** The longest plausible time to the end: a session lasts at most an hour, and clocks may differ slightly. */
 const LONGEST_MS = 65 * 60_000;
 
-/** Announces to the session the end that the server states, some minutes before. */
+/** Announces the server's stated end to the session some minutes before. */
 export class Expiry {
   readonly #environment: Environment;
   readonly #expiring: (inMs: number) => void;
@@ -185,7 +185,7 @@ export class Expiry {
     this.#expiring = expiring;
   }
 
-  /** Handles the end time that the server states, in seconds since 1970. */
+  /** Handles the server's stated end time, in seconds since 1970. */
   known(expiresAt: number | null | undefined): void {
     if (this.#cancel || typeof expiresAt !== 'number') return;
     const { clock, scheduler } = this.#environment;

@@ -1,5 +1,5 @@
-// The options of `openaiRealtime`, checked once at construction. The key and the base URL of the environment are
-// checked at construction and read again at each connect, so that a rotated key takes effect.
+// The options of `openaiRealtime`, checked once at construction. The environment's key and base URL are checked at
+// construction and read again at each connect, so that a rotated key takes effect.
 
 import { z } from 'zod';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -16,7 +16,7 @@ import type { SessionSettings } from './wire.ts';
 
 /** The options of `openaiRealtime`. */
 export interface OpenaiRealtimeOptions extends DialOptions {
-  /** The key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
+  /** The API key. @defaultValue the environment variable `OPENAI_API_KEY`, read at each connect */
   readonly apiKey?: string;
   /**
    * The URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`); `model` is added to its query if the query names no
@@ -26,11 +26,11 @@ export interface OpenaiRealtimeOptions extends DialOptions {
   readonly url?: string;
   /** @defaultValue 'gpt-realtime-2.1' */
   readonly model?: string;
-  /** The output of the model. `withVoice` requires `text` and speaks it in another voice. @defaultValue 'audio' */
+  /** The model's output. `withVoice` requires `text` and speaks it with another voice. @defaultValue 'audio' */
   readonly output?: 'audio' | 'text';
   /** A built-in voice by name, or a custom one by id. @defaultValue 'marin' */
   readonly voice?: string | { readonly id: string };
-  /** Speed of speech, 0.25 to 1.5. @defaultValue 1, by the server */
+  /** The speech rate, 0.25 to 1.5. @defaultValue 1, by the server */
   readonly speed?: number;
   /** The transcription of the user's speech. @defaultValue `{ model: 'gpt-4o-mini-transcribe' }` */
   readonly transcription?: {
@@ -40,22 +40,22 @@ export interface OpenaiRealtimeOptions extends DialOptions {
     readonly prompt?: string;
   };
   /**
-   * The server's detection of the beginning and the end of an utterance. The server only reports them: it never answers
-   * or interrupts by itself. `semantic_vad` also considers the words, and waits longer after an unfinished sentence. A
-   * server of this wire without `semantic_vad` needs `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms
-   * of silence.
+   * The server's detection of the start and end of an utterance. The server only reports them: it never responds or
+   * interrupts by itself. `semantic_vad` also considers the words, and waits longer after an unfinished sentence. A
+   * compatible server without `semantic_vad` needs `{ type: 'server_vad' }`: threshold 0.5, 300 ms of prefix, 500 ms of
+   * silence.
    * @defaultValue `{ type: 'semantic_vad' }`, with the eagerness `auto`
    */
   readonly turnDetection?: SessionSettings['turnDetection'];
-  /** The noise reduction: `near_field` for headsets, `far_field` for loudspeakers. @defaultValue none */
+  /** The noise reduction: `near_field` for headsets, `far_field` for speakers. @defaultValue none */
   readonly noiseReduction?: 'near_field' | 'far_field';
   /** The reasoning effort; only for models that reason. @defaultValue the effort of the model */
   readonly reasoningEffort?: SessionSettings['reasoningEffort'];
-  /** The limit of one response, in tokens. @defaultValue the limit of the model */
+  /** The maximum length of a response, in tokens. @defaultValue the limit of the model */
   readonly maxOutputTokens?: number;
   /**
-   * Additional fields of the session in the wire's form, such as `truncation` or `tracing`. The values of
-   * Offstage take precedence. @defaultValue none
+   * Additional session fields in the protocol's form, such as `truncation` or `tracing`. Offstage's own values take
+   * precedence. @defaultValue none
    */
   readonly session?: Readonly<Record<string, unknown>>;
 }
@@ -68,7 +68,7 @@ const defaultOpenaiRealtimeOptions = {
   model: 'gpt-realtime-2.1',
   output: 'audio',
   voice: 'marin',
-  // OpenAI ends this model on 2027-02-26; in 2026-11 OpenAI's own client uses it in a voice session.
+  // OpenAI retires this model on 2027-02-26; as of 2026-11, OpenAI's own client uses it in voice sessions.
   transcription: { model: 'gpt-4o-mini-transcribe' },
   turnDetection: { type: 'semantic_vad' },
   ...defaultDialOptions,
@@ -111,7 +111,7 @@ const optionsSchema = z.strictObject({
   ...dialOptionsShape,
 });
 
-/** Checked options with their defaults. */
+/** The checked options, with defaults filled in. */
 export interface OpenaiRealtimeSettings extends SessionSettings, Required<DialOptions> {
   readonly model: string;
   /** Returns the current key. */

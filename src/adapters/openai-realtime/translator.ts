@@ -1,29 +1,29 @@
-// Translates between the port and the wire, both ways: commands become client events, server events become transport
-// events and frames of audio. Pure of sockets and time; the state concerns the conversation, not the connection.
+// Translates in both directions: commands become client events; server events become transport events and audio frames.
+// It performs no network I/O and uses no clock; its state concerns the conversation, not the connection.
 //
-// Owns:     event ids, the responses requested and under way, the configuration in force, the generation gate, the
-//           received parts of each item, and partial transcripts. It does not queue, track readiness or close
-//           (`openai-realtime.ts`, the connection).
+// Owns:     event ids, the pending and running responses, the configuration in force, the generation gate, each item's
+//           received parts, and partial transcripts. It does not queue, track readiness or close (`openai-realtime.ts`,
+//           the connection).
 //
-// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and refusals carry the `responseKey` of their
-//     request.
-// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no audio of the cancelled responses is passed on (the
+// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and rejections contain their request's
+//     `responseKey`.
+// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no audio of the cancelled responses is forwarded (the
 //     generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
-// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the audio that was passed on, for comparison with the played
-//     audio. A truncation never exceeds it, in whole milliseconds.
-// OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is no error.
-// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` is answered once, in order: `session.configured` or `.refused`.
-// OPENAI-REALTIME-TRANSLATOR-6. An utterance that the client ends is ended by the commit of the buffer. It keeps the id
-//     with which it began, whichever item the server creates for it, and its end is reported once.
+// OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the forwarded audio, for comparison with the played audio. A
+//     truncation never exceeds the forwarded audio, in whole milliseconds.
+// OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is not an error.
+// OPENAI-REALTIME-TRANSLATOR-5. Each `session.configure` has one result, in order: `session.configured` or `.refused`.
+// OPENAI-REALTIME-TRANSLATOR-6. If the client ends an utterance, the buffer's commit ends it. The utterance keeps its
+//     original id, whichever item the server creates for it, and its end is reported once.
 //
-// RESPONSE-LEDGER-1. A response carries the `responseKey` of the request that made it, or none.
-// RESPONSE-LEDGER-2. A cancellation makes the audio of all responses unwanted that were requested before, including
-//     those that the server has not announced yet.
-// RESPONSE-LEDGER-3. Audio of a response that has ended is unwanted.
-// RESPONSE-LEDGER-5. Responses that the server begins and never ends are bounded: the oldest response counts as ended.
-//     The oldest held call of a response is forgotten as well.
-// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the wire reports the arguments of a
-//     call that was cut off in the same way as those of a complete one.
+// RESPONSE-LEDGER-1. A response has the `responseKey` of the request that caused it, or none.
+// RESPONSE-LEDGER-2. A cancellation marks the audio of all earlier requested responses as unwanted, including responses
+//     that the server has not announced yet.
+// RESPONSE-LEDGER-3. Audio of an ended response is unwanted.
+// RESPONSE-LEDGER-5. The number of responses that the server starts and never ends is bounded: the oldest response
+//     counts as ended. A response's oldest held call is forgotten as well.
+// RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the server reports a cut-off call's
+//     arguments in the same way as a complete call's.
 
 import { createHash } from 'node:crypto';
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';
@@ -75,17 +75,17 @@ export class Translator {
   readonly #connection: Connection;
   readonly #responses = new ResponseLedger();
   readonly #soundOfItems = new BoundedMap<string, SoundOfItem>(REMEMBERED_ITEMS);
-  /** The keys of responses that leave no item in the model's conversation that could be truncated. */
+  /** The keys of responses that leave no item in the model's conversation, so that there is nothing to truncate. */
   readonly #outOfBand = new BoundedMap<string, true>(REMEMBERED_ITEMS);
   readonly #partialTranscripts = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** OPENAI-REALTIME-TRANSLATOR-6: the utterance that the client has asked the server to end. */
   #ending: string | null = null;
-  /** The utterances that the client has ended, by the id of the server's item, and the reverse. */
+  /** The utterances that the client has ended, by the server's item id, and the reverse. */
   readonly #utteranceOfItem = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   readonly #itemOfUtterance = new BoundedMap<string, string>(REMEMBERED_ITEMS);
   /** The configuration that the server has accepted. */
   #configuration: TransportConfiguration;
-  /** The changes that the server has not answered yet, oldest first, by event id. */
+  /** Changes that the server has not confirmed yet, oldest first, by event id. */
   readonly #changes = new Map<string, TransportConfiguration>();
   #takesOpenQuestion = false;
   #lastEventNumber = 0;
@@ -100,12 +100,12 @@ export class Translator {
     this.#takesOpenQuestion = extensions.includes(wire.OPEN_QUESTION);
   }
 
-  /** Returns the first client event of the connection. */
+  /** Returns the connection's first client event. */
   start(settings: wire.SessionSettings): ClientEvent {
     return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
   }
 
-  /** Returns the event for a command; null if the command needs none. */
+  /** Returns a command's event; null if the command needs none. */
   toWire(command: TransportCommand): ClientEvent | null {
     const eventId = this.#newEventId();
     switch (command.type) {
@@ -131,7 +131,7 @@ export class Translator {
         return wire.responseCreate(
           eventId,
           command.responseKey,
-          // On the wire, instructions replace those of the session; in the port, they are added.
+          // In the protocol, instructions replace the session's; in the transport port, they are added.
           command.instructions === undefined
             ? undefined
             : `${this.#wanted.instructions}\n\n${command.instructions}`,
@@ -148,7 +148,7 @@ export class Translator {
         return this.#truncate(eventId, command.itemId, command.playedMs);
       case 'image.add':
         return wire.imageAdd(eventId, { ...command, itemId: toWireId(command.itemId) });
-      // The transport holds no requests, and the wire never delegates.
+      // The transport holds no requests, and the protocol has no delegation.
       case 'response.withdraw':
       case 'delegation.accept':
       case 'delegation.answer':
@@ -156,7 +156,7 @@ export class Translator {
     }
   }
 
-  /** Records that the server has accepted the oldest unanswered change. */
+  /** Records that the server has accepted the oldest unconfirmed change. */
   configured(): void {
     const [oldest] = this.#changes;
     if (oldest === undefined) return;
@@ -166,7 +166,7 @@ export class Translator {
     this.#connection.emit({ type: 'session.configured' });
   }
 
-  /** Passes on the meaning of a server event. `RealtimeWire` handles `session.updated`. */
+  /** Forwards the meaning of a server event. `RealtimeWire` handles `session.updated`. */
   fromWire(event: ServerEvent): void {
     const { emit, toSessionMs } = this.#connection;
     switch (event.type) {
@@ -182,7 +182,7 @@ export class Translator {
         });
       case 'input_audio_buffer.speech_stopped':
         if (this.#itemOfUtterance.has(event.item_id)) return;
-        // The utterance has ended before the client's command: the commit finds no audio.
+        // The utterance ended before the client's command: the commit finds no audio.
         if (this.#ending === event.item_id) this.#ending = null;
         return emit({ type: 'utterance.ended', utteranceId: event.item_id });
       case 'input_audio_buffer.committed':
@@ -242,7 +242,7 @@ export class Translator {
     }
   }
 
-  /** The configuration after the server has accepted all changes. */
+  /** The configuration once the server has accepted all changes. */
   get #wanted(): TransportConfiguration {
     return [...this.#changes.values()].at(-1) ?? this.#configuration;
   }
@@ -266,14 +266,14 @@ export class Translator {
     return this.#utteranceOfItem.get(itemId) ?? itemId;
   }
 
-  /** Returns the server's item of an utterance. */
+  /** Returns an utterance's server item. */
   #itemOf(utteranceId: string): string {
     return this.#itemOfUtterance.get(utteranceId) ?? utteranceId;
   }
 
   #truncate(eventId: string, itemId: string, playedMs: number): ClientEvent | null {
     const sound = this.#soundOfItems.get(itemId);
-    // The item belongs to another connection or was forgotten: the server does not know it, or all of it was played.
+    // The item is from another connection or was forgotten: the server does not know it, or all of it was played.
     if (sound === undefined) return null;
     const audioEndMs = Math.floor(Math.max(0, Math.min(playedMs, sound.samples / SAMPLES_PER_MS)));
     return wire.itemTruncate(eventId, { itemId, contentIndex: sound.contentIndex, audioEndMs });
@@ -287,7 +287,7 @@ export class Translator {
     return record;
   }
 
-  /** Returns the record of a response; a response that was never announced begins with its first content. */
+  /** Returns a response's record; an unannounced response starts with its first content. */
   #recordOf(responseId: string): ResponseRecord | undefined {
     return this.#responses.active(responseId) ?? this.#begin(responseId, null);
   }
@@ -395,7 +395,7 @@ export class Translator {
       });
       return;
     }
-    // Some servers do not name the refused event; this code always concerns a response.create.
+    // Some servers do not name the rejected event; this code always concerns a response.create.
     const refused =
       eventId ??
       (code === 'conversation_already_has_active_response' ? this.#responses.soleRequest : null);
@@ -434,7 +434,7 @@ export class Translator {
   }
 }
 
-/** Returns a list of the limit; an empty list if the server sent no numbers. */
+/** Returns the rate limit in a list; an empty list if the server sent no numbers. */
 function limitOf({ name, limit, remaining, reset_seconds: seconds }: RateLimit): TransportLimit[] {
   if (!name || typeof limit !== 'number' || typeof remaining !== 'number') return [];
   return [{ name, limit, remaining, resetInMs: Math.round((seconds ?? 0) * 1000) }];
@@ -459,14 +459,14 @@ interface ToolCall {
   readonly arguments: string;
 }
 
-/** A response under way. */
+/** A response in progress. */
 interface ResponseRecord {
   readonly responseId: string;
   readonly responseKey: string | null;
   isCancelled: boolean;
-  /** The samples generated for each item, in the order of their first audio. */
+  /** The generated samples per item, in the order of their first audio. */
   readonly samplesByItem: Map<string, number>;
-  /** The calls whose arguments have arrived and whose completion is not confirmed yet. */
+  /** The calls whose arguments have arrived but whose completion is not confirmed. */
   readonly heldCalls: BoundedMap<string, ToolCall>;
   readonly completedCallIds: BoundedMap<string, true>;
 }
@@ -477,14 +477,14 @@ interface Request {
 }
 
 /**
- * The responses of one connection: requested, under way or ended, and the output of each.
+ * One connection's responses, requested, in progress or ended, and the output of each.
  *
  *   requested ──response.created──▶ under way ──response.done──▶ ended
  *       └── refused (error)               │
  *       └─────────────── cancelled ───────┘   (only marked: the end still comes)
  */
 export class ResponseLedger {
-  /** Requests by event id, until the server created or refused the response. */
+  /** Requests by event id, until the server has created or rejected the response. */
   readonly #requests = new Map<string, Request>();
   readonly #active = new Map<string, ResponseRecord>();
   readonly #ended = new BoundedMap<string, true>(REMEMBERED_RESPONSES);
@@ -495,7 +495,7 @@ export class ResponseLedger {
     if (this.#requests.size > MAX_ACTIVE && oldest !== undefined) this.#requests.delete(oldest);
   }
 
-  /** Cancels all requested and running responses. @returns whether any of them was not cancelled before */
+  /** Cancels all requested and running responses. @returns whether any of them was not already cancelled */
   cancelAll(): boolean {
     let found = false;
     for (const entry of [...this.#requests.values(), ...this.#active.values()]) {
@@ -505,7 +505,7 @@ export class ResponseLedger {
     return found;
   }
 
-  /** Records a response that the server announced. @returns its record; `undefined` if it was known */
+  /** Records a response that the server announced. @returns the response's record; `undefined` if already known */
   begin(responseId: string, responseKey: string | null): ResponseRecord | undefined {
     if (this.#active.has(responseId) || this.#ended.has(responseId)) return undefined;
     let isCancelled = false;
@@ -538,7 +538,7 @@ export class ResponseLedger {
     return !this.#ended.has(responseId) && this.#active.get(responseId)?.isCancelled !== true;
   }
 
-  /** Records the end of a response. @returns whether it had not ended before */
+  /** Records the end of a response. @returns whether it had not already ended */
   end(responseId: string): boolean {
     if (this.#ended.has(responseId)) return false;
     this.#active.delete(responseId);
@@ -546,24 +546,24 @@ export class ResponseLedger {
     return true;
   }
 
-  /** Records that the server refused the event `eventId`. @returns the key of its request */
+  /** Records that the server rejected the event `eventId`. @returns the request's key */
   refuse(eventId: string): string | null {
     const request = this.#requests.get(eventId);
     this.#requests.delete(eventId);
     return request?.responseKey ?? null;
   }
 
-  /** The event id of the only unanswered request, if there is exactly one. */
+  /** The event id of the only open request, if there is exactly one. */
   get soleRequest(): string | null {
     const [first, second] = this.#requests.keys();
     return first !== undefined && second === undefined ? first : null;
   }
 }
 
-/** The longest id of an item that the server accepts. */
+/** The maximum length of an item id. */
 const MAX_ID_LENGTH = 32;
 
-/** Returns the id of an item if the wire accepts it; otherwise a short replacement that is always the same. */
+/** Returns an item's id if the server accepts it, otherwise a short, stable replacement. */
 function toWireId(id: string): string {
   if (id.length <= MAX_ID_LENGTH) return id;
   return `item_${createHash('sha256')

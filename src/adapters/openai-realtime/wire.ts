@@ -1,21 +1,22 @@
-// The GA Realtime wire alone, without a socket: a builder for each client event, typed against the official union, and
-// the server events with the fields that are read. Pure: the caller provides ids.
+// The GA Realtime protocol without a socket: a builder for each client event, typed against the official union, and
+// schemas for the server event fields that are read. Pure functions: the caller provides ids.
 //
-// One table names each server event of the official union, with a schema of the fields that are read, or with the
-// reason why the event is not read. The compiler refuses the table when the official union grows, and a type test fails
-// when a field that is read changes. At run time extra fields are accepted; a missing required field is not.
+// One table lists each server event of the official union, with a schema of the fields that are read or the reason why
+// the event is ignored. A new event in the official union fails to compile until the table lists it, and a type test
+// fails when a field that is read changes. At run time, extra fields are accepted; a missing required field is an
+// error.
 
 import { z } from 'zod';
 import type { ExpectedAnswer, TransportConfiguration } from '../../voice/connection/transport.ts';
 import { parseEvent, type EventOf, type ParsedEvent } from '../socket/event-table.ts';
 import type { RealtimeClientEvent, RealtimeServerEvent } from './official.ts';
 
-/** The key under which a response carries the `responseKey` of its request. */
+/** The metadata key that holds the request's `responseKey` in a response. */
 export const RESPONSE_KEY = 'response_key';
 
 export const WIRE_SAMPLE_RATE_HZ = 24_000;
 
-/** The audio settings of a session, fixed when it begins. */
+/** The audio settings of a session, fixed at its start. */
 export interface SessionSettings {
   readonly output: 'audio' | 'text';
   readonly voice: string | { readonly id: string };
@@ -36,11 +37,11 @@ export interface SessionSettings {
   readonly noiseReduction?: 'near_field' | 'far_field';
   readonly reasoningEffort?: 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
   readonly maxOutputTokens?: number;
-  /** Additional fields in the wire's form; the other settings take precedence. */
+  /** Additional fields in the protocol's form; the other settings take precedence. */
   readonly session?: Readonly<Record<string, unknown>>;
 }
 
-/** The first event of a connection: the whole configuration. */
+/** A connection's first event: the whole configuration. */
 export function sessionStart(
   eventId: string,
   settings: SessionSettings,
@@ -74,7 +75,7 @@ export function sessionStart(
   } satisfies RealtimeClientEvent;
 }
 
-/** Returns a later change of instructions and tools; the voice cannot change any more. */
+/** Returns a later change of instructions and tools; the voice can no longer change. */
 export function sessionChange(eventId: string, configuration: TransportConfiguration) {
   return {
     type: 'session.update',
@@ -95,7 +96,9 @@ function behaviour({ instructions, tools }: TransportConfiguration) {
   };
 }
 
-/** Returns the detector's settings. It only reports: the session decides about answers and interruptions. */
+/**
+ * Returns the detector's settings. The detector only reports: the session decides about responses and interruptions.
+ */
 function turnDetection(detection: SessionSettings['turnDetection']) {
   const reportsOnly = { create_response: false, interrupt_response: false };
   if (detection.type === 'semantic_vad') return { ...detection, ...reportsOnly };
@@ -119,7 +122,7 @@ export function messageAdd(
   },
 ) {
   const { itemId: id, role, text, afterItemId } = message;
-  // The wire accepts no audio of the assistant, so its speech is replayed as text.
+  // The server accepts no assistant audio, so assistant speech is replayed as text.
   const item =
     role === 'assistant'
       ? { id, type: 'message' as const, role, content: [{ type: 'output_text' as const, text }] }
@@ -186,7 +189,7 @@ export function toolRecall(
   } satisfies RealtimeClientEvent;
 }
 
-/** Requests a response. `instructions` replace those of the session for this response, so they must include them. */
+/** Requests a response. `instructions` replace the session's for this response, so they must include them. */
 export function responseCreate(
   eventId: string,
   responseKey: string,
@@ -199,7 +202,7 @@ export function responseCreate(
     response: {
       metadata: { [RESPONSE_KEY]: responseKey },
       ...(instructions !== undefined && { instructions }),
-      // The response reads the conversation and adds no item to it.
+      // The response reads the conversation but adds no item to it.
       ...(outOfBand && { conversation: 'none' as const }),
     },
   } satisfies RealtimeClientEvent;
@@ -243,7 +246,7 @@ export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
 }
 
-/** The parts of a token count. Parts in an unknown form are dropped; the count stays. */
+/** The breakdown of a token count. Unreadable parts are dropped; the count stays. */
 const audioTokens = z.object({ audio_tokens: z.number().nullish() }).nullish().catch(null);
 const inputTokens = z
   .object({ audio_tokens: z.number().nullish(), cached_tokens: z.number().nullish() })
@@ -253,7 +256,7 @@ const tokens = {
   input_tokens: z.number().nullish(),
   output_tokens: z.number().nullish(),
 };
-/** The usage of a transcription. */
+/** A transcription's usage. */
 const heardUsage = z.object({ ...tokens, input_token_details: audioTokens }).nullish();
 const usage = z
   .object({ ...tokens, input_token_details: inputTokens, output_token_details: audioTokens })
@@ -314,7 +317,7 @@ const serverEventTable = {
     type: z.literal('input_audio_buffer.speech_stopped'),
     item_id: z.string(),
   }),
-  // Reports the end of an utterance that the client ended; the end of any other was already reported.
+  // Reports the end of an utterance that the client ended; for all others, the end was already reported.
   'input_audio_buffer.committed': z.object({
     type: z.literal('input_audio_buffer.committed'),
     item_id: z.string(),
@@ -368,7 +371,7 @@ const serverEventTable = {
     type: z.literal('response.function_call_arguments.done'),
     response_id: z.string(),
     call_id: z.string(),
-    // Some servers of this wire omit the name here and send it with the item.
+    // Some compatible servers omit the name here and send it with the item.
     name: z.string().nullish(),
     arguments: z.string(),
   }),
@@ -418,10 +421,10 @@ const serverEventTable = {
   }),
 } satisfies Record<RealtimeServerEvent['type'], z.ZodType | string>;
 
-/** A server event with the fields that are read. */
+/** A server event, reduced to the fields that are read. */
 export type ServerEvent = EventOf<typeof serverEventTable>;
 
-/** Reads one text frame. Never throws. */
+/** Parses one text frame. Never throws. */
 export function parseServerEvent(text: string): ParsedEvent<ServerEvent> {
   return parseEvent(serverEventTable, text);
 }

@@ -1,10 +1,10 @@
 // The built-in speech engine: Silero and Moonshine in one thread, Flite in another. English; no key, no network, about
-// 350 MB of memory. The engine does not load a model that is replaced by an external one.
+// 350 MB of memory. The engine does not load a model that an external service replaces.
 //
-// SPEECH-THREAD-1. Every call settles: with an answer, a failure, or a rejection when the thread ends.
-// SPEECH-THREAD-2. A call after the thread's death starts a new thread, without the state of the old one.
-// SPEECH-THREAD-3. Neither closing nor the exit of the process interrupts a running model: its native code would abort
-//     the whole process.
+// SPEECH-THREAD-1. Every call settles: with a result, a failure, or a rejection when the thread ends.
+// SPEECH-THREAD-2. A call after the thread's death starts a new thread, without the old thread's state.
+// SPEECH-THREAD-3. Closing and process exit never interrupt a running model, because its native code would abort the
+//     whole process.
 
 import { Worker } from 'node:worker_threads';
 import {
@@ -29,16 +29,16 @@ import type {
   ThreadStart,
 } from './thread-protocol.ts';
 
-/** External speech to text and text to speech that replace the engine's. */
+/** External speech to text and text to speech that replace the engine's own. */
 interface SpeechParts {
   readonly transcriber?: Transcriber | undefined;
   readonly voice?: Voice | undefined;
 }
 
-/** The name of an external voice. */
+/** An external voice's name. */
 const OWN_VOICE = 'own';
 
-/** Creates the engine, which loads nothing before `start`. `parts`: the external replacements. */
+/** Creates the engine; loading happens in `start`. `parts`: the external replacements. */
 export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
   const transcriber = new SpeechThread(parts.transcriber ? 'detector' : 'transcriber');
   const voiceThread = parts.voice ? null : new SpeechThread('voice');
@@ -54,7 +54,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
       close: () => {
         if (closed) return;
         closed = true;
-        // If the thread has ended, the stream has ended with it.
+        // The stream ends together with its thread.
         transcriber.call('forget', { streamId }).catch(() => undefined);
       },
     };
@@ -78,7 +78,7 @@ export function createBuiltInEngine(parts: SpeechParts = {}): SpeechEngine {
 
 const SILENCE: AudioFrame = { samples: new Int16Array(0), sampleRateHz: 24_000 };
 
-/** Returns the engine with external replacements, which are neither started nor closed. */
+/** Returns the engine with external replacements, which it neither starts nor closes. */
 export function withParts(engine: SpeechEngine, { transcriber, voice }: SpeechParts): SpeechEngine {
   return {
     voices: voice ? [OWN_VOICE] : engine.voices,
@@ -105,11 +105,11 @@ interface RunningThread {
   readonly pending: Map<number, PendingCall>;
 }
 
-// In the repository the sources run directly; the package contains only JavaScript.
+// In the repository, the sources run directly; the package contains only JavaScript.
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const workerUrl = new URL(`../speech-worker.${extension}`, import.meta.url);
 
-/** One thread of the built-in speech engine: calls return promises, and a new thread replaces one that has died. */
+/** One thread of the built-in speech engine: calls return promises, and a new thread replaces a dead one. */
 export class SpeechThread {
   readonly #role: ThreadRole;
   readonly #workerUrl: URL;
@@ -117,7 +117,7 @@ export class SpeechThread {
   #lastId = 0;
   #closed = false;
 
-  /** @param url The module that runs inside the thread; tests pass another one. */
+  /** @param url The module that the thread runs; tests pass a different module. */
   constructor(role: ThreadRole, url: URL = workerUrl) {
     this.#role = role;
     this.#workerUrl = url;
@@ -146,7 +146,7 @@ export class SpeechThread {
     return (await answer) as ThreadCalls[Name]['answers'];
   }
 
-  /** Ends the thread after the current step of its model; calls under way reject with a `CancelledError`. */
+  /** Ends the thread after the current model step; pending calls reject with a `CancelledError`. */
   async close(): Promise<void> {
     this.#closed = true;
     const thread = this.#thread;
@@ -171,7 +171,7 @@ export class SpeechThread {
     const unguard = guardExit({ ended, end: () => endAfterStep(worker) });
     const pending = new Map<number, PendingCall>();
     const ready = new Promise<void>((resolve, reject) => {
-      // The start counts as the first call, because it must also settle when the thread ends.
+      // Loading counts as the first call, because it must also settle when the thread ends.
       pending.set(0, { resolve: () => resolve(), reject });
     });
     ready.catch(() => undefined);

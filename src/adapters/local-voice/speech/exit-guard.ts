@@ -1,14 +1,14 @@
-// Delays the exit of a process while a model runs in one of its threads: the model's native code would abort the
-// process otherwise, whichever exit code was set.
+// Delays process exit while a model runs in a worker thread: the model's native code would otherwise abort the process,
+// regardless of the exit code.
 //
-// The guard does not wait for other calls of the thread, and does not keep the process alive.
+// The guard waits for no other calls of the thread, and does not keep the process alive.
 
-/** Steps of the models take several hundred milliseconds on a slow machine; loading takes a second or two. */
+/** On a slow machine, model steps take several hundred milliseconds, and loading one to two seconds. */
 const LONGEST_STEP_MS = 5000;
 
 /** A thread as the exiting process controls it, without its event loop. */
 export interface GuardedThread {
-  /** Shared memory; another value than 0 means that the thread has ended. */
+  /** Shared memory; any value but 0 means that the thread has ended. */
   readonly ended: Int32Array;
   /** Tells the thread to end after the current step. */
   end(): void;
@@ -31,7 +31,7 @@ function endAll(): void {
   for (const { ended } of guarded) Atomics.wait(ended, 0, 0, LONGEST_STEP_MS);
 }
 
-/** Reports the end of the thread, whatever its cause; must run first in the thread. */
+/** Reports the thread's end, whatever its cause; must run first in the thread. */
 export function tellEnd(ended: Int32Array): void {
   process.once('exit', () => {
     Atomics.store(ended, 0, 1);

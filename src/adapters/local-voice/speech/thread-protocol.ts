@@ -1,24 +1,24 @@
-// The messages between the threads of the built-in speech engine and their owner.
+// The messages between the built-in speech engine's threads and their owner.
 
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import type { SpokenRequest } from './speech-engine.ts';
 
 /**
- * The roles of the two threads, so that speaking never delays listening. `detector` is `transcriber` without the
- * transcription, which is external.
+ * The two thread roles, which ensure that speaking never delays listening. `detector` is `transcriber` without
+ * transcription, which an external service does.
  */
 export type ThreadRole = 'transcriber' | 'detector' | 'voice';
 
-/** The initial data of a thread. */
+/** A thread's initial data. */
 export interface ThreadStart {
   readonly role: ThreadRole;
-  /** Memory shared with the owner of the thread: see `exit-guard.ts`. */
+  /** Memory shared with the thread's owner: see `exit-guard.ts`. */
   readonly ended: Int32Array;
 }
 
-/** The calls, with their arguments and results. */
+/** The calls, with their parameters and results. */
 export interface ThreadCalls {
-  /** Returns the windows of a stream; the first call with an unknown `streamId` begins the stream. */
+  /** Returns the stream's new windows; the first call with an unknown `streamId` starts the stream. */
   detect: { takes: { streamId: number; sound: AudioFrame }; answers: readonly number[] };
   forget: { takes: { streamId: number }; answers: null };
   transcribe: { takes: AudioFrame; answers: string };
@@ -35,12 +35,12 @@ export type ThreadRequest = {
   };
 }[CallName];
 
-/** Ends the thread between two calls of a model: terminating it during one would abort the process. */
+/** Ends the thread between two model calls: terminating it during a call would abort the process. */
 export interface ThreadEnding {
   readonly call: 'end';
 }
 
-/** An error in the form in which it crosses between threads. */
+/** An error in the form that is sent between threads. */
 export interface ThreadFailure {
   readonly kind: 'configuration' | 'provider';
   readonly code: string;

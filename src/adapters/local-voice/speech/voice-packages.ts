@@ -1,12 +1,12 @@
-// The packages of the built-in voice: their list, the folder that holds them, and their parts.
+// The packages of the built-in voice: their list, their folder, and their parts.
 //
-// The packages are not dependencies of Offstage: with their own dependencies they take 600 MB, most of it for browsers
-// and other platforms. A package cannot tell npm to leave such parts out; the root of an install can. So
-// `offstage voice install` (cli/voice) creates a folder whose root is this manifest, and keeps 105 MB.
+// The packages are not dependencies of Offstage: with their own dependencies they take 600 MB, mostly for browsers and
+// other platforms. A package cannot tell npm to omit such parts, but the root of an install can. So
+// `offstage voice install` (cli/voice) creates a folder with this manifest as its root, which keeps 105 MB.
 //
-// VOICE-PACKAGES-1. Each package has one version and one checksum, which npm compares.
-// VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder gets this name only when it
-//     is complete.
+// VOICE-PACKAGES-1. Each package has one fixed version and checksum, which npm verifies.
+// VOICE-PACKAGES-2. The folder's name depends on the packages and the platform. The folder receives this name only when
+//     it is complete.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -20,7 +20,7 @@ interface VoicePackage {
   readonly version: string;
   readonly integrity: string;
   readonly licence: string;
-  /** The files and folders that are used; all others but the licence are removed. Absent: all are kept. */
+  /** The files and folders that are used; all others except the licence are removed. If absent, all are kept. */
   readonly keeps?: readonly string[];
 }
 
@@ -69,7 +69,7 @@ export const VOICE_PACKAGES = {
 
 export type VoicePackageName = keyof typeof VOICE_PACKAGES;
 
-/** Dependencies of these packages that the voice never uses; an empty package replaces them. */
+/** Dependencies of these packages that the voice never uses; an empty package replaces each. */
 const LEFT_OUT = ['@huggingface/transformers', 'onnxruntime-web', 'adm-zip', 'global-agent'];
 
 const EMPTY = {
@@ -79,7 +79,7 @@ const EMPTY = {
     'sha512-q4Mq/+XO7UNDdMiPpR/LIBIW1Zl4V0Z6UT9aKGqIAnBCtCb3lvZJM1KbDbdzdC8fKflwflModfjR29Nt0EpcwA==',
 } as const;
 
-/** Returns the manifest and the lock file of the folder. */
+/** Returns the folder's manifest and lock file. */
 export function voiceManifest(): { readonly manifest: object; readonly lock: object } {
   const entries = Object.entries(VOICE_PACKAGES);
   const versions = Object.fromEntries(entries.map(([name, { version }]) => [name, version]));
@@ -89,7 +89,7 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
     dependencies: versions,
     overrides: {
       ...Object.fromEntries(LEFT_OUT.map((name) => [name, empty])),
-      // The package's manifest names a folder of its author's machine.
+      // The package's manifest names a folder on its author's machine.
       '@moonshine-ai/moonshine-js': { '@ricky0123/vad-web': versions['@ricky0123/vad-web'] },
     },
   };
@@ -108,11 +108,11 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
   return { manifest, lock };
 }
 
-/** The environment variable that names the parent of the packages' folder. */
+/** The environment variable that names the parent directory of the packages' folder. */
 export const VOICE_FOLDER_VARIABLE = 'OFFSTAGE_VOICE_DIR';
 
 /**
- * Returns the folder of the packages, whether or not it exists.
+ * Returns the packages' folder, whether or not it exists.
  * @param into The parent folder; by default `OFFSTAGE_VOICE_DIR`, else the user's cache.
  */
 export function voiceFolder(into?: string): string {
@@ -131,11 +131,11 @@ function cacheFolder(): string {
   return join(XDG_CACHE_HOME || join(homedir(), '.cache'), 'offstage', 'voice');
 }
 
-/** The command that installs the packages, for messages. */
+/** The install command, for messages. */
 export const INSTALL_VOICE = 'npx offstage voice install';
 
 /**
- * Returns the URL of a file of a package.
+ * Returns the URL of a file in a package.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY`
  */
 export function voiceFile(name: VoicePackageName, file: string): URL {
@@ -145,8 +145,8 @@ export function voiceFile(name: VoicePackageName, file: string): URL {
 }
 
 /**
- * Loads the default export of a package; for a CommonJS package, all of its exports. Bundlers do not see the name of
- * the package and leave it out.
+ * Loads a package's default export; for a CommonJS package, all exports. The package name is hidden from bundlers, so
+ * that they do not include the package.
  */
 async function load(name: VoicePackageName): Promise<unknown> {
   const manifest = voiceFile(name, 'package.json');
@@ -167,7 +167,7 @@ function missing(problem: string, cause?: unknown): ConfigurationError {
   );
 }
 
-// The used part of onnxruntime-node, whose types are not present when Offstage is compiled.
+// The part of onnxruntime-node that this file uses; its types are not installed when Offstage is compiled.
 export interface Tensor {
   readonly data: unknown;
 }
@@ -185,7 +185,7 @@ export interface Onnx {
   ) => Tensor;
 }
 
-/** One thread is faster than two for such small models, and leaves the other cores free. */
+/** For such small models, one thread is faster than two, and leaves the other cores free. */
 export const SESSION_OPTIONS = {
   executionProviders: ['cpu'],
   executionMode: 'sequential',
@@ -200,7 +200,7 @@ export async function loadOnnx(): Promise<Onnx> {
   return (await load('onnxruntime-node')) as Onnx;
 }
 
-/** The used part of llama-tokenizer-js. */
+/** The part of llama-tokenizer-js that this file uses. */
 export interface Tokenizer {
   decode(tokens: number[]): string;
 }
