@@ -1,5 +1,5 @@
-// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is a task of the agent, in one
-// context; the agent runs elsewhere.
+// A relay to any hosted agent that speaks the Agent2Agent protocol (A2A), version 1. Each turn is a task of the agent,
+// all in one context; the agent runs elsewhere.
 //
 // Does not: receive webhooks, send files, or obtain credentials for the agent.
 
@@ -15,29 +15,30 @@ import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /** The options of `a2aRelay`. */
 export interface A2aRelayOptions {
-  /** The URL of the agent; its card is at `<url>/.well-known/agent-card.json`. */
+  /** The agent's URL; its card is at `<url>/.well-known/agent-card.json`. */
   readonly url: string;
-  /** The name of the agent in messages. @defaultValue the host of the URL */
+  /** The agent's name in messages. @defaultValue the host of `url` */
   readonly name?: string;
   /**
-   * Headers of each request to the origin of `url`, such as `authorization`. Requests to other `origins` lack them.
+   * Headers for each request to the origin of `url`, such as `authorization`. Requests to the other `origins` do not
+   * have them.
    * @defaultValue {}
    */
   readonly headers?:
     | Readonly<Record<string, string>>
     | (() => Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>);
   /**
-   * Further origins, such as `https://agents.example.com`, to which the agent's card may refer. Requests to other origins are
-   * refused. @defaultValue []
+   * Further origins, such as `https://agents.example.com`, that the agent's card may refer to. Requests to any other
+   * origin are refused. @defaultValue []
    */
   readonly origins?: readonly string[];
   /** @defaultValue globalThis.fetch */
   readonly fetch?: typeof globalThis.fetch;
   /** The time limit for reading the card and finding an earlier task, in milliseconds. @defaultValue 30000 */
   readonly startTimeoutMs?: number;
-  /** The time in which the agent must cancel a task before it is abandoned, in milliseconds. @defaultValue 5000 */
+  /** The time for the agent to cancel a task before the relay abandons the task, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** The interval between two readings of a task that sends no events, in milliseconds. @defaultValue 2000 */
+  /** The polling interval for a task that sends no events, in milliseconds. @defaultValue 2000 */
   readonly pollMs?: number;
 }
 
@@ -55,8 +56,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<A2aRelayOptions>);
 
 /**
- * Creates a relay to a hosted agent, for `defineSubagent({ relay })`. Needs the package `@a2a-js/sdk`. The first request
- * follows when a subagent runs.
+ * Creates a relay to a hosted agent, for `defineSubagent({ relay })`. Needs the package `@a2a-js/sdk`. The first
+ * request is sent when a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function a2aRelay(options: A2aRelayOptions): Relay {
@@ -65,7 +66,7 @@ export function a2aRelay(options: A2aRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // A task lives at the agent. The agent does not report its tools, and not every agent accepts words during a task.
+    // A task exists at the agent. The agent does not report its tools, and some agents accept no words during a task.
     capabilities: {
       openQuestionSurvives: true,
       resumes: true,

@@ -1,12 +1,13 @@
 // One session with a hosted agent: its context, the current task, and the open request.
 //
-// Owns:     the reading of events, polling when they stop, and answering once.
-// Does not: run anything: a task continues at the agent whether it is read or not.
+// Owns:     reading events, polling when they stop, and sending each answer once.
+// Does not: execute the task, which continues at the agent without a reader.
 //
 // Invariants
-//   A2A-SESSION-1. An answer is sent once, in the task that asked: its id tells whether the agent has received it.
-//   A2A-SESSION-2. Only the state of a task ends it; a stream that ends early does not.
-//   A2A-SESSION-3. Events of other tasks, and of an ended turn, are dropped.
+//   A2A-SESSION-1. An answer is sent once, to the task that asked: the answer's message id shows whether the agent has
+//                  received it.
+//   A2A-SESSION-2. Only the task's state ends the task; a stream that ends early does not.
+//   A2A-SESSION-3. Events of other tasks, or of an ended turn, are dropped.
 
 import type { Artifact, Part, StreamResponse, TaskStatus } from '@a2a-js/sdk';
 import type { Client } from '@a2a-js/sdk/client';
@@ -40,7 +41,7 @@ interface A2aSessionOptions {
   readonly sdk: Sdk;
   readonly name: string;
   readonly client: Client;
-  /** Whether the agent sends events. */
+  /** Whether the agent streams events. */
   readonly streams: boolean;
   readonly start: RelayStart;
   readonly graceMs: number;
@@ -58,15 +59,15 @@ interface Gathered {
   files: readonly Part[];
 }
 
-/** A turn: a task of the agent, from its first message to its last state. */
+/** A turn: one task of the agent, from its first message to its final state. */
 interface Turn {
   taskId: string | null;
-  /** Aborts the reading of the task's events. */
+  /** Stops reading the task's events. */
   reading: AbortController;
   request: string | null;
   readonly answered: Set<string>;
   readonly artifacts: Map<string, Gathered>;
-  /** The artifact with the latest words. */
+  /** The artifact that contains the latest words. */
   speaking: string | null;
   progress: string;
   isCancelling: boolean;
@@ -75,7 +76,7 @@ interface Turn {
 
 type Events = (signal: AbortSignal) => AsyncIterable<StreamResponse>;
 
-/** The number of messages of a task that are searched for an answer. */
+/** How many of a task's messages are searched for an answer. */
 const HISTORY = 50;
 const MAX_TASKS = 20;
 const MAX_KEPT = 4 * 1024 * 1024;
@@ -115,7 +116,7 @@ export class A2aSession implements RelaySession {
     void this.#follow(turn, this.#sending(text, ids), 'sends');
   }
 
-  /** The relay declares that it does not steer. */
+  /** The relay declares that it cannot steer. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -169,7 +170,7 @@ export class A2aSession implements RelaySession {
     if (taskId === null) return;
     const task = await client.getTask(this.#byId(taskId));
     const phase = task.status ? phaseOf(sdk, task.status) : null;
-    // This side cancelled the task: the next prompt starts a new one.
+    // The relay cancelled the task, so the next prompt starts a new one.
     if (phase?.type === 'ended' && phase.reason === 'cancelled') return;
     this.isRunning = true;
     const turn = this.#begin(taskId);
@@ -179,7 +180,7 @@ export class A2aSession implements RelaySession {
       if (hasAnswer(task, requestId)) turn.answered.add(requestId);
     }
     const renamed = taskId !== known.taskId;
-    // The relay's caller must have the session before its events.
+    // The relay's caller must have the session before its events arrive.
     start.scheduler.yieldThen(() => {
       if (this.#turn !== turn) return;
       if (renamed) this.#send({ type: 'session_id', id: this.id });
@@ -187,7 +188,7 @@ export class A2aSession implements RelaySession {
     });
   }
 
-  /** Returns the unfinished task of the context; the journal may lack its id. */
+  /** Returns the context's unfinished task, whose id may be missing in the journal. */
   async #taskUnderWay(contextId: string): Promise<string | null> {
     const { sdk, client } = this.#options;
     try {
@@ -253,7 +254,7 @@ export class A2aSession implements RelaySession {
     };
   }
 
-  /** Reads events until the task ends or asks. */
+  /** Reads events until the task ends or asks a question. */
   async #follow(turn: Turn, first: Events | null, how: 'sends' | 'reads'): Promise<void> {
     turn.reading.abort();
     turn.reading = new AbortController();
@@ -293,7 +294,7 @@ export class A2aSession implements RelaySession {
     }
   }
 
-  /** Reads the state of the task. Returns false if that failed. */
+  /** Reads the task's state. Returns false on failure. */
   async #look(turn: Turn, taskId: string, signal: AbortSignal): Promise<boolean> {
     try {
       const task = await this.#options.client.getTask(this.#byId(taskId), { signal });
@@ -305,7 +306,7 @@ export class A2aSession implements RelaySession {
     }
   }
 
-  /** A message was refused, or may not have arrived. */
+  /** A message was refused, or its delivery is uncertain. */
   async #notSent(turn: Turn, error: unknown): Promise<void> {
     if (!(error instanceof this.#options.sdk.A2AError)) {
       this.#close(messageOf(error));
@@ -349,7 +350,7 @@ export class A2aSession implements RelaySession {
     } else if (payload.value.status) this.#changed(turn, taskId, payload.value.status);
   }
 
-  /** The task has an id, under which it can be resumed. */
+  /** The task has an id with which it can be resumed. */
   #named(turn: Turn, taskId: string, contextId: string): void {
     turn.taskId = taskId;
     if (contextId !== '') this.#contextId = contextId;
@@ -386,7 +387,7 @@ export class A2aSession implements RelaySession {
     if (request !== null) this.#send({ type: 'withdrawn', requestId: request });
   }
 
-  /** Reports the message of the last state, unless an artifact contained the same words. */
+  /** Reports the final state's message, unless an artifact contained the same words. */
   #conclude(turn: Turn, { parts }: { readonly parts: readonly Part[] }): void {
     const text = textOf(parts.filter(isWords)).trim();
     const isSaid = [...turn.artifacts.values()].some(({ words }) => words.trim() === text);
@@ -394,7 +395,7 @@ export class A2aSession implements RelaySession {
     this.#gather(turn, { artifactId: '', name: '', parts: rest }, false);
   }
 
-  /** Keeps an artifact, or a part of one, and forwards its new words. */
+  /** Stores an artifact or a part of one, and forwards its new words. */
   #gather(
     turn: Turn,
     {
@@ -409,7 +410,7 @@ export class A2aSession implements RelaySession {
     if (name !== '') known.name = clip(name, MAX_NAME);
     const files = parts.filter((part) => !isWords(part));
     const text = textOf(parts.filter(isWords));
-    // An artifact without content takes memory, too.
+    // Even an artifact without content takes memory.
     if (!turn.artifacts.has(artifactId)) this.#kept += artifactId.length + MIN_ARTIFACT;
     this.#kept += text.length + files.reduce((sum, part) => sum + sizeOf(part), 0);
     if (this.#kept > MAX_KEPT) {
@@ -418,7 +419,7 @@ export class A2aSession implements RelaySession {
     }
     turn.artifacts.set(artifactId, known);
     known.files = append ? [...known.files, ...files] : files;
-    // A reading of the whole task repeats the artifact.
+    // Reading the whole task repeats the artifact.
     const isRepeated = !append && text.startsWith(known.words);
     const fresh = isRepeated ? text.slice(known.words.length) : text;
     known.words = append ? known.words + text : text;
@@ -446,7 +447,7 @@ export class A2aSession implements RelaySession {
     turn.ended.resolve('cancelled');
   }
 
-  /** Abandons the agent: it can no longer be read, or does not stop. */
+  /** Abandons the agent, which is unreadable or does not stop. */
   #close(message: string): void {
     const turn = this.#turn;
     this.#turn = null;

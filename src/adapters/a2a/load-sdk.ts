@@ -1,4 +1,4 @@
-// Loads the package of the protocol on demand.
+// Loads the A2A SDK on demand.
 
 import type * as Core from '@a2a-js/sdk';
 import type * as Client from '@a2a-js/sdk/client';

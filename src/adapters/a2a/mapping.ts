@@ -1,4 +1,4 @@
-// The mapping between A2A version 1 and the port of relays: states, parts, questions and answers, ids.
+// The mapping between A2A version 1 and the relay port: states, parts, questions and answers, ids.
 
 import { Buffer } from 'node:buffer';
 import type { Message, Part, Task, TaskStatus } from '@a2a-js/sdk';
@@ -14,7 +14,7 @@ export type Phase =
   | { readonly type: 'asks'; readonly kind: 'question' | 'permission' }
   | { readonly type: 'ended'; readonly reason: EndReason };
 
-/** Returns the phase of a task. An unknown state counts as work. */
+/** Returns a task's phase. An unknown state counts as working. */
 export function phaseOf({ TaskState }: Sdk, { state }: Pick<TaskStatus, 'state'>): Phase {
   switch (state) {
     case TaskState.TASK_STATE_INPUT_REQUIRED:
@@ -44,11 +44,11 @@ const optionSchema = z.object({
   label: z.string(),
   description: z.string().optional(),
 });
-/** A user could not choose among more options. */
+/** A user could not choose from more options. */
 const MAX_OPTIONS = 1_000;
 const optionsSchema = z.object({ options: z.array(optionSchema).max(MAX_OPTIONS) });
 
-/** Returns the request in the status of a task. Every reading gives it the same id. */
+/** Returns the request in a task's status. It has the same id each time it is read. */
 export function askingOf(
   kind: 'question' | 'permission',
   taskId: string,
@@ -86,7 +86,7 @@ export function askingOf(
   };
 }
 
-/** Returns an answer as words, and as metadata for programs. */
+/** Returns an answer as words and as machine-readable metadata. */
 export function answerWords(answer: RelayAnswer): {
   readonly text: string;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -110,10 +110,10 @@ export function answerWords(answer: RelayAnswer): {
   }
 }
 
-/** The key of an answer in the metadata of a message. */
+/** The metadata key of an answer in a message. */
 export const ANSWER = 'offstage.answer';
 
-/** A repeated answer has the same id, which shows whether the agent has received it. */
+/** A repeated answer has the same id, so that its receipt can be checked. */
 export function answerIdOf(requestId: string): string {
   return `answer-${requestId}`;
 }
@@ -135,7 +135,7 @@ export function userMessage(
   };
 }
 
-/** Whether a part contains words of the answer, and not a file. */
+/** Whether a part contains words of the answer rather than a file. */
 export function isWords({ content, filename, mediaType }: Part): boolean {
   return content?.$case === 'text' && filename === '' && /^(text\/plain)?(;|$)/.test(mediaType);
 }
@@ -146,7 +146,7 @@ export function textOf(parts: readonly Part[]): string {
     .join('');
 }
 
-/** Returns the content of a file part as text. */
+/** Returns a file part's content as text. */
 export function contentOf({ content, mediaType }: Part): {
   readonly mediaType: string;
   readonly content: string;

@@ -1,11 +1,11 @@
-// An Offstage session as an agent of the Agent Client Protocol (ACP), version 1: an editor starts the program, and talks to
-// the session on its standard input and output. The other direction is acp-relay.ts.
+// An Offstage session as an agent of the Agent Client Protocol (ACP), version 1: an editor starts the program and
+// communicates with the session over stdio. The opposite direction is acp-relay.ts.
 //
-// Owns:     the sessions that the editor has opened, and their turns (served-session.ts).
-// Does not: create a session (the program does), or use files and terminals of the editor.
+// Owns:     the sessions that the editor has opened, and their turns (`served-session.ts`).
+// Does not: create sessions (the program does), or use the editor's files and terminals.
 //
 // Invariants
-//   ACP-AGENT-1. A session whose editor disconnects is suspended, not ended: it resumes when it is opened again by its id.
+//   ACP-AGENT-1. A session whose editor disconnects is suspended, not ended: opening its id resumes it.
 
 import type * as Sdk from '@agentclientprotocol/sdk';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
@@ -22,18 +22,18 @@ import { OFFSTAGE_VERSION } from '../../values/version.ts';
 
 /** A session that the editor opens. */
 export interface AcpSessionRequest {
-  /** The id of a session to resume from the journal; absent: a new session. */
+  /** The id of a session to resume from the journal; absent for a new session. */
   readonly sessionId?: string;
-  /** The folder of the editor's project, an absolute path. */
+  /** The editor's project folder, an absolute path. */
   readonly cwd: string;
-  /** The W3C trace context of the editor's request, for the session's option of that name. @defaultValue none */
+  /** The W3C trace context of the editor's request, for the session option of the same name. @defaultValue none */
   readonly traceparent?: string;
 }
 
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
   /**
-   * Creates a session and does not start it: with `sessionId` if it is given, and with a journal if sessions should be
+   * Creates a session without starting it: with `sessionId` if given, and with a journal if sessions should be
    * resumable.
    */
   readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
@@ -43,13 +43,13 @@ export interface AcpAgentOptions {
   readonly input?: Readable;
   /** @defaultValue standard output, to which only this agent may write: log to standard error */
   readonly output?: Writable;
-  /** Called with harmless errors. @defaultValue they are dropped */
+  /** Called with non-fatal errors. @defaultValue such errors are dropped */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
 /** The running agent that `acpAgent` returns. */
 export interface AcpAgent {
-  /** Resolves when the editor has disconnected, and its sessions are suspended. */
+  /** Resolves when the editor has disconnected and its sessions are suspended. */
   readonly closed: Promise<void>;
   /** Ends the agent. */
   close(): Promise<void>;
@@ -78,7 +78,7 @@ class Agent implements AcpAgent {
   readonly #options: AcpAgentOptions;
   readonly #report: (error: unknown, where: string) => void;
   readonly #connection: Sdk.AgentConnection;
-  /** The sessions by id, including those that are being opened. */
+  /** The sessions by id, including sessions that are being opened. */
   readonly #sessions = new Map<string, Promise<ServedSession>>();
   #abilities: EditorAbilities = { forms: false };
 
@@ -179,12 +179,12 @@ class Agent implements AcpAgent {
     });
     if (sessionId === undefined) this.#sessions.set(session.id, Promise.resolve(served));
     await session.start({ ifKnown: sessionId !== undefined });
-    // The editor has disconnected meanwhile.
+    // The editor has disconnected in the meantime.
     if (this.#connection.signal.aborted) await served.leave();
     return served;
   }
 
-  /** Opens a session once, for all requests. */
+  /** Opens a session once, shared by all requests. */
   async #takeUp(sessionId: string, cwd: string): Promise<ServedSession> {
     const opening = this.#sessions.get(sessionId) ?? this.#open({ sessionId, cwd });
     this.#sessions.set(sessionId, opening);
@@ -221,7 +221,7 @@ function tracedBy(meta: Readonly<Record<string, unknown>> | null | undefined) {
   return traceparent === undefined ? {} : { traceparent };
 }
 
-/** Returns the words of a prompt; embedded resources are quoted by their URL. */
+/** Returns a prompt's words; embedded resources are quoted by their URL. */
 function wordsOf(prompt: readonly ContentBlock[]): string {
   return prompt
     .flatMap((block) => {

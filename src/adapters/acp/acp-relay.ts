@@ -1,7 +1,7 @@
-// A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, on its standard input and output: Claude Agent,
-// Codex, Gemini CLI, Copilot CLI, OpenClaw and others. Each session has one process.
+// A relay to any agent that speaks the Agent Client Protocol (ACP), version 1, over stdio: Claude Agent, Codex, Gemini
+// CLI, Copilot CLI, OpenClaw and others. Each session has its own process.
 //
-// Does not: offer the agent files or terminals; the agent works in its folder with its own tools.
+// Does not: offer the agent files or terminals: the agent works in its folder with its own tools.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -17,41 +17,42 @@ import { loadSdk } from './load-sdk.ts';
 
 /** The options of `acpRelay`. */
 export interface AcpRelayOptions {
-  /** The program of the agent, such as `claude-agent-acp`. */
+  /** The agent's program, such as `claude-agent-acp`. */
   readonly command: string;
   /** @defaultValue [] */
   readonly args?: readonly string[];
-  /** The name of the agent in messages. @defaultValue the command */
+  /** The agent's name in messages. @defaultValue the command */
   readonly name?: string;
   /**
-   * The folder that the agent works in, an absolute path. @defaultValue an empty folder for each subagent, which is removed when
-   * the subagent has ended
+   * The agent's working folder, an absolute path. @defaultValue an empty folder per subagent, removed when the subagent
+   * has ended
    */
   readonly cwd?: string;
   /**
-   * The names of the environment variables that the agent inherits from this process; no others. An agent that is logged in
-   * through files needs `HOME`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
+   * The names of the environment variables that the agent inherits from this process. An agent that stores its login in
+   * files needs `HOME`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
    */
   readonly inheritEnv?: readonly string[];
-  /** Variables for the agent besides the inherited ones. @defaultValue {} */
+  /** Additional variables for the agent. @defaultValue {} */
   readonly env?: Readonly<Record<string, string>>;
   /** The MCP servers that the agent connects to, as in `session/new`. @defaultValue [] */
   readonly mcpServers?: readonly Readonly<Record<string, unknown>>[];
   /**
-   * The options of the agent's sessions, by the agent's ids and values, such as `{ mode: 'default', model: 'sonnet' }`; they are
-   * set before the first prompt of each process. If the agent rejects one, the session fails (`RELAY_FAILED`, with the values
-   * that the agent offers). Some agents start in a mode in which they ask for no permission. @defaultValue the agent's defaults
+   * The options of the agent's sessions, by the agent's ids and values, such as `{ mode: 'default', model: 'sonnet' }`;
+   * set before each process's first prompt. If the agent rejects an option, the session fails (`RELAY_FAILED`, listing
+   * the values that the agent offers). Some agents start in a mode that never asks for permission. @defaultValue the
+   * agent's defaults
    */
   readonly configOptions?: Readonly<Record<string, string | boolean>>;
   /** Whether the agent's sessions can be resumed. @defaultValue true */
   readonly resumes?: boolean;
   /** The time limit for starting the process and opening a session, in milliseconds. @defaultValue 60000 */
   readonly startTimeoutMs?: number;
-  /** The time in which the agent must stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** The time for the agent to stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
-   * The folder for the marks of running processes, by which the agents of a killed program are found.
-   * @defaultValue a folder of this user in the system's folder for temporary files
+   * The folder for the marker files of running processes, which identify the agents of a killed program.
+   * @defaultValue a folder of this user in the system's temporary directory
    */
   readonly stateFolder?: string;
 }
@@ -91,7 +92,7 @@ export function acpRelay(options: AcpRelayOptions): Relay {
   return {
     name,
     loop: relayLoop,
-    // An open question of an agent on stdio ends with its process, and v1 has no way to add words to a turn.
+    // An agent's open question ends with its stdio process, and v1 cannot add words to a turn.
     capabilities: { openQuestionSurvives: false, resumes, steers: false, reportsTools: true },
     start: (start) => begin(name, options, start),
     discard: (subagentId) => {
@@ -137,7 +138,7 @@ async function begin(
       removeFolder,
     });
   } catch (error) {
-    // A resumed session has files in the folder, which the next attempt needs.
+    // A resumed session's folder contains files that the next attempt needs.
     if (start.resume === undefined) removeFolder();
     throw error;
   }
@@ -151,7 +152,7 @@ function envOf({ inheritEnv = INHERITED, env = {} }: AcpRelayOptions): Record<st
   return { ...Object.fromEntries(inherited), ...env };
 }
 
-/** Returns a folder name that is the same in every process, and valid for any id. */
+/** Returns a folder name that is the same in every process and valid for any id. */
 function nameOf(subagentId: string): string {
   return createHash('sha256').update(subagentId).digest('hex').slice(0, 32);
 }

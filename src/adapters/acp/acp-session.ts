@@ -1,13 +1,13 @@
 // One session with an ACP agent: its connection, the current turn, and the open requests.
 //
 // Invariants
-//   ACP-SESSION-1. Each request of the agent is answered once: by its answer, or as cancelled when the turn is cancelled, the
-//       agent withdraws the request, or the session is released.
-//   ACP-SESSION-2. Updates between turns, and those of a replay, cause no events.
-//   ACP-SESSION-3. An agent with unreadable output is ended; its output up to the end is still read.
-//   ACP-SESSION-4. An invalid response of the agent ends the turn or the start; the error names the response.
-//   ACP-SESSION-5. The first prompt follows after the session has the options that the app named: an agent whose mode cannot
-//       be set might ask for no permission.
+//   ACP-SESSION-1. Each agent request is answered once: with its answer, or as cancelled when the turn is cancelled,
+//       the agent withdraws the request, or the session is released.
+//   ACP-SESSION-2. Updates between turns, and updates of a replay, cause no events.
+//   ACP-SESSION-3. An agent with unreadable output is ended; its remaining output is still read.
+//   ACP-SESSION-4. An invalid response of the agent ends the turn or the start with an error that names the response.
+//   ACP-SESSION-5. The first prompt is sent only after the app's options are set: an agent whose mode cannot be set
+//       might never ask for permission.
 
 import { Readable, Writable } from 'node:stream';
 import type * as Sdk from '@agentclientprotocol/sdk';
@@ -62,7 +62,7 @@ interface AcpSessionOptions {
 
 const RESOURCE_NOT_FOUND = -32_002;
 const MAX_LINE = 16 * 1024 * 1024;
-/** The time in which the output of an ended agent is read. A child process may keep the output open. */
+/** The time limit for reading the output of an ended agent. A child process may keep the output open. */
 const DRAIN_MS = 1_000;
 
 export class AcpSession implements RelaySession {
@@ -70,7 +70,7 @@ export class AcpSession implements RelaySession {
   id = '';
   readonly #options: AcpSessionOptions;
   readonly #connection: ClientConnection;
-  /** The number of the current turn; null without one. */
+  /** The number of the current turn; null if there is none. */
   #turn: number | null = null;
   #turns = 0;
   #tools = new ToolTable();
@@ -89,7 +89,7 @@ export class AcpSession implements RelaySession {
   #turnEnded: (() => void) | null = null;
   readonly #open = new Map<string, (answer: RelayAnswer) => void>();
 
-  /** Opens the connection and the session. Ends the process if that fails. */
+  /** Opens the connection and the session. On failure, ends the process. */
   static async open(options: AcpSessionOptions): Promise<AcpSession> {
     const { agent, start, startTimeoutMs, graceMs, name } = options;
     const session = new AcpSession(options);
@@ -108,7 +108,7 @@ export class AcpSession implements RelaySession {
     try {
       start.signal.throwIfAborted();
       session.#begin().then(succeed, (error: unknown) => {
-        // The end of the process explains more; it follows, or the time limit ends the wait.
+        // The process's exit explains the failure better; wait for it within the time limit.
         if (!session.#connection.signal.aborted) stop(error);
       });
       await opened;
@@ -164,14 +164,14 @@ export class AcpSession implements RelaySession {
         this.#endTurn(turn, { type: 'turn_ended', ...ended });
       },
       (error: unknown) => {
-        // The end of the process explains more.
+        // The process's exit explains the failure better.
         if (this.#connection.signal.aborted) return;
         this.#endTurn(turn, { type: 'turn_ended', reason: 'failed', message: messageOf(error) });
       },
     );
   }
 
-  /** Not part of ACP v1: the relay declares that it does not steer. */
+  /** Not part of ACP v1: the relay declares that it cannot steer. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -261,7 +261,7 @@ export class AcpSession implements RelaySession {
     await this.#configure(opened);
   }
 
-  /** ACP-SESSION-5. Some options change others (a model without the mode), so all are checked at the end. */
+  /** ACP-SESSION-5. Some options change others (a model without the mode), so all are checked afterwards. */
   async #configure(opened: unknown): Promise<void> {
     const { sdk, name, configOptions } = this.#options;
     const { setConfigOption, setMode } = sdk.methods.agent.session;
@@ -312,7 +312,7 @@ export class AcpSession implements RelaySession {
     for (const requestId of this.#open.keys()) this.answer(requestId, { type: 'cancelled' });
     this.#connection.agent
       .notify(methods.agent.session.cancel, { sessionId: this.id })
-      // A dead agent's connection rejects.
+      // The connection to a dead agent rejects.
       .catch(() => {});
   }
 
@@ -320,7 +320,7 @@ export class AcpSession implements RelaySession {
     if (!this.#isOver) this.#options.start.receive(event);
   }
 
-  /** Reports the usage since the last report: the agent reports sums. */
+  /** Reports the usage since the last report, because the agent reports totals. */
   #used(tokens: Tokens, cost: unknown = this.#sums.cost): void {
     const kept = (name: keyof Tokens): number =>
       tokens[name] === undefined ? this.#sums[name] : sumOf(tokens[name]);
@@ -370,7 +370,7 @@ export class AcpSession implements RelaySession {
     this.#send(ended);
   }
 
-  /** Ends an agent whose output can no longer be read. ACP-SESSION-3 */
+  /** Ends an agent whose output has become unreadable. ACP-SESSION-3 */
   async #cut(): Promise<void> {
     const { agent, start, graceMs } = this.#options;
     if (agent.hasExited || this.#isOver) return;
@@ -421,7 +421,7 @@ export class AcpSession implements RelaySession {
     return permissionOutcome(options, answer);
   }
 
-  /** Asks the fields of a form one after the other. */
+  /** Asks a form's fields one by one. */
   async #asks(
     params: CreateElicitationRequest,
     signal: AbortSignal,
@@ -434,7 +434,7 @@ export class AcpSession implements RelaySession {
     return content ? { action: 'accept', content } : NO_FORM;
   }
 
-  /** Forwards a request, and waits for its answer. */
+  /** Forwards a request and waits for the answer. */
   #ask(signal: AbortSignal, event: (requestId: string) => RelayEvent): Promise<RelayAnswer> {
     if (this.#isOver || this.#turn === null || signal.aborted)
       return Promise.resolve({ type: 'cancelled' });
@@ -456,11 +456,11 @@ export class AcpSession implements RelaySession {
   }
 }
 
-/** Returns the lines that are messages; other output of the agent is reported. */
+/** Returns the lines that are messages, and reports other output. */
 function lines(stdout: Readable, report: (error: unknown) => void): ReadableStream<Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
-  /** The parts of an incomplete line. */
+  /** The chunks of an incomplete line. */
   let pieces: string[] = [];
   let size = 0;
   const bytes = Readable.toWeb(stdout) as ReadableStream<Uint8Array>;

@@ -1,4 +1,5 @@
-// The entry `offstage/acp`: the Agent Client Protocol: third-party agents as subagents, and an Offstage session as an agent.
+// The entry `offstage/acp`: external agents of the Agent Client Protocol as subagents, and an Offstage session as such
+// an agent.
 
 export { acpAgent, type AcpAgent, type AcpSessionRequest } from './acp-agent.ts';
 export type { SessionForEditor } from './served-session.ts';

@@ -1,4 +1,4 @@
-// Loads the package of the protocol on demand.
+// Loads the ACP SDK on demand.
 
 import type * as Sdk from '@agentclientprotocol/sdk';
 import { ConfigurationError } from '../../values/errors.ts';

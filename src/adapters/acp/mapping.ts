@@ -1,4 +1,4 @@
-// The mapping between ACP v1 and the port of relays. Pure: no process, no connection.
+// The mapping between ACP v1 and the relay port. It uses neither a process nor a connection.
 
 import type {
   CreateElicitationResponse,
@@ -26,7 +26,7 @@ const ENDS: Readonly<Record<StopReason, EndReason>> = {
   cancelled: 'cancelled',
 };
 
-/** The tokens of all turns of a session. The stable protocol lacks them, but agents report them. */
+/** The total tokens of a session. The stable protocol does not specify them, but agents report them. */
 export interface Tokens {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
@@ -35,7 +35,7 @@ export interface Tokens {
   readonly thoughtTokens?: unknown;
 }
 
-// The SDK checks the agent's requests, but not its responses.
+// The SDK validates the agent's requests but not its responses.
 const promptResponse = z.looseObject({
   stopReason: z.string(),
   usage: z.looseObject({}).nullish().catch(null),
@@ -52,7 +52,7 @@ const initializeResponse = z.looseObject({
 });
 const newSessionResponse = z.looseObject({ sessionId: z.string().min(1).max(1_000) });
 
-/** Reads the response to `session/prompt`, even an invalid one. */
+/** Parses the response to `session/prompt`, which may be invalid. */
 export function endOf(response: unknown): {
   readonly reason: EndReason;
   readonly message: string;
@@ -73,7 +73,7 @@ function isStopReason(given: string): given is StopReason {
 }
 
 /**
- * Reads the response to `initialize`.
+ * Parses the response to `initialize`.
  * @throws {ProtocolError} `RELAY_FAILED`
  */
 export function readAbilities(name: string, response: unknown) {
@@ -86,20 +86,20 @@ export function readAbilities(name: string, response: unknown) {
 }
 
 /**
- * Reads the response to `session/new`.
+ * Parses the response to `session/new`.
  * @throws {ProtocolError} `RELAY_FAILED`
  */
 export function readSessionId(name: string, response: unknown): string {
   return readAnswer(name, newSessionResponse, response).sessionId;
 }
 
-/** An option of a session, such as its mode or its model. */
+/** A session option, such as its mode or model. */
 export interface SessionOption {
   readonly id: string;
   readonly current: string | boolean | null;
   /** The values of a choice; null for a boolean option. */
   readonly values: readonly string[] | null;
-  /** The agent has modes instead of options, as in earlier versions: `session/set_mode` sets this one. */
+  /** The agent has modes instead of options, as in earlier protocol versions: `session/set_mode` sets this option. */
   readonly isBareMode: boolean;
 }
 
@@ -126,7 +126,7 @@ const withModes = z.looseObject({
   }),
 });
 
-/** Reads the options of a session from the response that opened it, or that set an option. */
+/** Reads a session's options from the response that opened the session or set an option. */
 export function readSessionOptions(response: unknown): readonly SessionOption[] {
   const listed = withOptions.safeParse(response).data?.configOptions ?? [];
   const known = listed.map(({ id, currentValue, options }): SessionOption => ({
@@ -155,8 +155,8 @@ function readAnswer<Schema extends z.ZodType>(
 }
 
 /**
- * The kinds of options for each answer, the preferred first. A lasting permission is chosen only for a lasting answer; a
- * lasting denial only if there is no other. If none fits, the request is cancelled.
+ * The option kinds for each answer, in order of preference. A lasting permission is used only for a lasting answer; a
+ * lasting denial only if there is no other denial. If none fits, the request is cancelled.
  */
 const CHOICES = {
   permitted: ['allow_once'],
@@ -164,16 +164,16 @@ const CHOICES = {
   denied: ['reject_once', 'reject_always'],
 } as const satisfies Record<string, readonly PermissionOption['kind'][]>;
 
-/** The known facts about a tool call of the agent. */
+/** Known facts about an agent's tool call. */
 interface KnownTool extends RelayTool {
   state: 'pending' | 'refused' | 'running' | 'ended';
 }
 
-/** The tool calls of one turn: updates contain only changes. */
+/** One turn's tool calls: updates contain only changes. */
 export class ToolTable {
   readonly #tools = new Map<string, KnownTool>();
 
-  /** Returns the events of an update. */
+  /** Returns an update's events. */
   events(update: Update): readonly RelayEvent[] {
     const { sessionUpdate } = update;
     if (sessionUpdate === 'agent_message_chunk')
@@ -193,7 +193,7 @@ export class ToolTable {
     return this.#known(toolCall);
   }
 
-  /** The permission for a tool call was denied: if the call then fails, it never started. */
+  /** The permission for a tool call was denied: a later failure means that the call never started. */
   refused(toolId: string): void {
     const known = this.#tools.get(toolId);
     if (known?.state === 'pending') known.state = 'refused';
@@ -207,7 +207,7 @@ export class ToolTable {
     const { title, kind, input, state } = known;
     const events: RelayEvent[] = [];
     if (update.title) events.push({ type: 'progress', text: update.title });
-    // `pending`: the call waits for a permission, or its arguments are still being written.
+    // `pending`: the call waits for permission, or its arguments are still being written.
     if (status === undefined || status === null || status === 'pending' || state === 'ended')
       return events;
     if (state === 'refused' && status === 'failed') {
@@ -270,7 +270,7 @@ function kindsOf(answer: RelayAnswer): readonly PermissionOption['kind'][] {
   return answer.lasting === true ? CHOICES.lasting : CHOICES.permitted;
 }
 
-/** Returns the response to a request for permission. */
+/** Returns the response to a permission request. */
 export function permissionOutcome(
   options: readonly PermissionOption[],
   answer: RelayAnswer,
@@ -282,5 +282,5 @@ export function permissionOutcome(
   return { outcome: { outcome: 'cancelled' } };
 }
 
-/** The response to a form that is not filled in. */
+/** The response to a form that is not completed. */
 export const NO_FORM: CreateElicitationResponse = { action: 'cancel' };

@@ -1,12 +1,13 @@
-// One Offstage session in an editor: its turns, and the content and questions that the editor gets during them.
+// One Offstage session in an editor: its turns, and the content and questions that the editor receives in them.
 //
-// A turn lasts until the session is idle, or only a question in words is open, which the next prompt answers. A prompt during
-// a turn ends that turn: the user has continued.
+// A turn lasts until the session is idle, or until the only open question is one in words, which the next prompt
+// answers. A prompt during a turn ends that turn, because the user has continued.
 //
 // Invariants
-//   ACP-SERVED-1. Only the user's choice is an answer: a request that is cancelled, or that the editor does not answer,
-//       leaves the question open. A permission covers one call.
-//   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it was sent to the editor.
+//   ACP-SERVED-1. Only the user's choice is an answer: a request that is cancelled or left unanswered keeps the
+//       question open. A permission covers one call.
+//   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it has been sent to the
+//                 editor.
 
 import type {
   CreateElicitationResponse,
@@ -27,7 +28,7 @@ import type { TextSession } from '../../actors/session/view/text-session.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { clip } from '../../values/clip.ts';
 
-/** The part of a session that an editor uses; `TextSession` has it. */
+/** The part of a session that an editor uses; `TextSession` implements it. */
 export type SessionForEditor = Pick<
   TextSession,
   | 'id'
@@ -45,13 +46,13 @@ export type SessionForEditor = Pick<
 >;
 
 export interface EditorAbilities {
-  /** Whether the editor shows forms (`elicitation/create`); otherwise questions are put in words. */
+  /** Whether the editor shows forms (`elicitation/create`); otherwise questions are asked in words. */
   readonly forms: boolean;
 }
 
 type Update = SessionNotification['update'];
 
-/** The connection to the editor, for one session. */
+/** One session's connection to the editor. */
 interface Editor {
   readonly abilities: EditorAbilities;
   update(update: Update): Promise<void>;
@@ -72,7 +73,7 @@ interface Editor {
 
 interface Turn {
   readonly ended: AbortController;
-  /** A failure of the model; `hasWords`: whether the turn had words. */
+  /** A model failure; `hasWords`: whether the turn has produced words. */
   failure: string | null;
   hasWords: boolean;
 }
@@ -98,12 +99,12 @@ export class ServedSession {
   readonly #editor: Editor;
   readonly #subscriptions: Subscription[];
   #turn: Turn | null = null;
-  /** The open requests to the editor, by question. */
+  /** Open requests to the editor, by question. */
   readonly #asking = new Map<
     string,
     { readonly stop: AbortController; readonly done: Promise<void> }
   >();
-  /** Questions that were put in this turn. */
+  /** Questions asked in this turn. */
   readonly #put = new Set<string>();
   /** Tool calls that the editor has received. */
   readonly #shown = new Set<string>();
@@ -121,7 +122,7 @@ export class ServedSession {
     return this.#session.id;
   }
 
-  /** Runs a turn. Returns its end. */
+  /** Runs a turn. Returns how the turn ended. */
   async prompt(
     text: string,
     traced: { readonly traceparent?: string } = {},
@@ -136,7 +137,7 @@ export class ServedSession {
     const stopListening = this.#session.listen();
     try {
       const waiting = this.#waiting();
-      // The prompt answers a question in words, or the session asks the question again.
+      // Either the prompt answers a question in words, or the session asks the question again.
       for (const { requestId } of waiting) this.#put.add(requestId);
       await this.#session.sendText(text, traced);
       this.#putAgain(waiting);
@@ -155,7 +156,7 @@ export class ServedSession {
     return 'end_turn';
   }
 
-  /** Ends the turn and all work of the session. */
+  /** Ends the turn and all of the session's work. */
   cancel(): void {
     this.#stopAsking();
     for (const { id, parentId, outcome } of this.#session.subagents.list())
@@ -182,7 +183,7 @@ export class ServedSession {
     await this.#session.suspend();
   }
 
-  /** Waits until the session is idle, and no request to the editor is open. */
+  /** Waits until the session is idle and no request to the editor is open. */
   async #quiet(signal: AbortSignal): Promise<void> {
     do {
       await raceAbort(Promise.all([...this.#asking.values()].map(({ done }) => done)), signal);
@@ -200,7 +201,7 @@ export class ServedSession {
     return questions.filter(({ state }) => OPEN.has(state));
   }
 
-  /** Asks the questions of an earlier turn or process that the prompt did not answer. */
+  /** Asks the questions of earlier turns or processes that the prompt did not answer. */
   #putAgain(before: readonly QuestionView[]): void {
     const known = new Set(before.map(({ requestId }) => requestId));
     for (const question of this.#waiting()) {
@@ -210,7 +211,7 @@ export class ServedSession {
     }
   }
 
-  /** Whether the question is a request to the editor, and not put in words. */
+  /** Whether the question is sent as a request instead of in words. */
   #isAsked({ kind }: QuestionView): boolean {
     return kind === 'approval' || this.#editor.abilities.forms;
   }

@@ -1,11 +1,10 @@
-// The process of an agent: it gets only the given environment, runs in a separate process group and folder, and is ended
-// together with its children.
+// The process of an agent: it receives only the given environment, runs in its own process group and folder, and is
+// ended together with its children.
 //
 // Invariants
-//   ACP-PROCESS-1. An agent process does not outlive this process for long: its group is killed when this process exits, or,
-//       if this process was killed, by its mark in a file at the next start.
-//   ACP-PROCESS-2. A process is killed by a mark only if id and start time are those of the marked process, and its owner is
-//       gone.
+//   ACP-PROCESS-1. An agent process does not outlive this process for long: when this process exits, it kills the
+//       agent's group; if this process was killed, the next start kills the group by its marker file.
+//   ACP-PROCESS-2. A process is killed by its marker only if process id and start time match, and its owner is gone.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
 import {
@@ -55,7 +54,7 @@ export function tracedEnv({ traceparent }: RelayStart): Readonly<Record<string, 
 export class AgentProcess {
   readonly stdin: Writable;
   readonly stdout: Readable;
-  /** Resolves when the process has ended. */
+  /** Resolves when the process has exited. */
   readonly exited: Promise<Exit>;
   /** The child process, for a library that talks to it directly. */
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
@@ -107,7 +106,7 @@ export class AgentProcess {
     if (pid > 0) writeFileSync(this.#mark, JSON.stringify(mark), { mode: 0o600 });
     running.add(this);
     killAtExit();
-    // A dead agent's pipe reports an error.
+    // The pipe of a dead agent reports an error.
     child.stdin.on('error', () => {});
     child.stderr.setEncoding('utf8');
     child.stderr.on('data', (text: string) => {
@@ -122,7 +121,7 @@ export class AgentProcess {
       });
       child.once('exit', (code, signal) => {
         this.#hasExited = true;
-        // The children of the process end with it.
+        // The process's children end together with it.
         this.signal('SIGKILL');
         running.delete(this);
         rmSync(this.#mark, { force: true });
@@ -142,7 +141,7 @@ export class AgentProcess {
     killGroup(this.child.pid ?? 0, name);
   }
 
-  /** Ends the process: asks it to exit, and kills it after `graceMs`. Returns whether it had to be killed. */
+  /** Asks the process to exit, and kills it after `graceMs`. Returns whether it was killed. */
   async end(scheduler: Scheduler, graceMs: number): Promise<boolean> {
     if (this.#hasExited) return false;
     let isKilled = false;
@@ -182,17 +181,20 @@ function killGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, signal);
   } catch {
-    // The process has ended.
+    // The process has exited.
   }
 }
 
-/** Returns the start time of a process in the system's notation; null if the process is gone, or the system does not tell. */
+/**
+ * Returns a process's start time in the system's notation; null if the process is gone, or the system does not report
+ * it.
+ */
 function startOf(pid: number): string | null {
   if (process.platform === 'win32') return null;
   return existsSync('/proc/self/stat') ? startInProc(pid) : startByPs(pid);
 }
 
-/** For systems without `/proc`, such as macOS. The time is exact to the second. */
+/** For systems without `/proc`, such as macOS. The time has a resolution of one second. */
 export function startByPs(pid: number): string | null {
   try {
     const started = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
@@ -209,7 +211,7 @@ export function startByPs(pid: number): string | null {
 function startInProc(pid: number): string | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name of the program, in parentheses, may contain any character.
+    // The program name, in parentheses, may contain any character.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
   } catch {
     return null;
@@ -223,7 +225,7 @@ interface Mark {
   readonly ownerStartedAt: string | null;
 }
 
-/** Kills the agents whose owner was killed. Returns their number. */
+/** Kills the agents of killed owners. Returns the number of killed agents. */
 export function sweep(marks: string): number {
   let killed = 0;
   for (const name of readdirSync(marks)) {
@@ -266,7 +268,7 @@ function isAlive(pid: number, startedAt: string | null): boolean {
  * @throws {ConfigurationError} `CANNOT_OPEN` if it belongs to another user.
  */
 export function ownFolder(...parts: readonly string[]): string {
-  // The user's number: a container may run under a number without a name.
+  // The numeric user id: in a container, a user id may have no name.
   const base = join(tmpdir(), `offstage-acp-${process.getuid?.() ?? userInfo().username}`);
   mkdirSync(base, { recursive: true, mode: 0o700 });
   const { uid } = lstatSync(base);

@@ -1,9 +1,9 @@
-// A relay to Claude Code through the Claude Agent SDK. A process runs while Claude works, and none while a question or
-// a permission is open: the call is deferred (`defer`), and another process continues with it, even after a crash.
+// A relay to Claude Code through the Claude Agent SDK. A process runs only while Claude works: when a question or
+// permission is open, the call is deferred (`defer`), and another process continues with it, even after a crash.
 //
-// The app passes in the SDK: this file does not import it.
+// The app passes in the SDK; this file does not import it.
 //
-// Does not: load settings, plugins or instructions of the user, unless the app's options of the SDK say so.
+// Does not: load the user's settings, plugins or instructions, unless the app's SDK options request it.
 
 import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -21,45 +21,46 @@ import { SessionFile } from './session-file.ts';
 
 /** The options of `claudeRelay`. */
 export interface ClaudeRelayOptions {
-  /** `query` of the SDK: `import { query } from '@anthropic-ai/claude-agent-sdk'`. */
+  /** The SDK's `query`: `import { query } from '@anthropic-ai/claude-agent-sdk'`. */
   readonly query: ClaudeQuery;
-  /** The name of the agent in messages. @defaultValue 'Claude' */
+  /** The agent's name in messages. @defaultValue 'Claude' */
   readonly name?: string;
   /**
-   * The folder that Claude works in, an absolute path. @defaultValue an empty folder for each subagent, which is removed when
-   * the subagent has ended
+   * Claude's working folder, an absolute path. @defaultValue an empty folder per subagent, removed when the subagent
+   * has ended
    */
   readonly cwd?: string;
   /**
-   * The names of the environment variables that Claude inherits from this process; no others. A Claude that is logged in
-   * through files needs `HOME` and `CLAUDE_CONFIG_DIR`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
+   * The names of the environment variables that Claude inherits from this process. If Claude's login is stored in
+   * files, it needs `HOME` and `CLAUDE_CONFIG_DIR`. @defaultValue PATH, LANG, LC_ALL, TZ, TMPDIR
    */
   readonly inheritEnv?: readonly string[];
-  /** Variables for Claude besides the inherited ones, such as `ANTHROPIC_API_KEY`. @defaultValue {} */
+  /** Additional variables for Claude, such as `ANTHROPIC_API_KEY`. @defaultValue {} */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Tools that run without a permission. All others need a permission for each call. @defaultValue Read, Glob, Grep and
-   * TodoWrite, unless Claude's rules ask, as for a file outside its folder
+   * Tools that run without permission. All other tools need permission for each call. @defaultValue Read, Glob, Grep
+   * and TodoWrite, unless Claude's rules ask (as for a file outside its folder)
    */
   readonly unasked?: readonly string[];
   /**
-   * More options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay sets
-   * (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`, `spawnClaudeCodeProcess`) are refused.
+   * Further options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay
+   * sets (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`, `spawnClaudeCodeProcess`) are
+   * refused.
    * @defaultValue {}
    */
   readonly options?: Readonly<Record<string, unknown>>;
-  /** The time in which Claude must stop before it is killed, in milliseconds. @defaultValue 5000 */
+  /** The time for Claude to stop before it is killed, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
   /**
-   * The folder for conversations, open questions and the marks of running processes.
-   * @defaultValue a folder of this user in the system's folder for temporary files
+   * The folder for conversations, open questions and the marker files of running processes.
+   * @defaultValue a folder of this user in the system's temporary directory
    */
   readonly stateFolder?: string;
 }
 
 const INHERITED = ['PATH', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'SystemRoot'];
 const UNASKED = ['Read', 'Glob', 'Grep', 'TodoWrite'];
-/** Claude sends only model requests to the network. */
+/** Restricts Claude's network traffic to model requests. */
 const QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   DISABLE_AUTOUPDATER: '1',
@@ -197,12 +198,12 @@ function stateFolderOf({ stateFolder }: ClaudeRelayOptions): string {
   return stateFolder ?? ownFolder('claude');
 }
 
-/** Returns a folder name that is the same in every process, and valid for any id. */
+/** Returns a folder name that is the same in every process and valid for any id. */
 function nameOf(subagentId: string): string {
   return createHash('sha256').update(subagentId).digest('hex').slice(0, 32);
 }
 
-/** Derives a UUID, which Claude requires as the id of a session. */
+/** Derives a UUID, because Claude requires one as session id. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return [

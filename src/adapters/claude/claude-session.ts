@@ -4,11 +4,11 @@
 // Does not: keep the conversation (Claude's files do).
 //
 // Invariants
-//   CLAUDE-SESSION-1. A call that needs a permission is deferred before it runs, and its process ends. Only the answer to
-//       this call lets it run, once.
-//   CLAUDE-SESSION-2. A deferred call of an ended turn is denied before the next prompt is read.
-//   CLAUDE-SESSION-3. A permission changes no settings of Claude. A lasting permission requires an answer that says so; the
-//       session's file keeps it, for calls with the same key, until the session ends.
+//   CLAUDE-SESSION-1. A call that needs permission is deferred before it runs, and its process ends. Only an answer to
+//       this call makes it run, once.
+//   CLAUDE-SESSION-2. A deferred call of an ended turn is denied before the next prompt is processed.
+//   CLAUDE-SESSION-3. A permission never changes Claude's settings. A lasting permission requires an answer that grants
+//       one; the session's file keeps it, for calls with the same key, until the session ends.
 
 import { AgentProcess, tracedEnv } from '../agent-process/agent-process.ts';
 import type {
@@ -43,10 +43,10 @@ interface ClaudeSessionOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly marks: string;
-  /** The folder of Claude's files. */
+  /** The folder with Claude's files. */
   readonly configFolder: string;
   readonly unasked: ReadonlySet<string>;
-  /** Whether Claude's rules may ask about the `unasked` tools. */
+  /** Whether Claude's rules may still ask about the `unasked` tools. */
   readonly followsRules: boolean;
   readonly more: Readonly<Record<string, unknown>>;
   readonly graceMs: number;
@@ -54,11 +54,11 @@ interface ClaudeSessionOptions {
 }
 
 interface Turn {
-  /** The current stretch of work; null: a call is deferred. */
+  /** The current stretch of work; null while a call is deferred. */
   work: { interrupt(): void; readonly process: () => AgentProcess | null } | null;
   /** The deferred call, and the answers to its questions so far. */
   asked: { readonly call: Deferred; readonly answers: RelayAnswer[] } | null;
-  /** Waiting calls of a running process: Claude cannot defer parallel calls. */
+  /** Calls that wait in a running process: Claude cannot defer parallel calls. */
   readonly waiting: Map<string, (answer: RelayAnswer) => void>;
   readonly started: Set<string>;
   isCancelling: boolean;
@@ -77,7 +77,7 @@ const TAKEN_BACK = 'The request was taken back. Do not do it.';
 const UNANSWERED = 'Nobody answered. Go on without it.';
 const CANCELLED: RelayAnswer = { type: 'cancelled' };
 const PERMITTED: RelayAnswer = { type: 'permitted' };
-/** The limit of lasting permissions that a session remembers. */
+/** The maximum number of lasting permissions per session. */
 const MAX_PERMITTED = 100;
 
 export class ClaudeSession implements RelaySession {
@@ -107,7 +107,7 @@ export class ClaudeSession implements RelaySession {
     this.isRunning = start.resume !== undefined && deferred !== null;
     if (!this.isRunning || !deferred) return;
     const turn = this.#begin();
-    // The relay's caller must have the session before its events.
+    // The relay's caller must have the session before its events arrive.
     start.scheduler.yieldThen(() => {
       if (this.#turn === turn) this.#ask(turn, deferred);
     });
@@ -117,7 +117,7 @@ export class ClaudeSession implements RelaySession {
     if (!this.#isOver) this.#workOn(this.#begin(), text);
   }
 
-  /** The relay declares that it does not steer. */
+  /** The relay declares that it cannot steer. */
   steer(): void {}
 
   answer(requestId: string, answer: RelayAnswer): void {
@@ -178,7 +178,10 @@ export class ClaudeSession implements RelaySession {
     return turn;
   }
 
-  /** Writes a change to the session's file, then works. A failed write ends the session: its folder may be gone. */
+  /**
+   * Writes a change to the session's file, then continues the work. A failed write ends the session: its folder may be
+   * gone.
+   */
   #workOn(turn: Turn, text: string | null, change: Partial<Kept> = {}): void {
     const work = async (): Promise<void> => {
       if (Object.keys(change).length > 0) this.#keep(change);
@@ -191,7 +194,7 @@ export class ClaudeSession implements RelaySession {
     });
   }
 
-  /** Runs a process: with words, or to continue with the answered call. */
+  /** Starts a process with new words, or to continue with the answered call. */
   async #work(turn: Turn, text: string | null): Promise<void> {
     // CLAUDE-SESSION-2
     if (text !== null) this.#recall();
@@ -236,7 +239,7 @@ export class ClaudeSession implements RelaySession {
     turn.work = null;
     if (this.#turn !== turn) return;
     if (failure.includes(NO_SESSION) && text !== null && this.#kept.isBegun && !turn.isCancelling) {
-      // The process was killed before it had written the session.
+      // The process was killed before it wrote the session.
       this.#keep({ isBegun: false, deferred: null });
       await this.#work(turn, text);
       return;
@@ -276,7 +279,7 @@ export class ClaudeSession implements RelaySession {
     }
   }
 
-  /** An answer may be lost with the process that got it: the call is then still deferred. */
+  /** An answer may be lost together with its process: the call is then still deferred. */
   #recall(): void {
     const { id, deferred, answered } = this.#kept;
     if (!answered) return;
@@ -295,7 +298,7 @@ export class ClaudeSession implements RelaySession {
       cwd,
       env,
       permissionMode: 'default',
-      // The environment of MCP servers holds secrets, which must not appear on a command line.
+      // The environment of MCP servers contains secrets, which must not appear on a command line.
       mcpServersDelivery: 'initialize',
       ...(isBegun ? { resume: id } : { sessionId: id }),
       hooks: {
@@ -318,11 +321,11 @@ export class ClaudeSession implements RelaySession {
         return child.child;
       },
     };
-    // `ClaudeQuery` accepts the `query` of any version of the SDK, and so declares no parameters.
+    // `ClaudeQuery` accepts the `query` of any SDK version, and therefore declares no parameters.
     return query({ prompt, options } as never);
   }
 
-  /** The hook before a tool runs. CLAUDE-SESSION-1 */
+  /** The hook that runs before a tool. CLAUDE-SESSION-1 */
   async #decide(turn: Turn, { tool_name: name, tool_input: input, tool_use_id: id }: HookInput) {
     // Claude's words before the call must be read first.
     await new Promise<void>((resolve) => {
@@ -339,7 +342,10 @@ export class ClaudeSession implements RelaySession {
     return answer || isPermitted || !this.#options.followsRules ? decision('allow') : {};
   }
 
-  /** Claude asks for a permission: supplies the answers to a question, and asks about calls that cannot be deferred. */
+  /**
+   * Handles Claude's permission requests: supplies the answers to a question, and asks about calls that cannot be
+   * deferred.
+   */
   async #permit(turn: Turn, call: Deferred, signal: AbortSignal): Promise<object> {
     const { id, name, input } = call;
     const questions = name === ASK_USER_QUESTION ? questionsIn(input) : [];
@@ -362,7 +368,7 @@ export class ClaudeSession implements RelaySession {
     return { behavior: 'allow', updatedInput: input };
   }
 
-  /** Returns the lasting permissions, including this one if it is lasting. CLAUDE-SESSION-3 */
+  /** Returns the lasting permissions, including this answer's if it is lasting. CLAUDE-SESSION-3 */
   #remembered({ name, input }: Deferred, answer: RelayAnswer | undefined): string[] {
     const { permitted } = this.#kept;
     if (answer?.type !== 'permitted' || answer.lasting !== true) return permitted;
@@ -374,7 +380,7 @@ export class ClaudeSession implements RelaySession {
     return name !== ASK_USER_QUESTION && this.#kept.permitted.includes(againKey(name, input));
   }
 
-  /** Asks while the process waits. */
+  /** Asks while the process keeps waiting. */
   #wait(turn: Turn, call: Deferred, at: number, signal: AbortSignal): Promise<RelayAnswer> {
     if (this.#turn !== turn || turn.isCancelling || signal.aborted)
       return Promise.resolve(CANCELLED);
@@ -410,7 +416,7 @@ export class ClaudeSession implements RelaySession {
     this.#askNext(turn);
   }
 
-  /** Asks the next question of the deferred call. Returns false if there is none. */
+  /** Asks the deferred call's next question. Returns false if there is none. */
   #askNext(turn: Turn): boolean {
     const { asked } = turn;
     if (!asked) return false;
@@ -458,7 +464,7 @@ async function* messages(
   if (!(await settled)) return;
   if (text !== null)
     yield { type: 'user', message: { role: 'user', content: text }, parent_tool_use_id: null };
-  // Keeps the input open while Claude works, so that Claude can be interrupted.
+  // Keeps the input open while Claude works, because interrupting Claude needs it.
   await over;
 }
 
@@ -474,7 +480,7 @@ function refusalOf(answer: RelayAnswer): string {
   return answer.words === '' ? 'The user did not permit it.' : `Not permitted: ${answer.words}`;
 }
 
-/** Every process gives the same call the same ids. */
+/** The ids of a call are the same in every process. */
 function requestIdOf({ id }: Deferred, at: number): string {
   return at === 0 ? id : `${id}:${at}`;
 }

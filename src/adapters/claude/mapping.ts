@@ -1,11 +1,11 @@
-// The mapping between the Claude Agent SDK and the port of relays: messages, tools, questions and answers.
+// The mapping between the Claude Agent SDK and the relay port: messages, tools, questions and answers.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 
-/** The used part of `query` of `@anthropic-ai/claude-agent-sdk`. */
+/** The part of `query` of `@anthropic-ai/claude-agent-sdk` that the relay uses. */
 export type ClaudeQuery = (given: never) => AsyncIterable<unknown> & {
   interrupt(): Promise<unknown>;
 };
@@ -64,7 +64,7 @@ export type Said =
     }
   | { readonly type: 'result'; readonly result: Result };
 
-/** Reads a message of Claude. Other kinds of messages have no relevant parts. */
+/** Parses a Claude message. Other kinds of messages have no relevant parts. */
 export function read(message: unknown): readonly Said[] {
   const result = resultSchema.safeParse(message);
   if (result.success) return [{ type: 'result', result: result.data }];
@@ -74,7 +74,7 @@ export function read(message: unknown): readonly Said[] {
   const { content } = turn.data.message;
   if (typeof content === 'string') return [];
   return content.flatMap((block): Said[] => {
-    // Claude's subagents speak to Claude, not to the user.
+    // Claude's own subagents speak to Claude, not to the user.
     if (
       type === 'assistant' &&
       block.type === 'text' &&
@@ -106,7 +106,7 @@ function wordsOf(content: unknown): string {
     .join('\n');
 }
 
-/** Returns how a turn with this result ends. */
+/** Returns how a turn with this result ended. */
 export function endOf({ subtype, is_error: isError, stop_reason: stop, result, errors }: Result): {
   readonly reason: EndReason;
   readonly message: string;
@@ -155,8 +155,8 @@ function subjectOf(input: unknown): string | undefined {
 }
 
 /**
- * Returns the key of the calls that a lasting permission covers: for Claude's built-in tools the calls with the same file,
- * command or address, for any other tool the calls with the same arguments.
+ * Returns the key of the calls that a lasting permission covers: for Claude's built-in tools, calls with the same file,
+ * command or URL; for other tools, calls with the same arguments.
  */
 export function againKey(name: string, input: unknown): string {
   const subject = KINDS[name] === undefined ? undefined : subjectOf(input);
@@ -192,7 +192,7 @@ export type Question = Omit<
   'type' | 'requestId'
 >;
 
-/** Returns the questions in a call of AskUserQuestion; none if the input cannot be read. */
+/** Returns the questions of an AskUserQuestion call; none if its input is unreadable. */
 export function questionsIn(input: unknown): readonly Question[] {
   const given = questionsSchema.safeParse(input);
   if (!given.success) return [];
@@ -206,7 +206,7 @@ export function questionsIn(input: unknown): readonly Question[] {
   }));
 }
 
-/** Writes the answers into the input of the call, in the form that Claude expects. */
+/** Writes the answers into the call's input, in the form that Claude expects. */
 export function answeredInput(input: unknown, answers: readonly RelayAnswer[]): object {
   const questions = questionsIn(input);
   const given = questions.flatMap(({ text }, at): [string, string][] => {

@@ -1,5 +1,4 @@
-// The file with the id of a session and its deferred call, beside Claude's files; and the reading of such a call from
-// Claude's files.
+// A file next to Claude's files, with a session's id and its deferred call; also finds such a call in Claude's files.
 
 import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,15 +7,15 @@ import { z } from 'zod';
 const call = z.object({ id: z.string(), name: z.string(), input: z.unknown() });
 const keptSchema = z.object({
   id: z.string(),
-  /** The price of the session so far, in dollars. */
+  /** The session's cost so far, in dollars. */
   cost: z.number(),
-  /** Whether Claude has the session. */
+  /** Whether Claude has stored the session. */
   isBegun: z.boolean(),
   /** The deferred call. */
   deferred: call.nullable(),
-  /** The last deferred call that was answered: Claude may have been killed before it recorded the answer. */
+  /** The last answered deferred call: Claude may have been killed before it recorded the answer. */
   answered: call.nullable().default(null),
-  /** The keys of calls that the user permitted for the whole session (`againKey`). */
+  /** The keys of the calls that the user allowed for the whole session (`againKey`). */
   permitted: z.array(z.string()).default([]),
 });
 
@@ -47,8 +46,8 @@ export class SessionFile {
 }
 
 /**
- * Tells whether Claude still waits with this call: its conversation has the call without a result. Claude asks again about
- * such a call when it resumes the conversation.
+ * Tells whether Claude still waits for this call: its conversation has the call without a result. Claude asks again
+ * about such a call when it resumes the conversation.
  */
 export function isPutOff(configFolder: string, sessionId: string, callId: string): boolean {
   const projects = join(configFolder, 'projects');

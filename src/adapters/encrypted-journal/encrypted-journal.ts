@@ -1,19 +1,19 @@
-// A journal whose events are encrypted with a key of the app: the underlying store, its copies and its operators see the scope,
-// the unit, the time and the length of an entry, but not its content; and a codec that seals the texts of jobs in an engine with
+// A journal whose events are encrypted with an app key: the underlying store, its copies and its operators see an
+// entry's scope, unit, time and length, but not its content. Also a codec that encrypts the job texts in an engine with
 // the same key.
 //
 // Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
-// Does not: keep keys, or encrypt names: a `sessionId` should reveal nothing about its user.
+// Does not: store keys, or encrypt names: a `sessionId` should not identify its user.
 //
 // Invariants
-//   ENCRYPTED-JOURNAL-1. Equal entries are encrypted equally, so that a retried append equals the first attempt. The nonce is
-//       therefore derived from the content (as in AES-SIV): no nonce serves two contents.
-//   ENCRYPTED-JOURNAL-2. The place of an entry is authenticated: an entry that was changed or moved is refused
-//       (`JOURNAL_CORRUPT`).
-//   ENCRYPTED-JOURNAL-3. An unencrypted entry is refused (`JOURNAL_CORRUPT`): a writer without the key could otherwise speak for
-//       the user. With `readsPlain`, a scope may begin with unencrypted entries, but has none after its first encrypted one.
-//   ENCRYPTED-JOURNAL-4. The texts of jobs have separately derived keys, and are bound to their places: no text can pass as an
-//       entry, or as another text. A text of an earlier version has no place, and is still opened.
+//   ENCRYPTED-JOURNAL-1. Encryption is deterministic, so that a retried append equals the first attempt. The nonce is
+//       derived from the content (as in AES-SIV), so that no nonce is used for two contents.
+//   ENCRYPTED-JOURNAL-2. An entry's place is authenticated: a changed or moved entry is refused (`JOURNAL_CORRUPT`).
+//   ENCRYPTED-JOURNAL-3. An unencrypted entry is refused (`JOURNAL_CORRUPT`): a writer without the key could otherwise
+//       forge the user's words. With `readsPlain`, a scope may start with unencrypted entries, but must have none after
+//       its first encrypted entry.
+//   ENCRYPTED-JOURNAL-4. Job texts have separately derived keys and are bound to their places: no text can pass for an
+//       entry or for another text. A text of an earlier version is not bound to a place, and is still decrypted.
 
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -25,20 +25,21 @@ import { check, checkUnshown, type ChecksOf } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import { textOfEntry } from '../journal-rows/stored-rows.ts';
 
-/** The keys of `encryptionCodec`, and of an encrypted journal. */
+/** The keys for `encryptionCodec` and an encrypted journal. */
 export interface EncryptionOptions {
-  /** 32 random bytes, or their base64: `openssl rand -base64 32`. New entries are encrypted with it. */
+  /** The key for new entries: 32 random bytes, or their base64: `openssl rand -base64 32`. */
   readonly key: Uint8Array | string;
-  /** The keys of earlier entries. @defaultValue none */
+  /** The keys for earlier entries. @defaultValue none */
   readonly earlierKeys?: readonly (Uint8Array | string)[];
 }
 
 /** The options of `encryptedJournal`. */
 export interface JournalEncryptionOptions extends EncryptionOptions {
   /**
-   * Reads unencrypted entries from before the introduction of the key: a scope may begin with them, and has none after its first
-   * encrypted entry. A writer to the store can then invent a scope, or rewrite an unencrypted one: remove this option once every
-   * scope has been rewritten. @defaultValue false: an unencrypted entry is refused (`JOURNAL_CORRUPT`)
+   * Whether to read unencrypted entries from before encryption was introduced: a scope may start with them, and has
+   * none after its first encrypted entry. Anyone who can write to the store could then forge a scope, or rewrite an
+   * unencrypted one: remove this option once every scope has been rewritten. @defaultValue false: an unencrypted entry
+   * is refused (`JOURNAL_CORRUPT`)
    */
   readonly readsPlain?: boolean;
 }
@@ -84,7 +85,7 @@ interface Key {
 }
 
 /**
- * Encrypts the events of a journal. Put a `redactingJournal` in front of it, not behind it.
+ * Encrypts a journal's events. Wrap it in a `redactingJournal`, not the other way round.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
  */
 export function encryptedJournal(journal: Journal, options: JournalEncryptionOptions): Journal {
@@ -125,9 +126,10 @@ export function encryptedJournal(journal: Journal, options: JournalEncryptionOpt
 }
 
 /**
- * Seals the texts in an engine with AES-256-GCM: the `codec` of `packedEngine` and `packedHandler`. It may share the journal's
- * key. Equal texts at the same place are sealed equally, as a repeated job requires. `open` throws for a text that was changed or
- * sealed for another place, or whose key is missing; it opens a text that an earlier version has sealed at any place.
+ * Encrypts the texts in an engine with AES-256-GCM: the `codec` of `packedEngine` and `packedHandler`. It may share the
+ * journal's key. Encryption is deterministic for the same text and place, as a repeated job requires. `open` throws if
+ * a text was changed, was encrypted for another place, or has no matching key; it accepts texts of earlier versions at
+ * any place.
  * @throws {ConfigurationError} `INVALID_OPTION`; the message does not show a key.
  */
 export function encryptionCodec(options: EncryptionOptions): {
@@ -159,7 +161,7 @@ export function encryptionCodec(options: EncryptionOptions): {
 
 /** Marks a text that is bound to its place. */
 const VERSION = '2.';
-/** The place of a text that an earlier version sealed. */
+/** The place used for texts of an earlier version. */
 const NO_PLACE = Buffer.alloc(0);
 const SEALED_TEXT = /^(2\.)?([0-9a-f]{16})\.(.+)$/;
 

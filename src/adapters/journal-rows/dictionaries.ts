@@ -1,8 +1,8 @@
-// The dictionaries of packed events: the typical content of long events, which are snapshots of a session with a waiting
-// subagent, without user data. A packed event refers to content of its dictionary in a byte or two.
+// The dictionaries for packed events: the typical content of long events (snapshots of a session with a waiting
+// subagent), without user data. A packed event refers to dictionary content with one or two bytes.
 //
-//   DICTIONARIES-1. A dictionary never changes, because events packed with it could no longer be read. An improvement is an
-//       additional dictionary at the end, with a new layout of the tables, so that versions without it do not open them.
+//   DICTIONARIES-1. A dictionary never changes, because events packed with it would become unreadable. An improvement
+//       is appended as a new dictionary, with a new table layout, so that older versions refuse the tables.
 
 const FIRST = [
   '{"type":"session.snapshot","versions":{"session":2,"subagent":3,"service":1},',
@@ -199,7 +199,10 @@ const SECOND = [
   '"histories":{},"awakeMs":},"isAsleep":false,"at":17}',
 ];
 
-/** The dictionaries in order. A packed event states the number of its dictionary, from 1. New events use the last one. */
+/**
+ * The dictionaries, in order. A packed event contains its dictionary's number, starting at 1. New events use the last
+ * dictionary.
+ */
 export const DICTIONARIES: readonly Buffer[] = [FIRST, SECOND].map((lines) =>
   Buffer.from(lines.join('')),
 );

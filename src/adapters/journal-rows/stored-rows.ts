@@ -1,6 +1,6 @@
-// Converts an entry of the journal to a row of a table, and back; long events are packed. Also the row of a wake time.
+// Converts a journal entry to a table row and back, packing long events. Also converts wake times.
 //
-//   STORED-ENTRY-1. A row that was altered, or is not an entry, causes an error that names it.
+//   STORED-ENTRY-1. A row that was altered or is not an entry causes an error that names it.
 //   STORED-ENTRY-2. An entry has the same checksum, packed or not.
 
 import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -12,7 +12,7 @@ import { messageOf } from '../../values/errors.ts';
 import { isStorable } from '../../values/storable.ts';
 import { DICTIONARIES } from './dictionaries.ts';
 
-/** The columns of `entries`, in the order in which they are written. */
+/** The columns of `entries`, in write order. */
 export type Row = readonly [
   scope: string,
   unit: string,
@@ -52,7 +52,7 @@ export function textOfEntry(entry: JournalEntry): string {
       { retryable: false, cause: error },
     );
   }
-  // A character has at most three bytes, so most texts need no counting.
+  // A character has at most three bytes, so most texts need no exact count.
   if (text.length * 3 > MAX_EVENT_BYTES && Buffer.byteLength(text) > MAX_EVENT_BYTES)
     throw new JournalError(
       'INVALID_ENTRY',
@@ -86,7 +86,7 @@ export function entryOf(row: StoredRow, source: string): JournalEntry {
 function textOf({ event, packed: bytes }: StoredRow, source: string, name: string): string {
   if (bytes === null || bytes === undefined) return String(event);
   try {
-    // The text beside packed bytes is empty, unless the row was altered.
+    // The text next to packed bytes is empty, unless the row was altered.
     return `${String(event)}${unpacked(bytes as Uint8Array)}`;
   } catch (error) {
     throw journalCorrupt(source, `${name} cannot be unpacked`, error);
@@ -114,17 +114,17 @@ export function checkWakeTime(scope: string, at: number | null): void {
     });
 }
 
-/** About the characters that fit into a page of SQLite. */
+/** About the number of characters that fit into an SQLite page. */
 const PACKED_FROM = 4000;
-/** Longer texts are repetitive: a search for the best match would take three times as long, and save a tenth. */
+/** Longer texts are repetitive: searching for the best match would take three times as long, and save only a tenth. */
 const FAST_FROM = 64_000;
 
-/** The limit of an event as JSON, in bytes: a small packed event must not fill the memory. */
+/** The maximum size of an event as JSON, in bytes: a small packed event must not fill the memory. */
 const MAX_EVENT_BYTES = 256 * 1024 * 1024;
 
 /**
- * Packs a long event: the number of a dictionary, and the output of `deflate` with it. Returns null for a short event:
- * sessions write those all the time, and packing takes longer than storing.
+ * Packs a long event: the dictionary's number, and the output of `deflate` with that dictionary. Returns null for a
+ * short event: sessions write such events constantly, and packing takes longer than storing.
  */
 export function packed(text: string): Uint8Array | null {
   if (text.length < PACKED_FROM) return null;
@@ -133,7 +133,7 @@ export function packed(text: string): Uint8Array | null {
   return Buffer.concat([Buffer.of(DICTIONARIES.length), bytes]);
 }
 
-/** @throws for bytes that were not packed. */
+/** @throws if the bytes are not a packed event */
 export function unpacked(bytes: Uint8Array): string {
   const [number = 0] = bytes;
   const dictionary = DICTIONARIES[number - 1];

@@ -1,16 +1,16 @@
-// Memory in a file, for one process: small, readable, and safe against a crash.
+// Memory in a file, for one process: small, readable, and crash-safe.
 //
 // Owns:     the order of reads and writes. The first use reads the file.
-// Does not: share the file: a second process, or a second store on the same path, would overwrite the changes of the first
-//           one.
+// Does not: share the file: a second process, or a second store on the same path, would overwrite the first one's
+//           changes.
 //
 // Invariants
-//   FILE-MEMORY-1. A change is visible, and `remember` resolves, only after it is on the disk.
-//   FILE-MEMORY-2. Changes apply in the order of the calls; waiting changes are written together.
-//   FILE-MEMORY-3. A change that cannot be written is undone, and rejects; later changes continue.
-//   FACT-FILE-1. A write replaces the file by a rename, after the new content reached the disk: a
-//       crash at any instant leaves the old content or the new, never a part of one.
-//   FACT-FILE-2. A malformed file is refused, with its name and line, and never changed.
+//   FILE-MEMORY-1. A change becomes visible, and `remember` resolves, only after the change is on disk.
+//   FILE-MEMORY-2. Changes apply in call order; pending changes are written together.
+//   FILE-MEMORY-3. A change that cannot be written is undone and rejects; later changes continue.
+//   FACT-FILE-1. A write replaces the file by renaming a complete new file that is already on disk: a crash leaves
+//       either the old or the new content, never a mix.
+//   FACT-FILE-2. A malformed file is refused with its name and line, and is never changed.
 
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
 import { resolve, dirname } from 'node:path';
@@ -32,9 +32,9 @@ import { ConfigurationError, messageOf, ProviderError } from '../../values/error
 
 /** The options of `fileMemory`. */
 export interface FileMemoryOptions {
-  /** The path of the file; its folder is created if necessary. Relative to the working directory. */
+  /** The file's path; its folder is created if necessary. Relative paths start at the working directory. */
   readonly path: string;
-  /** The limits of the memory; each that is absent has its default. @defaultValue the defaults of `MemoryLimits` */
+  /** The memory limits. @defaultValue the defaults of `MemoryLimits` */
   readonly limits?: Partial<MemoryLimits>;
 }
 
@@ -48,14 +48,14 @@ const optionsSchema = z.strictObject({
 
 interface Change {
   readonly apply: (table: FactTable) => FactTable;
-  /** Receives whether the change had an effect. */
+  /** Resolves with whether the change had an effect. */
   readonly resolve: (changed: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * Creates a memory store in a file. An error of the file rejects the present call; a later call tries again.
- * @throws {ConfigurationError} when a limit is not a positive whole number.
+ * Creates a memory store in a file. A file error rejects the current call; later calls try again.
+ * @throws {ConfigurationError} if a limit is not a positive whole number
  */
 export function fileMemory(options: FileMemoryOptions): MemoryStore {
   const given = check('fileMemory', optionsSchema, options);
@@ -66,7 +66,7 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
   let waiting: Change[] = [];
   let isWriting = false;
 
-  /** Reads the file once; again only after a failure. */
+  /** Reads the file once, and again only after a failure. */
   const load = async (): Promise<void> => {
     loading ??= (async () => {
       table = await readFacts(path);
@@ -89,7 +89,7 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
         draft = next;
         settle.push(() => change.resolve(changed));
       } catch (error) {
-        // This change alone is refused (full, or not a fact); the others of the batch continue.
+        // Only this change is refused (memory full, or not a fact); the rest of the batch continues.
         change.reject(error);
       }
     }
@@ -136,13 +136,13 @@ export function fileMemory(options: FileMemoryOptions): MemoryStore {
 
 /**
  * Reads the facts; none if the file does not exist.
- * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` when a line is not a fact, {ProviderError} `MEMORY_FILE_UNREADABLE` when
- *   the file cannot be read.
+ * @throws {ConfigurationError} `MEMORY_FILE_CORRUPT` if a line is not a fact, {ProviderError} `MEMORY_FILE_UNREADABLE`
+ *   if the file cannot be read
  */
 async function readFacts(path: string): Promise<FactTable> {
   let content: string;
   try {
-    // Reading a pipe or a device would not end, and the store would replace it by a file.
+    // Reading a pipe or device would not end, and a write would replace it with a file.
     if (!(await stat(path)).isFile()) throw new Error('expected a regular file');
     content = await readFile(path, 'utf8');
   } catch (error) {
@@ -164,7 +164,7 @@ async function readFacts(path: string): Promise<FactTable> {
 
 /**
  * Replaces the content (FACT-FILE-1). Creates the folder if necessary.
- * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content then remains.
+ * @throws {ProviderError} `MEMORY_FILE_UNWRITABLE`; the old content then remains
  */
 async function writeFacts(path: string, table: FactTable): Promise<void> {
   let content = '';
@@ -172,7 +172,7 @@ async function writeFacts(path: string, table: FactTable): Promise<void> {
     for (const fact of facts.values()) content += `${JSON.stringify(fact)}\n`;
   }
   const folder = dirname(path);
-  // One writer runs at a time, so that one temporary name suffices; the remainder of a crash is overwritten.
+  // Only one writer runs at a time, so one temporary name suffices; a leftover of a crash is overwritten.
   const draft = `${path}.tmp`;
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -213,7 +213,7 @@ function corrupt(where: string, problem: string, cause: unknown): ConfigurationE
   );
 }
 
-/** Makes the rename itself durable, if the system can open a folder. */
+/** Makes the rename itself durable, if the system can sync a folder. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => null);
   if (!handle) return;

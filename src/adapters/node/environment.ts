@@ -1,10 +1,11 @@
-// Real time and chance from the host: Node.js, or a browser and its workers. No other module provides them.
+// The host's real time and randomness: Node.js, or a browser and its workers. No other module provides time or
+// randomness.
 //
-//   ENVIRONMENT-1. This module uses only globals, and imports no module of Node.js: `import 'offstage'` works in each of
+//   ENVIRONMENT-1. This module uses only globals, and imports no Node.js module: `import 'offstage'` works in each of
 //       these hosts.
-//   ENVIRONMENT-2. The clock never goes back and never stands still: after the wall clock was set back, it continues with the
-//       monotonic clock. If it stood still for that hour, every measured pause would last an hour, and nothing would be
-//       delivered.
+//   ENVIRONMENT-2. The clock never goes back and never stands still: after the wall clock is set back, this clock
+//       continues with the monotonic clock. A clock that stood still would stretch every measured pause by the same
+//       time, and block deliveries.
 
 import { toBase64 } from '../../values/base64.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -13,12 +14,12 @@ import type { Environment } from '../../actors/ports/environment.ts';
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** 9 bytes. */
 const ID_CHARACTERS = 12;
-/** The number of finished tasks that the lane may still hold. */
+/** The maximum number of finished tasks kept in the lane. */
 const LONGEST_TAIL = 256;
-/** Random bytes are drawn for this number of ids at once: a call for each id would dominate its cost. */
+/** Random bytes are generated for this many ids at once: a call per id would dominate its cost. */
 const IDS_IN_POOL = 256;
 
-/** Runs a task in a later turn of the event loop; returns a function that cancels it. */
+/** Runs a task in a later event loop turn; returns a function that cancels the task. */
 type Soon = (task: () => void, isBackground: boolean) => () => void;
 
 const soonInNode: Soon = (task, isBackground) => {
@@ -28,8 +29,8 @@ const soonInNode: Soon = (task, isBackground) => {
 };
 
 /**
- * Browsers lack `setImmediate`, and stretch a nested timer of 0 ms to 4 ms (in a hidden tab to 1 s), so that each task is
- * triggered by a message.
+ * Browsers lack `setImmediate`, and stretch a nested 0 ms timer to 4 ms (in a hidden tab to 1 s), so a message triggers
+ * each task.
  */
 function soonByMessages(): Soon {
   const { port1, port2 } = new MessageChannel();
@@ -53,7 +54,7 @@ export function nodeEnvironment(): Environment {
   let lastTicks = 0;
   let lane: (() => void)[] = [];
   let next = 0;
-  // One task runs in each turn of the event loop, so that timers and sockets run in between.
+  // Each event loop turn runs one task, so that timers and sockets run in between.
   const runOne = (): void => {
     const task = lane[next++];
     if (next < lane.length) soon(runOne, false);
@@ -78,9 +79,9 @@ export function nodeEnvironment(): Environment {
     },
     scheduler: {
       schedule(task, delayMs, { isBackground = false } = {}) {
-        // Node runs a timer of 0 ms after 1 ms, so an immediate task uses no timer.
+        // Node runs a 0 ms timer after 1 ms, so an immediate task uses no timer.
         if (delayMs <= 0) return soon(task, isBackground);
-        // In a browser a timer is a number.
+        // In a browser, a timer is a number.
         let timer: NodeJS.Timeout | number;
         let leftMs = delayMs;
         const arm = (): void => {
@@ -110,7 +111,7 @@ export function nodeEnvironment(): Environment {
   };
 }
 
-/** Encodes as base64url. The number of bytes is a multiple of three, so there is no padding. */
+/** Encodes as base64url. The byte count is a multiple of three, so there is no padding. */
 function urlText(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_');
 }

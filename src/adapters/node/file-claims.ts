@@ -1,9 +1,8 @@
-// Large texts of jobs in a folder that both ends can access: the claims of `packedEngine` on one machine, or on a shared
-// disk.
+// Large job texts in a folder that both ends can access: the claims of `packedEngine` on one machine or a shared disk.
 //
 // Invariants
-//   FILE-CLAIMS-1. A text exists whole, or not at all: it is written under a temporary name, and then renamed.
-//   FILE-CLAIMS-2. No reference addresses a file outside the folder.
+//   FILE-CLAIMS-1. A text exists completely or not at all: it is written under a temporary name and then renamed.
+//   FILE-CLAIMS-2. No reference leads to a file outside the folder.
 
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -15,7 +14,7 @@ import { check } from '../../values/checks.ts';
 
 /** The options of `fileClaims`. */
 export interface FileClaimsOptions {
-  /** The folder, which is created if necessary. Relative to the working directory. */
+  /** The folder, which is created if necessary. Relative paths start at the working directory. */
   readonly directory: string;
 }
 
@@ -23,7 +22,10 @@ export interface FileClaimsOptions {
 export interface FileClaims {
   keep(reference: string, text: string): Promise<void>;
   read(reference: string): Promise<string | null>;
-  /** Deletes all texts whose references start with `prefix`. @throws {JobError} `FORGET_UNSURE`: the prefix is too long. */
+  /**
+   * Deletes all texts whose reference starts with `prefix`. @throws {JobError} `FORGET_UNSURE` if the prefix is too
+   * long
+   */
   forget(prefix: string): Promise<void>;
 }
 
@@ -34,14 +36,14 @@ const optionsSchema = z.strictObject({
     .refine((path) => !path.includes('\0'), 'expected a path without \\0'),
 });
 
-/** The length of a file name, which may have 255 bytes. A longer name is split into folders. */
+/** The maximum length of a file name segment; file systems allow 255 bytes. A longer name is split into folders. */
 const PART_CHARS = 200;
-/** The rest of a longer reference is replaced by a digest: a path may have 4,096 bytes. */
+/** A longer reference ends in a digest, because a path may have 4,096 bytes. */
 const MAX_PARTS = 12;
 
 /**
- * Stores large texts of jobs in a folder, for `packedEngine` and `packedHandler`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * Stores large job texts in a folder, for `packedEngine` and `packedHandler`.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function fileClaims(options: FileClaimsOptions): FileClaims {
   const { directory } = check('fileClaims(options)', optionsSchema, options);
@@ -98,7 +100,7 @@ function partsOf(name: string): string[] {
   return parts;
 }
 
-/** An encoded name never starts with a dot, as temporary files do, and has no plus, as folders do. */
+/** An encoded name never starts with a dot (temporary files do), and never contains a plus (folders do). */
 function encoded(reference: string): string {
   return encodeURIComponent(reference.toWellFormed()).replaceAll('.', '%2E').replaceAll('*', '%2A');
 }

@@ -1,13 +1,13 @@
-// The database: its connections, the meaning of its errors, and the tables of the journal.
+// The database: its connections, error meanings, and the journal's tables.
 //
 // Owns:     the pool. The next call replaces a broken connection.
-// Does not: retry: a commit unit does, because it knows the entry.
+// Does not: retry: a commit unit retries, because it knows the entry.
 //
 // Invariants
-//   POSTGRES-JOURNAL-DATABASE-1. Tables of another program or of a newer version are never written to. Another process may
+//   POSTGRES-JOURNAL-DATABASE-1. Tables of another program or a newer version are never written to. Another process may
 //       upgrade the tables at any time: this process then claims no more scopes.
-//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one of them does, and the others
-//       use them.
+//   POSTGRES-JOURNAL-DATABASE-2. If several processes create the tables at the same time, one succeeds, and the others
+//       use its tables.
 
 import { createRequire } from 'node:module';
 import type { Pool, PoolClient, PoolConfig, QueryResult } from 'pg';
@@ -15,23 +15,23 @@ import { JournalError } from '../../actors/ports/journal-error.ts';
 import { CapacityError, ConfigurationError, messageOf } from '../../values/errors.ts';
 
 /**
- * Version 1: without packed events and wake times. Version 2: with a lease and a heartbeat for each scope. Version 3: without
+ * Version 1: without packed events and wake times. Version 2: with a lease and heartbeat per scope. Version 3: without
  * events that are packed with the second dictionary.
  */
 export const LAYOUT_VERSION = 4;
-/** The oldest layout with the present tables: it is readable without an upgrade. */
+/** The oldest layout with the current tables, readable without an upgrade. */
 const OLDEST_READABLE_LAYOUT = 3;
-/** An arbitrary number: the advisory lock of the process that creates the tables. */
+/** An arbitrary number: the advisory lock for creating the tables. */
 const MAKING_TABLES = 0x4f_46_46_53;
 
 export interface Database {
   readonly pool: Pool;
   readonly schemaName: string;
-  /** The schema, quoted for a statement. */
+  /** The schema name, quoted for SQL. */
   readonly schema: string;
-  /** The name of the journal in errors. */
+  /** The journal's name in errors. */
   readonly name: string;
-  /** The release of the app: sessions that a later release wrote are not touched. */
+  /** The app's release: sessions that a later release wrote are left alone. */
   readonly release: number;
 }
 
@@ -58,7 +58,7 @@ export function openPool(
   return pool;
 }
 
-// A process updates its row often: the free space of a page holds the next version of the row.
+// A process updates its row often: the page's free space holds the next row version.
 const nodes = (schema: string): string => `
   create table ${schema}.nodes (
     id bigint primary key,
@@ -69,7 +69,7 @@ const nodes = (schema: string): string => `
   create index leases_by_node on ${schema}.leases (node);
 `;
 
-// The row of a session in memory has its node, and is in a separate index, so that a search for due sessions skips it.
+// The row of a session in memory has a node and is in a separate index, so that a search for due sessions skips it.
 const wakeTimes = (schema: string): string => `
   create table ${schema}.wake_times (
     scope text collate "C" primary key,
@@ -84,8 +84,8 @@ const wakeTimesByNode = (schema: string): string => `
   create index wake_times_awake on ${schema}.wake_times (node, scope) where node is not null;
 `;
 
-// Names are compared byte by byte: an index must not depend on the collation of the system. Tokens come from a sequence, so
-// that a token is never issued twice, even after its lease was deleted. A lease of a process of layout 2 has a holder and an
+// Names are compared byte by byte, so that no index depends on the system's collation. Tokens come from a sequence, so
+// that no token is issued twice, even after its lease is deleted. A lease of a layout 2 process has a holder and an
 // expiry time instead of a node.
 const layout = (schema: string): string => `
   create sequence ${schema}.lease_tokens;
@@ -117,7 +117,7 @@ const layout = (schema: string): string => `
   insert into ${schema}.layout values (${LAYOUT_VERSION});
 `;
 
-// Processes of layout 2 keep their leases, and their heartbeats.
+// Layout 2 processes keep their leases and heartbeats.
 const withNodes = (schema: string): string => `
   alter table ${schema}.leases
     alter column holder drop not null,
@@ -156,7 +156,7 @@ export async function prepareTables(database: Database): Promise<void> {
 }
 
 /**
- * Checks the tables of the schema, and changes nothing.
+ * Checks the schema's tables without changing anything.
  * @throws {ConfigurationError} `NOT_A_JOURNAL`, `JOURNAL_TOO_OLD`, `JOURNAL_TOO_NEW`, `CANNOT_OPEN`
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`
  */
@@ -191,14 +191,14 @@ export function checkKnown(name: string, version: number | null): void {
     );
 }
 
-/** POSTGRES-JOURNAL-DATABASE-2. Returns the version of the tables afterwards, whichever process created them. */
+/** POSTGRES-JOURNAL-DATABASE-2. Returns the resulting table version, whichever process created the tables. */
 async function bringUpToDate(database: Database): Promise<number> {
   const { schema, schemaName } = database;
   return inTransaction(database, '', async (client) => {
     await client.query('select pg_advisory_xact_lock($1)', [MAKING_TABLES]);
     const version = await versionOf(database, client);
     if (version === null) {
-      // Creating a schema requires a right that the owner of an existing schema may lack.
+      // Creating a schema requires a privilege that the owner of an existing schema may lack.
       const { rowCount } = await client.query('select 1 from pg_namespace where nspname = $1', [
         schemaName,
       ]);
@@ -233,7 +233,7 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
   const client = await pool.connect();
-  // The pool does not listen to a connection in use; the running query gets the error anyway.
+  // The pool does not listen to connections in use; the running query receives the error anyway.
   const ignore = (): void => {};
   client.on('error', ignore);
   try {
@@ -244,7 +244,7 @@ export async function inTransaction<T>(
     client.release();
     return result;
   } catch (error) {
-    // The connection is within a transaction: the pool replaces it.
+    // The connection is inside a transaction, so the pool must replace it.
     client.release(true);
     throw error;
   }
@@ -255,7 +255,7 @@ async function versionOf(
   { pool, schema, schemaName }: Pick<Database, 'pool' | 'schema' | 'schemaName'>,
   client: Pick<PoolClient, 'query'> = pool,
 ): Promise<number | null> {
-  // `to_regclass` may answer from the beginning of the transaction.
+  // `to_regclass` may use a catalog state from the start of the transaction.
   const { rowCount } = await client.query(
     `select 1 from pg_tables where schemaname = $1 and tablename = 'layout'`,
     [schemaName],
@@ -265,7 +265,7 @@ async function versionOf(
   return rows[0]?.version ?? null;
 }
 
-/** Classes and codes of errors. Source: postgresql.org/docs/current/errcodes-appendix.html. */
+/** Error classes and codes. Source: postgresql.org/docs/current/errcodes-appendix.html. */
 const DISK_FULL = '53100';
 const DUPLICATE_TABLE = '42P07';
 const UNDEFINED_COLUMN = '42703';
@@ -277,14 +277,14 @@ const REFUSED_USER = '28';
 const SERVER_STOPS = '57P';
 const STATE = /^[0-9A-Z]{5}$/;
 
-/** Converts an error of the database to an Offstage error, whose class says who must act; returns other errors unchanged. */
+/** Converts a database error to an Offstage error, whose class tells who must act; returns other errors unchanged. */
 export function explained(error: unknown, name: string): unknown {
   if (error instanceof JournalError || error instanceof ConfigurationError) return error;
   const state = stateOf(error);
   const said = messageOf(error);
   if (state === DISK_FULL)
     return new CapacityError('DISK_FULL', `${name}: the disk is full`, { cause: error });
-  // Another program's object has the name of a journal's object.
+  // Another program's object has the same name as a journal object.
   if (state === DUPLICATE_TABLE || state === UNDEFINED_COLUMN)
     return new ConfigurationError(
       'NOT_A_JOURNAL',
@@ -305,14 +305,16 @@ export function explained(error: unknown, name: string): unknown {
 }
 
 /**
- * Returns whether the error concerns the written data, and not the server: data, integrity, or a limit such as the size of an
- * index entry.
+ * Returns whether the error concerns the written data rather than the server: data, integrity, or a limit such as an
+ * index entry's size.
  */
 export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
 }
 
-/** Returns the SQL state; empty without one. Codes of the operating system look similar (`EPIPE`), but have no severity. */
+/**
+ * Returns the SQLSTATE; empty if there is none. Operating system codes look similar (`EPIPE`), but have no severity.
+ */
 function stateOf(error: unknown): string {
   const { code, severity } = (error ?? {}) as {
     readonly code?: unknown;

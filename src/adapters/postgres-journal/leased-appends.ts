@@ -1,17 +1,18 @@
-// The appends of this process: the statement that writes an entry also checks the lease of its scope.
+// This process's appends: the statement that writes an entry also checks its scope's lease.
 //
 // Owns:     the entries that are neither written nor refused yet.
-// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts`, whose statements check the token, too).
+// Does not: hold leases (`node-leases.ts`), or delete entries (`postgres-journal.ts`, whose statements check the token
+//           too).
 //
 // Invariants
-//   APPEND-QUEUE-1. An append resolves only after its statement was committed.
-//   APPEND-QUEUE-2. One statement runs at a time, so that entries are written in the order of their appends.
-//   APPEND-QUEUE-3. An append for a scope whose lease has another token by then is refused (`FENCED`): the statement locks
-//       the lease, and a process that takes the lease over waits for the statement.
-//   APPEND-QUEUE-4. A repeated append of an entry is no error. Another entry with its number is refused, without affecting
-//       other entries.
-//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`), without affecting the
-//       others of its statement: that statement is repeated in halves until the entry is alone.
+//   APPEND-QUEUE-1. An append resolves only after its statement is committed.
+//   APPEND-QUEUE-2. One statement runs at a time, so that entries are written in append order.
+//   APPEND-QUEUE-3. An append is refused (`FENCED`) if its scope's lease has another token by then: the statement locks
+//       the lease, and a process that takes over the lease waits for the statement.
+//   APPEND-QUEUE-4. Repeating an append of the same entry is not an error. A different entry with the same number is
+//       refused, without affecting other entries.
+//   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`) without affecting
+//       the rest of its statement: the statement is split in halves and repeated until the entry is alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';
@@ -26,14 +27,14 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** A row of the answer; a row without a unit confirms that this process still holds the lease of the scope. */
+/** A result row; a row without a unit confirms that this process still holds the scope's lease. */
 interface Said {
   readonly scope: string;
   readonly unit: string | null;
   readonly seq: number | null;
 }
 
-/** The limits of one statement, in rows and in characters of events; further entries go into the next statement. */
+/** The maximum rows, and characters of events, per statement; further entries go into the next statement. */
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 4_000_000;
 
@@ -61,7 +62,7 @@ const find = (schema: string): string =>
   `select checksum from ${schema}.entries where scope = $1 and unit = $2 and seq = $3`;
 
 /**
- * Combines the appends of one turn of the event loop, and those that arrive while a statement runs, into one statement: a
+ * Combines the appends of one event loop turn, and those that arrive while a statement runs, into one statement: a
  * commit waits for the server's disk, and all appends share the wait.
  */
 export class AppendQueue {
@@ -70,7 +71,7 @@ export class AppendQueue {
   readonly #scheduler: Scheduler;
   #waiting: Waiting[] = [];
   #isBusy = false;
-  /** The undecided appends, including those of the running statement. */
+  /** The pending appends, including those of the running statement. */
   readonly #undecided = new Set<Promise<void>>();
 
   constructor(database: Database, leases: Leases, scheduler: Scheduler) {
@@ -106,14 +107,14 @@ export class AppendQueue {
   #nextBatch(): readonly Waiting[] {
     let characters = 0;
     const tooMany = this.#waiting.findIndex(({ row }, at) => {
-      // A byte is written as two digits.
+      // Each byte becomes two hex digits.
       characters += row[6].length + 2 * (row[8]?.length ?? 0);
       return at === MOST_ROWS || (at > 0 && characters > MOST_CHARACTERS);
     });
     return this.#waiting.splice(0, tooMany === -1 ? this.#waiting.length : tooMany);
   }
 
-  /** Never rejects: each append of the batch gets its own result. */
+  /** Never rejects: each append of the batch has its own result. */
   async #write(batch: readonly Waiting[]): Promise<void> {
     const tokens = new Map<string, Token>();
     const ours: Waiting[] = [];
@@ -143,7 +144,7 @@ export class AppendQueue {
         await this.#isolate(ours, tokens, error);
         return;
       }
-      // It is unknown whether the entries were written; each unit retries.
+      // Whether the entries were written is unknown; each unit retries.
       const reason = explained(error, this.#database.name);
       for (const { reject } of ours) reject(reason);
       return;
@@ -188,7 +189,7 @@ export class AppendQueue {
     for (const waiting of batch) {
       const [scope, unit, seq] = waiting.row;
       if (!held.has(scope)) waiting.reject(fenced(this.#database, scope));
-      // The first entry with its number was written, the second one was not.
+      // The first entry with this number was written, the second was not.
       else if (kept.delete(keyOf(scope, unit, seq))) waiting.resolve();
       else await this.#compare(waiting);
     }

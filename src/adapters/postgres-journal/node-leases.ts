@@ -1,23 +1,24 @@
-// The leases that determine the writer of a scope. A lease belongs to a node, which is a process with a journal, and is valid
-// while the node lives: one heartbeat row shows that for all scopes of the node.
+// The leases that determine which process writes a scope. A lease belongs to a node (a process with a journal) and is
+// valid while the node is alive, which one heartbeat row shows for all of the node's scopes.
 //
-// Owns:     the row of this process in `nodes`, its heartbeat, and its leases.
-// Does not: decide when to take over: the claiming process does.
+// Owns:     this process's row in `nodes`, its heartbeat, and its leases.
+// Does not: decide when to take over a lease: the claiming process does.
 //
 // Invariants
-//   LEASES-1. A scope has at most one lease. Its token is larger than that of any earlier lease.
-//   LEASES-2. A lease passes to another process only after its node has expired, or has released it. Only the database's
-//       clock counts.
-//   LEASES-3. A lost lease is never renewed, and never released. A node that had expired asks which leases it still holds.
-//   LEASES-4. Rows are locked in the order of their scopes, as in appends, and the row of a node before its leases, so that
-//       statements cannot deadlock.
-//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may come from another user
-//       of this process, whom the release must not affect.
-//   LEASES-6. A scope whose last entry is of a later release is not claimed: this process may be unable to read it.
-//   LEASES-7. If the answer to a claim or a release was lost, this node may hold a lease unknowingly. A later heartbeat
-//       releases that lease, which would otherwise last as long as the node.
-//   LEASES-8. The database's clock is compared with this process's when the journal is opened, and with each heartbeat; a
-//       difference within the round-trip time counts as none.
+//   LEASES-1. A scope has at most one lease. Its token is larger than any earlier lease's token.
+//   LEASES-2. A lease passes to another process only after its node has expired or released it. Only the database's
+//       clock decides.
+//   LEASES-3. A lost lease is never renewed or released. A node that had expired queries which leases it still holds.
+//   LEASES-4. Rows are locked in scope order, as in appends, and a node's row before its leases, so that statements
+//       cannot deadlock.
+//   LEASES-5. A claim of a scope that this process is releasing waits for the release: the claim may come from a
+//       different user of this process, whose claim must not be released.
+//   LEASES-6. A scope whose last entry is from a later release is not claimed, because this process may be unable to
+//             read it.
+//   LEASES-7. If the response to a claim or release is lost, this node may hold a lease unknowingly. A later heartbeat
+//       releases such a lease, which would otherwise last as long as the node.
+//   LEASES-8. The database's clock is compared with this process's clock when the journal is opened and on each
+//       heartbeat; a difference within the round-trip time is ignored.
 
 import { hostname } from 'node:os';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -25,16 +26,16 @@ import { JournalError, journalCorrupt, scopeInUse } from '../../actors/ports/jou
 import { ConfigurationError } from '../../values/errors.ts';
 import { LAYOUT_VERSION, checkKnown, queried, type Database } from './database.ts';
 
-/** A bigint in the database's notation. */
+/** A bigint in PostgreSQL's notation. */
 export type Token = string;
 
-/** Smaller differences between clocks are ignored: the round trip to the database takes as long. */
+/** Smaller clock differences are ignored, because the database round trip takes as long. */
 const LEAST_OFFSET_MS = 100;
 
-/** The number of heartbeats within a node's lifetime: two may be lost. */
+/** The number of heartbeats per node lifetime; two may be lost. */
 const BEATS = 3;
 
-/** Returns the error for a process that does not write the scope. */
+/** Returns the error for a process that does not own the scope. */
 export function fenced({ name }: Database, scope: string): JournalError {
   return new JournalError(
     'FENCED',
@@ -43,14 +44,16 @@ export function fenced({ name }: Database, scope: string): JournalError {
   );
 }
 
-/** The time of the database, in milliseconds since 1970. */
+/** The database's time, in milliseconds since 1970. */
 const TIME = `extract(epoch from clock_timestamp())::float8 * 1000 as now`;
 
 interface Time {
   readonly now: number;
 }
 
-/** LEASES-3. Parameters: node, holder, URL, milliseconds. Exported for a test that bounds the written rows. */
+/**
+ * LEASES-3. Parameters: node, holder, URL, milliseconds. Exported for a test that limits the number of written rows.
+ */
 export const heartbeat = (schema: string): string => `
   with before as materialized (
     select expires_at > clock_timestamp() as was_alive from ${schema}.nodes where id = $1
@@ -68,7 +71,7 @@ const sweep = (schema: string): string => `
     and not exists (select 1 from ${schema}.leases l where l.node = n.id)
     and not exists (select 1 from ${schema}.wake_times w where w.node = n.id)`;
 
-/** The release of the app that wrote the last entry of a scope. */
+/** The app release that wrote the scope's last entry. */
 const lastRelease = (schema: string): string =>
   `coalesce((select release from ${schema}.entries where scope = $1 order by id desc limit 1), 0)`;
 
@@ -82,7 +85,7 @@ const claim = (schema: string): string => `
   on conflict (scope) do update set node = l.node where l.node = excluded.node
   returning token`;
 
-// Reads the states of nodes and leases at one instant: they explain why a claim was refused.
+// Reads nodes and leases at one instant, to explain why a claim was refused.
 const state = (schema: string): string => `
   select y.version, ${lastRelease(schema)} as release,
     coalesce((select expires_at > clock_timestamp() from ${schema}.nodes where id = $2), false) as is_alive,
@@ -93,7 +96,7 @@ const state = (schema: string): string => `
   left join ${schema}.leases l on l.scope = $1
   left join ${schema}.nodes n on n.id = l.node`;
 
-// The lock on the node's row waits for a running heartbeat, and reads the result of it.
+// Locking the node's row waits for a running heartbeat, and sees its result.
 const takeOver = (schema: string): string => `
   with dead as materialized (
     select id from ${schema}.nodes where id = $4 and expires_at <= clock_timestamp() for update
@@ -128,9 +131,9 @@ export class Leases {
   readonly #options: LeaseOptions;
   readonly #holder: string;
   readonly #held = new Map<string, Token>();
-  /** The claims that the database has not answered, with their scopes; null: the claim of due sessions. */
+  /** The unanswered claims with their scopes; null for the claim of due sessions. */
   readonly #claiming = new Map<Promise<unknown>, string | null>();
-  /** The running release of each scope. */
+  /** Each scope's running release. */
   readonly #releasing = new Map<string, Promise<void>>();
   #node: Promise<string> | null = null;
   /** LEASES-7 */
@@ -145,7 +148,7 @@ export class Leases {
     this.#holder = `${environment.ids.next('process')} on ${hostname()}, process ${process.pid}`;
   }
 
-  /** The offset of the database's clock from this process's, in milliseconds; positive if the database is ahead. */
+  /** The database clock's offset from this process's clock, in milliseconds; positive if the database is ahead. */
   get clockOffsetMs(): number {
     return this.#clockOffsetMs;
   }
@@ -155,7 +158,7 @@ export class Leases {
     await this.#timed<Time>(`select ${TIME}`, []);
   }
 
-  /** Runs a query that returns the time of the database (LEASES-8). */
+  /** Runs a query that returns the database's time (LEASES-8). */
   async #timed<Found extends Time>(text: string, values: unknown[]): Promise<Found | undefined> {
     const { clock } = this.#environment;
     const sentAt = clock.now();
@@ -169,12 +172,12 @@ export class Leases {
     return found;
   }
 
-  /** Returns the token of a scope that this process believes to write. */
+  /** Returns the token of a scope that this process believes it owns. */
   tokenOf(scope: string): Token | undefined {
     return this.#held.get(scope);
   }
 
-  /** Records that this process has lost the lease. */
+  /** Records the loss of the lease. */
   lost(scope: string, token: Token): void {
     if (this.#held.get(scope) === token) this.#held.delete(scope);
   }
@@ -188,8 +191,8 @@ export class Leases {
   }
 
   /**
-   * Runs a statement that gives leases to this node, whose id it receives, and records the leases. An expired node is first
-   * renewed.
+   * Runs a statement that grants leases to this node, whose id it receives, and records the leases. An expired node is
+   * renewed first.
    */
   async claimMany(
     run: (node: string) => Promise<readonly { readonly scope: string; readonly token: Token }[]>,
@@ -197,14 +200,14 @@ export class Leases {
     return this.#tracked(this.#claimMany(run), null);
   }
 
-  /** The node of this process; null before its first claim. */
+  /** This process's node; null before its first claim. */
   async node(): Promise<string | null> {
     return this.#node;
   }
 
   /**
-   * @param first Settles when the running writes under the lease are done.
-   * @param prepare Runs directly before the release; if it fails, the lease stays.
+   * @param first Settles when the lease's running writes are done.
+   * @param prepare Runs directly before the release; if it fails, the lease is kept.
    */
   async release(
     scope: string,
@@ -271,7 +274,7 @@ export class Leases {
           `${name}: ${scope} was written by release ${found.release} of the app; this process has release ${release}`,
         );
       if (!found.is_alive) await this.#beat(node);
-      // The scope has no lease: it was released meanwhile.
+      // The scope has no lease: it has been released since.
       else if (found.token !== null && found.is_over === true) {
         const taking = [scope, node, found.token, found.node];
         const [taken] = await this.#query<{ token: Token }>(takeOver(schema), taking);
@@ -303,7 +306,7 @@ export class Leases {
     );
   }
 
-  /** Resolves to the node of this process, which exists from its first claim on. */
+  /** Resolves to this process's node, which exists from its first claim on. */
   #joined(): Promise<string> {
     if (this.#node) return this.#node;
     const joining = this.#join();
@@ -384,7 +387,8 @@ export class Leases {
       () =>
         void this.#joined()
           .then((node) => this.#beat(node))
-          // The next heartbeat retries; if the node expires meanwhile, leases that another node takes are fenced.
+          // The next heartbeat retries; if the node expires before that, leases that another node takes over are
+          // fenced.
           .catch(() => {})
           .finally(() => {
             if (this.#stopBeat === null) return;

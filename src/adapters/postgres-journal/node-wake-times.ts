@@ -1,18 +1,18 @@
 // The wake times of sleeping sessions, shared by all processes.
 //
 // Owns:     the rows of `wake_times`, and the order in which this process writes them.
-// Does not: check the writer of a scope: a wake time only says that some process must load the session, which claims it
+// Does not: check a scope's writer: a wake time only states that some process must load the session, which claims it
 //           first.
 //
 // Invariants
-//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement was committed; the latest value counts.
-//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive during a write, share one statement, so that
-//       a mass suspension does not delay appends and heartbeats.
-//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in the order of their scopes, so that processes cannot deadlock.
-//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names its node. A search reads such rows only
-//       if the node has expired, so that its cost does not depend on their number.
-//   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that search at the same time one gets a session, and the others get
-//       different ones: a search skips rows that another process has locked.
+//   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement is committed; the latest value is kept.
+//   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive during a write, share one statement, so
+//       that a mass suspension does not delay appends and heartbeats.
+//   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in scope order, so that processes cannot deadlock.
+//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names its node. A search reads such rows
+//       only if the node has expired, so that their number does not affect its cost.
+//   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that search at the same time, one receives a session, and the
+//       others receive different ones: a search skips rows that another process has locked.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { AT_ONCE, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -34,8 +34,8 @@ const remove = (schema: string): string => `
   delete from ${schema}.wake_times w using gone where w.scope = gone.scope`;
 
 /**
- * Whether no live process has the lease of the scope of `w`. A scalar subquery, so that only the few found rows are looked
- * up, instead of a join with all leases.
+ * Whether no live process holds the lease of `w`'s scope. A scalar subquery looks up only the few found rows, unlike a
+ * join with all leases.
  */
 const isFree = (schema: string): string => `
   not coalesce((
@@ -54,7 +54,7 @@ const all = (schema: string): string => `
       order by at, scope limit $3)
   ) w order by at, scope limit $3`;
 
-/** Parameters: time, scope, limit, release. Exported for a test that bounds the rows it reads. */
+/** Parameters: time, scope, limit, release. Exported for a test that limits the rows it reads. */
 export const unattended = (schema: string): string => `
   select scope, at from (
     (select scope, at from ${schema}.wake_times w
@@ -67,7 +67,7 @@ export const unattended = (schema: string): string => `
       order by at, scope limit $3)
   ) w order by at, scope limit $3`;
 
-/** Parameters: node, layout, release, now, limit, exceptions. Exported for a test that bounds the rows it reads. */
+/** Parameters: node, layout, release, now, limit, exceptions. Exported for a test that limits the rows it reads. */
 export const take = (schema: string): string => `
   with dead as materialized (
     select array(select id from ${schema}.nodes where expires_at <= clock_timestamp()) as ids
@@ -103,9 +103,9 @@ export class NodeWakeTimes implements WakeTimes {
   readonly #leases: Leases;
   readonly #scheduler: Scheduler;
   #waiting = new Map<string, number | null>();
-  /** The write of the waiting times; null without one. */
+  /** The write of the pending times; null if there is none. */
   #next: Promise<void> | null = null;
-  /** The latest running or waiting write. */
+  /** The latest running or pending write. */
   #latest: Promise<void> = Promise.resolve();
   /** The scopes whose rows name this node. */
   readonly #inMemory = new Set<string>();
@@ -158,7 +158,7 @@ export class NodeWakeTimes implements WakeTimes {
     });
   }
 
-  /** Records that a session has left this process's memory: another process may load it. */
+  /** Records that a session has left this process's memory, so that another process may load it. */
   async asleep(scope: string): Promise<void> {
     await this.decided();
     if (!this.#inMemory.delete(scope)) return;

@@ -1,14 +1,14 @@
-// A journal in PostgreSQL, for several processes: one process at a time writes each scope, and another one takes over after
+// A journal in PostgreSQL, for several processes: one process at a time writes a scope, and another takes over after
 // that process has died.
 //
 // Owns:     its connections, and one schema of the database.
-// Does not: decide when to take over: the claiming process does.
+// Does not: decide when to take over a scope: the claiming process does.
 //
 // Invariants
-//   READING-1. All pages show one instant: a scope that is trimmed meanwhile has no gap.
-//   DELETIONS-1. Only the process that writes the scope can delete entries before another: like an append, the statement
-//       locks the lease and checks its token. Any other process is refused with `FENCED`.
-//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are a prefix of the scope.
+//   READING-1. All pages show one instant, so that a concurrent trim leaves no gap.
+//   DELETIONS-1. Only the process that owns the scope can delete its entries: like an append, the statement locks the
+//       lease and checks its token. Any other process is refused with `FENCED`.
+//   DELETIONS-2. If forgetting a scope is interrupted, the remaining entries are the scope's first ones.
 
 import type { Pool, PoolClient, PoolConfig } from 'pg';
 import { z } from 'zod';
@@ -42,32 +42,30 @@ import { NodeWakeTimes } from './node-wake-times.ts';
 export interface PostgresJournalOptions {
   /**
    * The database: `postgres://…`, or the options of `Pool` of the package `pg`.
-   * @defaultValue the variables `PGHOST`, `PGDATABASE` …
+   * @defaultValue the environment variables `PGHOST`, `PGDATABASE` …
    */
   readonly connection?: string | PoolConfig;
   /** Time and randomness; use `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /**
-   * The schema of the tables, for the journal alone; created if it does not exist. @defaultValue 'offstage'
-   */
+  /** The schema for the journal's tables, used by nothing else; created if missing. @defaultValue 'offstage' */
   readonly schema?: string;
   /**
-   * The time without a heartbeat after which another process can replace this one; a heartbeat is sent three times as often.
-   * In milliseconds, at least 100. @defaultValue 15_000
+   * The time without a heartbeat after which another process can take over this one's scopes; there are three
+   * heartbeats in this time. In milliseconds, at least 100. @defaultValue 15_000
    */
   readonly leaseMs?: number;
   /**
-   * The URL of this process, such as `http://10.0.0.7:3000`: other processes find it in `holder` of `SCOPE_IN_USE`, and
-   * can redirect a user to it. @defaultValue none
+   * The URL of this process, such as `http://10.0.0.7:3000`, which other processes read in `holder` of `SCOPE_IN_USE`
+   * to redirect a user. @defaultValue none
    */
   readonly address?: string;
   /**
-   * The release of the app. Raise it when an earlier release cannot continue sessions of this one: a process of an earlier
-   * release neither claims nor wakes sessions that a later one has written. @defaultValue 0
+   * The app's release. Raise it when an earlier release cannot continue this release's sessions: a process with an
+   * earlier release neither claims nor wakes sessions that a later release has written. @defaultValue 0
    */
   readonly release?: number;
   /**
-   * The time limit of the server's answer, after which it counts as unreachable. In milliseconds.
+   * The time limit for the server's response, after which the server counts as unreachable. In milliseconds.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number;
@@ -84,22 +82,22 @@ export interface PostgresJournal extends Journal {
    *   `release` has written the scope.
    */
   claim(scope: string): Promise<void>;
-  /** @throws {JournalError} `FENCED` if this process does not write the scope: no entry is then deleted. */
+  /** @throws {JournalError} `FENCED` if this process does not own the scope; no entry is then deleted */
   trim(entry: JournalPosition): Promise<void>;
   release(scope: string): Promise<void>;
   scopes(): Promise<readonly ScopeSummary[]>;
-  /** @throws {CapacityError} `SCOPE_IN_USE` while another process writes the scope. */
+  /** @throws {CapacityError} `SCOPE_IN_USE` while another process owns the scope */
   forget(scope: string): Promise<void>;
-  /** The wake times of all processes: any process may set one, whichever process writes the scope. */
+  /** The wake times of all processes: any process may set one, whichever process owns the scope. */
   readonly wakeTimes: WakeTimes;
   /**
-   * Writes the waiting entries, releases all scopes and closes the connections. Later calls reject with
+   * Writes the pending entries, releases all scopes and closes the connections. Later calls reject with
    * `JOURNAL_CLOSED`. Safe to call twice.
    */
   close(): Promise<void>;
 }
 
-/** `pg` would take any other text as the path of a database on the host "base". */
+/** `pg` would interpret any other text as a database path on the host "base". */
 const ADDRESS = /^(?:postgres(?:ql)?:\/\/|socket:|\/)/;
 const isConnection = (value: unknown): boolean =>
   typeof value === 'string' ? ADDRESS.test(value) : typeof value === 'object' && value !== null;
@@ -126,8 +124,8 @@ const optionsSchema = z.strictObject({
 const MOST_CONNECTIONS = 4;
 
 /**
- * Opens a journal in a PostgreSQL database (12 or newer), and creates its tables the first time. A scope must
- * be claimed before it is written. Needs the package `pg`.
+ * Opens a journal in a PostgreSQL database (12 or newer), and creates its tables on first use. A scope must be claimed
+ * before it is written. Needs the package `pg`.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`; `MISSING_DEPENDENCY`; `CANNOT_OPEN` if the server refuses;
  *   `JOURNAL_TOO_NEW` for tables of a newer version; `NOT_A_JOURNAL` if the schema has other tables.
@@ -135,7 +133,7 @@ const MOST_CONNECTIONS = 4;
  */
 export async function postgresJournal(options: PostgresJournalOptions): Promise<PostgresJournal> {
   checkUnshown('postgresJournal', optionsSchema, options);
-  // An unset environment variable would select another database: the one of PGHOST, or of this machine.
+  // An unset environment variable would silently select another database: that of PGHOST, or a local one.
   if ('connection' in options && options.connection === undefined)
     throw new ConfigurationError(
       'INVALID_OPTION',
@@ -264,7 +262,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
 }
 
 /**
- * Checks, without changing anything, that the database has the tables of a journal in the layout of this version.
+ * Checks, without changing anything, that the database has journal tables with this version's layout.
  * @throws {ConfigurationError} `NOT_A_JOURNAL`; `JOURNAL_TOO_OLD`, `JOURNAL_TOO_NEW`; `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_UNREACHABLE`, `JOURNAL_IO`.
  */
@@ -283,7 +281,7 @@ export async function checkTables(connectionString: string, schema = 'offstage')
   }
 }
 
-/** Entries are read in pages, because the server has a time limit. */
+/** Entries are read in pages to stay within the server's time limit. */
 const ROWS_OF_A_PAGE = 2000;
 
 interface Row {
@@ -294,8 +292,8 @@ interface Row {
 }
 
 /**
- * Returns the requested entries, in their order within each scope. With `seq`: the entries of all units after this entry of
- * the unit; null if the journal no longer has that entry.
+ * Returns the requested entries, in order within each scope. With `seq`: the entries of all units after this entry of
+ * the unit; null if the journal no longer has this entry.
  */
 async function readEntries(
   database: Database,
@@ -356,7 +354,7 @@ async function page(
   return rows;
 }
 
-/** The number of rows that one statement deletes, within the server's time limit. */
+/** The maximum rows that one statement deletes, to stay within the server's time limit. */
 const ROWS_AT_A_TIME = 2000;
 
 const trim = (schema: string): string => `
@@ -374,7 +372,7 @@ const forget = (schema: string): string => `
     select id from ${schema}.entries where scope = $1 order by id desc limit ${ROWS_AT_A_TIME})`;
 
 /**
- * DELETIONS-1. Deletes the entries of a scope before the given one; none if that entry is unknown.
+ * DELETIONS-1. Deletes a scope's entries before the given one; none if that entry is unknown.
  * @throws {JournalError} `FENCED`
  */
 async function trimTo(

@@ -1,10 +1,10 @@
-// The questions of a form that an agent asks (`elicitation/create` of ACP and of MCP): one question for each field, one after
-// the other, and the conversion of answers into field values. A form is outside data: the code checks the type of each part.
+// The questions of an agent's form (`elicitation/create` of ACP and MCP): one question per field, asked one by one, and
+// the conversion of answers to field values. A form is external data: the type of each part is checked.
 
 import type { RelayAnswer } from '../../actors/ports/relay.ts';
 import { clip } from '../../values/clip.ts';
 
-/** A field of a form: one question. */
+/** A form field: one question. */
 export interface FormField {
   readonly name: string;
   readonly text: string;
@@ -13,18 +13,18 @@ export interface FormField {
     readonly label: string;
     readonly description?: string;
   }[];
-  /** The type of the value in the schema. */
+  /** The value's type in the schema. */
   readonly type: string;
-  /** Returns the value of an answer; undefined if the answer is not valid for the field. */
+  /** Returns an answer's value; undefined if the answer is invalid for the field. */
   value(answer: RelayAnswer): FieldValue | typeof NOT_LISTED | undefined;
-  /** The field for an answer in words that is not among the options. */
+  /** The field that receives an answer in words outside the options. */
   readonly custom: string | null;
 }
 
 type Property = Readonly<Record<string, unknown>>;
 
 const MAX_FIELDS = 20;
-/** How often a field is asked again after an invalid answer. */
+/** How many times a field is asked again after an invalid answer. */
 const MAX_TRIES = 3;
 const CUSTOM = '_custom';
 const YES_OR_NO = new Map([
@@ -34,17 +34,17 @@ const YES_OR_NO = new Map([
   ['false', false],
 ]);
 
-/** A form in the notation of the protocols: an object with flat fields. */
+/** A form in the protocols' notation: an object with flat fields. */
 export interface AskedForm {
   readonly mode?: unknown;
   readonly message: string;
   readonly requestedSchema?: unknown;
 }
 
-/** The value of a field in a protocol message. */
+/** A field's value in a protocol message. */
 export type FieldValue = string | number | boolean | string[];
 
-/** Returns the fields of a form, by their names; empty if the form has none. */
+/** Returns a form's fields by name; empty if there are none. */
 export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Property> {
   const { properties } = recordOf(requestedSchema);
   return new Map(
@@ -52,7 +52,7 @@ export function propertiesOf(requestedSchema: unknown): ReadonlyMap<string, Prop
   );
 }
 
-/** Returns the questions of a form; null if the value is not a form, or too long. */
+/** Returns a form's questions; null if the value is not a form, or the form is too long. */
 export function fieldsOf({
   mode,
   message,
@@ -60,7 +60,7 @@ export function fieldsOf({
 }: AskedForm): readonly FormField[] | null {
   const properties = propertiesOf(requestedSchema);
   if ((mode ?? 'form') !== 'form') return null;
-  // Leaves out a field "Other", which belongs to a field of choices.
+  // Omits a field "Other", which belongs to a choice field.
   const asked = [...properties].filter(
     ([name]) => !(name.endsWith(CUSTOM) && properties.has(name.slice(0, -CUSTOM.length))),
   );
@@ -81,7 +81,7 @@ export interface FieldQuestion {
   readonly options: FormField['options'];
 }
 
-/** Asks all questions of a form, one after the other. Returns the content; null if a question has no answer. */
+/** Asks all questions of a form, one by one. Returns the content; null if a question is not answered. */
 export async function fillIn(
   fields: readonly FormField[],
   ask: (question: FieldQuestion) => Promise<RelayAnswer>,
@@ -156,7 +156,7 @@ function choicesOf(property: Property, isOpen: boolean): Pick<FormField, 'option
   };
 }
 
-/** The answer is not among the options, and may be given in words. */
+/** The answer is not an option, but free text is allowed. */
 export const NOT_LISTED: unique symbol = Symbol('not listed');
 
 function idIn(answer: RelayAnswer): string | null {
@@ -169,7 +169,7 @@ function wordsOfAnswer(answer: RelayAnswer): string {
 
 function optionsOf(property: Property): FormField['options'] {
   const { enum: values, enumNames, oneOf, anyOf } = property;
-  // `enumNames`: the titles of MCP before 2025-11-25 (LegacyTitledEnumSchema of its schema).
+  // `enumNames`: the option titles in MCP before 2025-11-25 (its schema's LegacyTitledEnumSchema).
   const titles = Array.isArray(enumNames) ? enumNames.map((title: unknown) => ({ title })) : [];
   if (Array.isArray(values))
     return values.flatMap((id, at) =>

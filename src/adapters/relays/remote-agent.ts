@@ -1,11 +1,10 @@
-// A remote agent, for relays over HTTP: requests with the app's headers, the opening of a session within a time limit, and
-// the id under which the session is resumed.
+// A remote agent for relays over HTTP: requests with the app's headers, opening a session within a time limit, and the
+// id with which the session is resumed.
 //
 // Invariants
-//   REMOTE-AGENT-1. Requests go to the origin of `url` and to origins that the app allows; only the former get the app's
-//       headers. No redirect is followed.
-//   REMOTE-AGENT-2. The buffered part of a response is bounded: a larger body, or a larger event of a stream, ends its
-//       request.
+//   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows; only the former
+//       receive the app's headers. Redirects are not followed.
+//   REMOTE-AGENT-2. The buffered part of a response is bounded: a larger body or stream event ends its request.
 
 import type { RelayStart } from '../../actors/ports/relay.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -16,11 +15,11 @@ type HeaderValues = Readonly<Record<string, string>>;
 
 interface Origin {
   readonly url: string;
-  /** Further allowed origins. */
+  /** Additional allowed origins. */
   readonly origins?: readonly string[];
   readonly headers?: HeaderValues | (() => HeaderValues | Promise<HeaderValues>);
   readonly fetch?: typeof globalThis.fetch;
-  /** The value of the header `traceparent`, unless `headers` has one. */
+  /** The value of the header `traceparent`, unless `headers` contains one. */
   readonly traceparent?: () => string | undefined;
 }
 
@@ -66,7 +65,7 @@ function bounded(response: Response): Response {
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') === true;
   let size = 0;
   let isLineEmpty = false;
-  /** Counts the bytes since the last blank line, which ends an event. */
+  /** Counts the bytes since the last blank line, which terminates an event. */
   const countEvents = (chunk: Uint8Array): void => {
     for (const byte of chunk) {
       size += 1;
@@ -87,15 +86,15 @@ function bounded(response: Response): Response {
 }
 
 interface Opening {
-  /** The name of the agent, for errors. */
+  /** The agent's name in errors. */
   readonly name: string;
   readonly start: RelayStart;
   readonly timeoutMs: number;
 }
 
 /**
- * Opens a session within the time limit; a timeout or an abort of the start aborts `over`.
- * @throws {OffstageError} `RELAY_FAILED`, {@link TimeoutError}, or the reason of the abort.
+ * Opens a session within the time limit; a timeout or an aborted start aborts `over`.
+ * @throws {OffstageError} `RELAY_FAILED`, {@link TimeoutError}, or the abort reason
  */
 export async function openInTime<T>(
   { name, start, timeoutMs }: Opening,
@@ -122,7 +121,7 @@ export async function openInTime<T>(
   }
 }
 
-/** Returns the id of a session: its conversation, and the current task, if there is one. */
+/** Returns a session's id: its conversation, and its current task if there is one. */
 export function writeSessionId(
   scheme: string,
   conversation: string,

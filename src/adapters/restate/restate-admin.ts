@@ -1,6 +1,6 @@
-// Deletes Restate's data of jobs and runs through Restate's admin API.
+// Deletes Restate's job and run data through Restate's admin API.
 //
-// Does not: delete bytes from Restate's disk: Restate rewrites its files in time (docs/engines.md).
+// Does not: erase bytes from Restate's disk: Restate rewrites its files over time (docs/engines.md).
 
 import { z } from 'zod';
 import { JobError } from '../../actors/ports/jobs.ts';
@@ -10,7 +10,7 @@ export interface Invocation {
   readonly id: string;
   readonly handler: string;
   readonly isOver: boolean;
-  /** The key of the workflow; null for a service. */
+  /** The workflow's key; null for a service. */
   readonly key: string | null;
 }
 
@@ -25,7 +25,7 @@ const rowsSchema = z.object({
   ),
 });
 
-/** The number of simultaneous deletions. */
+/** The number of concurrent deletions. */
 const AT_ONCE = 16;
 
 export class RestateAdmin {
@@ -35,7 +35,7 @@ export class RestateAdmin {
     this.#http = new RestateIngress(address, headers);
   }
 
-  /** Returns the invocations of a service that match an SQL condition. */
+  /** Returns a service's invocations that match an SQL condition. */
   async invocations(service: string, condition: string): Promise<readonly Invocation[]> {
     const query = `select id, status, target_handler_name, target_service_key from sys_invocation where target_service_name = ${sqlText(service)} and (${condition})`;
     const { rows } = await this.#http.ask('/query', rowsSchema, { body: { query } });

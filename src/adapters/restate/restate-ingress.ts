@@ -1,6 +1,6 @@
-// Restate over HTTP (its ingress and its admin API), for the clients of jobs and runs: all errors have one form.
+// Restate over HTTP (its ingress and admin API), for the job and run clients: all errors have one form.
 //
-// Does not: retry: the callers do, if the error permits it.
+// Does not: retry: callers do, if the error permits it.
 
 import { z } from 'zod';
 import { anObject } from '../../values/checks.ts';
@@ -17,7 +17,7 @@ export const serviceName = z
   .regex(/^[A-Za-z_][A-Za-z0-9_.-]*$/, 'expected a name of letters, digits, _, . and -');
 export const WEEK_MS = 604_800_000;
 export const HOUR_MS = 3_600_000;
-/** The limit of an idempotency key or a workflow key: it is sent in a header or a path. */
+/** The maximum length of an idempotency or workflow key, which is sent in a header or path. */
 export const MAX_KEY_CHARS = 400;
 export const headersSchema = z.record(z.string(), z.string());
 export const sdkSchema = (definition: string): z.ZodType =>
@@ -51,8 +51,8 @@ export class RestateIngress {
   }
 
   /**
-   * Returns the response, with any status.
-   * @throws {JobError} `JOBS_UNREACHABLE` without a response; or the reason of the signal.
+   * Returns the response, whatever its status.
+   * @throws {JobError} `JOBS_UNREACHABLE` if there is no response, or the signal's reason
    */
   async request(
     path: string,
@@ -78,9 +78,9 @@ export class RestateIngress {
   }
 
   /**
-   * Returns the body of a response.
-   * @throws {JobError} for an error response: `JOBS_UNREACHABLE` if a retry may succeed, else `JOBS_REFUSED`;
-   *   `JOB_UNREADABLE` for a body of another shape.
+   * Returns a response's body.
+   * @throws {JobError} if the response is an error: `JOBS_UNREACHABLE` if a retry may succeed, else `JOBS_REFUSED`;
+   *   `JOB_UNREADABLE` if the body has an unexpected shape.
    */
   async ask<Schema extends z.ZodType>(
     path: string,
@@ -116,7 +116,7 @@ export function refused({ status, text }: Answered): JobError {
   );
 }
 
-/** Tells whether the platform's time limit ended a request whose response takes long. */
+/** Tells whether the platform's time limit ended a long-running request. */
 export function isSlow(error: unknown): boolean {
   const inner = isA(error, JobError) ? error.cause : undefined;
   const { cause } = (inner ?? {}) as { readonly cause?: { readonly code?: unknown } };

@@ -1,18 +1,19 @@
-// Jobs on Restate: a service that runs one job per invocation, with the job's key as the idempotency key.
+// Jobs on Restate: a service that runs one job per invocation, with the job's key as idempotency key.
 //
-// The client uses HTTP with the ingress, and needs no package. The worker is a service for the SDK, which the app provides.
+// The client uses HTTP with the ingress and needs no package. The worker is an SDK service; the app provides the SDK.
 //
-// Owns:     at the client, the awaited jobs; at a worker, the permissions to start jobs.
+// Owns:     at the client, the awaited jobs; at a worker, the permits to start jobs.
 // Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-JOBS-1. A job that must not be repeated is started only by the process whose permission for it is in Restate's
-//       journal: starting uses the permission up, and the permission ends with the process (JOBS-2). A permission from an attempt
-//       that Restate has not recorded is useless to a later attempt.
-//   RESTATE-JOBS-2. A further attempt at an invocation in the same process joins the running job. If the job must not be
-//       repeated, the attempt also gets an end that Restate could not record: no end is lost by a broken connection or a dead
-//       server.
-//   RESTATE-JOBS-3. A job that this worker refuses is offered in another attempt, which may reach another worker (JOBS-8).
+//   RESTATE-JOBS-1. Only the process whose permit is in Restate's journal starts a non-repeatable job: starting uses up
+//       the permit, and the permit ends with the process (JOBS-2). A permit from an attempt that Restate has not
+//       recorded is useless to later attempts.
+//   RESTATE-JOBS-2. A further attempt of an invocation in the same process joins the running job. For a non-repeatable
+//       job, the attempt also receives an end that Restate could not record, so that no end is lost through a broken
+//       connection or a dead server.
+//   RESTATE-JOBS-3. A job that this worker refuses is offered again in another attempt, which may reach another worker
+//                   (JOBS-8).
 
 import { z } from 'zod';
 import { forgetOldest } from '../../values/forget-oldest.ts';
@@ -58,15 +59,15 @@ export interface RestateJobsOptions {
   /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of jobs.
-   * Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, with which `forget` deletes Restate's job data.
+   * Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
-  /** Headers of every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
+  /** Headers for every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The limit of a body and of a result, in bytes. @defaultValue 4000000 */
+  /** The maximum size of a body or a result, in bytes. @defaultValue 4000000 */
   readonly maxBytes?: number;
 }
 
@@ -80,30 +81,31 @@ export interface RestateJobServiceOptions<Service = unknown> {
   readonly environment: Environment;
   /** The name of the service. @defaultValue 'offstage_jobs' */
   readonly service?: string;
-  /** How long Restate keeps the end of a job, in milliseconds. @defaultValue 604800000, a week */
+  /** How long Restate keeps a job's end, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /**
-   * The time limit of a job, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be repeated.
+   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not
+   * repeatable.
    * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
   /**
-   * How long a job is offered to workers that refuse it, in milliseconds; then it fails with their reason. Choose more than the
-   * duration of a deploy. @defaultValue 600000, ten minutes
+   * How long a job is offered to workers that refuse it, in milliseconds, before it fails with their reason. Choose a
+   * time longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
-  /** The limit of a result, in bytes. @defaultValue 4000000 */
+  /** The maximum size of a result, in bytes. @defaultValue 4000000 */
   readonly maxBytes?: number;
 }
 
-/** The part of `@restatedev/restate-sdk` that is used. */
+/** The part of `@restatedev/restate-sdk` that this file uses. */
 export interface RestateSdk<Service = unknown> {
   service(definition: object): Service;
   readonly RestatePromise: { race(promises: readonly unknown[]): PromiseLike<unknown> };
 }
 
 interface Context {
-  /** `id` is the id of the invocation, the same in all its attempts. */
+  /** `id` is the invocation's id, the same in all its attempts. */
   request(): { readonly id: string };
   run<T>(name: string, action: () => T | Promise<T>): DurablePromise<T>;
   sleep(ms: number): DurablePromise<void>;
@@ -113,11 +115,11 @@ interface Context {
 
 const SERVICE = 'offstage_jobs';
 const MAX_BYTES = 4_000_000;
-/** The limit of step names in Restate's web interface. */
+/** The maximum length of step names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
 /** A worker that has not ended a job this long after its time limit counts as dead. */
 const GRACE_MS = 60_000;
-/** The limit of all ends that Restate may not have recorded. */
+/** The maximum size of all ends that Restate may not have recorded. */
 const MAX_UNRECORDED_CHARS = 32_000_000;
 
 const jobsOptions = z.strictObject({
@@ -141,8 +143,8 @@ const serviceOptions = z.strictObject({
 const sent = z.object({ invocationId: z.string().min(1) });
 
 /**
- * Returns the client of jobs on Restate, for `createRuntime({ jobs })`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * Returns the client for jobs on Restate, for `createRuntime({ jobs })`.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateJobs(options: RestateJobsOptions): Jobs {
   check('restateJobs(options)', jobsOptions, options);
@@ -150,24 +152,24 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
   const ingress = new RestateIngress(options.ingress, options.headers);
   const admin =
     options.admin === undefined ? null : new RestateAdmin(options.admin, options.headers);
-  /** The jobs that this process awaits, or has abandoned. */
+  /** The jobs that this process awaits or has abandoned. */
   const asked = new Map<string, Job>();
 
   const headersOf = async ({ key }: Job): Promise<Readonly<Record<string, string>>> => ({
     'idempotency-key': await engineKeyOf(key, MAX_KEY_CHARS),
   });
-  // One request starts or finds the job, and waits for its end.
+  // One request starts or finds the job, and waits until it ends.
   const call = async (job: Job, signal: AbortSignal): Promise<JobEnd> => {
     const request = { body: job, headers: await headersOf(job), signal };
     for (;;) {
       try {
         const answered = await ingress.request(`/${service}/run`, request);
-        // An operator has cancelled or killed the job.
+        // An operator cancelled or killed the job.
         if (answered.status === 409) return cancelledEnd();
         if (answered.status >= 300) throw refused(answered);
         return readBody(jobEndSchema, answered);
       } catch (error) {
-        // The job takes longer than a request may.
+        // The job takes longer than a request may last.
         if (!isSlow(error)) throw error;
       }
     }
@@ -185,7 +187,7 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
       try {
         return await call(job, signal);
       } finally {
-        // The cancel that follows an abort must find the job.
+        // A cancel after an abort must find the job.
         if (!signal.aborted) asked.delete(job.key);
       }
     },
@@ -218,8 +220,8 @@ export function restateJobs(options: RestateJobsOptions): Jobs {
 }
 
 /**
- * Returns the service that runs jobs, for `restate.serve({ services: [...] })` at a worker.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * Returns the service that runs jobs at a worker, for `restate.serve({ services: [...] })`.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateJobService<Service>(options: RestateJobServiceOptions<Service>): Service {
   check('restateJobService(options)', serviceOptions, options);
@@ -232,10 +234,10 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     offerMs = OFFER_MS,
   } = options;
   const jobs = new JobsUnderWay(options);
-  /** Offers a job to this worker once. `isHere`: this attempt has run the job. */
+  /** Offers a job to this worker once. `isHere`: this attempt ran the job. */
   const offer = async (ctx: Context, job: Job) => {
     let isHere = false;
-    // A deleted job that is requested again has the old invocation id, but another permission.
+    // A deleted job that is requested again has the old invocation id but a new permit.
     const id = job.once
       ? await ctx.run('may begin', () => jobs.permit(ctx.request().id))
       : ctx.request().id;
@@ -254,7 +256,7 @@ export function restateJobService<Service>(options: RestateJobServiceOptions<Ser
     options: {
       explicitCancellation: true,
       idempotencyRetention: keepMs,
-      // The worker ends the job itself; otherwise Restate starts another attempt.
+      // The worker itself ends the job; otherwise Restate starts another attempt.
       inactivityTimeout: longestMs + GRACE_MS,
     },
     handlers: {
@@ -287,21 +289,21 @@ interface Held {
   readonly controller: AbortController;
 }
 
-/** The limit of remembered permissions, and of remembered cancels of unknown jobs; a forgotten permission is refused. */
+/**
+ * The maximum number of remembered permits, and of remembered cancels of unknown jobs; a forgotten permit is refused.
+ */
 const MAX_REMEMBERED = 10_000;
 
-/**
- * The jobs that a worker's process knows: by the ids of their invocations, or by their permissions if they must not be repeated.
- */
+/** The jobs that a worker process knows, by invocation id, or by permit if they are not repeatable. */
 class JobsUnderWay {
   readonly #options: RestateJobServiceOptions;
-  /** The newest unused permission of each invocation. */
+  /** Each invocation's newest unused permit. */
   readonly #permits = new Map<string, string>();
   /** Jobs that were cancelled before they started. */
   readonly #cancelled = new Set<string>();
-  /** The running jobs, and those whose end Restate may not have recorded. */
+  /** The running jobs, and ended jobs whose end Restate may not have recorded. */
   readonly #held = new Map<string, Held>();
-  /** The sizes of ends that Restate may not have recorded, the oldest first. */
+  /** The sizes of ends that Restate may not have recorded, oldest first. */
   readonly #unrecorded = new Map<string, number>();
   #unrecordedChars = 0;
 
@@ -309,7 +311,7 @@ class JobsUnderWay {
     this.#options = options;
   }
 
-  /** RESTATE-JOBS-1: the permissions of different processes differ. */
+  /** RESTATE-JOBS-1: permits differ between processes. */
   permit(invocationId: string): string {
     const permit = `${invocationId}/${this.#options.environment.ids.next('permit')}`;
     this.#permits.set(invocationId, permit);
@@ -342,7 +344,7 @@ class JobsUnderWay {
     return this.#permits.get(invocationId) === permit && this.#permits.delete(invocationId);
   }
 
-  /** Restate has recorded the end, and answers later attempts itself. */
+  /** Restate has recorded the end, and handles later attempts itself. */
   recorded(id: string): void {
     this.#held.delete(id);
     this.#cancelled.delete(id);
@@ -359,9 +361,9 @@ class JobsUnderWay {
     return null;
   }
 
-  /** Keeps an end. Another process may have recorded it, so that no later attempt may ask for it. */
+  /** Keeps an end. If another process recorded it, no later attempt asks for it. */
   #keep(id: string, chars: number): void {
-    // Restate recorded the end first.
+    // Restate recorded another end first.
     if (!this.#held.has(id)) return;
     this.#unrecorded.set(id, chars);
     this.#unrecordedChars += chars;

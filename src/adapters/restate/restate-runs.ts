@@ -1,17 +1,18 @@
-// Runs on Restate: a workflow for each run, whose key is the id of the run. The workflow keeps the journal, and runs one turn
-// after the other. Answers are promises of the workflow; messages and cancels are its letters, promises with ascending numbers. A
-// turn is a `ctx.run` of one step: its entry in Restate's journal holds the turn's additions to the run's journal. Parallel steps
-// have a `ctx.run` each.
+// Runs on Restate: one workflow per run, keyed by the run's id. The workflow keeps the journal and runs the turns one
+// by one. Answers are workflow promises; messages and cancels are the workflow's letters, promises with ascending
+// numbers. A turn is a `ctx.run` of one step, whose entry in Restate's journal contains the turn's additions to the
+// run's journal. Parallel steps have one `ctx.run` each.
 //
-// Owns:     at a worker, the turns and steps of this process, and the permissions to start steps.
+// Owns:     at a worker, this process's turns and steps, and the permits to start steps.
 // Does not: store anything: Restate does.
 //
 // Invariants
-//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, whatever its process has done before.
-//   RESTATE-RUNS-2. A further attempt at a turn or step in the same process joins the running one.
-//   RESTATE-RUNS-3. A step that must not be repeated is started once, and only by the process that ran the previous turn
-//       according to Restate's record (its mark).
-//   RESTATE-RUNS-4. A letter gets the first free number, and the run reads letters in that order.
+//   RESTATE-RUNS-1. The handler makes the same requests to Restate in the same order, regardless of what its process
+//                   has done before.
+//   RESTATE-RUNS-2. A further attempt of a turn or step in the same process joins the running one.
+//   RESTATE-RUNS-3. A non-repeatable step is started once, and only by the process that ran the previous turn according
+//       to Restate's record (its mark).
+//   RESTATE-RUNS-4. A letter takes the first free number, and the run reads letters in this order.
 
 import { z } from 'zod';
 import { CancelledError } from '../../values/errors.ts';
@@ -65,13 +66,13 @@ export interface RestateRunsOptions {
   /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, which lets `forget` delete Restate's data of a
-   * run. Protect the API from all other clients. @defaultValue none: Restate deletes the data after `keepMs`
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, with which `forget` deletes a run's data in
+   * Restate. Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
   /** The name of the workflow. @defaultValue 'offstage_runs' */
   readonly service?: string;
-  /** Headers of every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
+  /** Headers for every request, such as `{ authorization: 'Bearer …' }`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -85,11 +86,11 @@ export interface RestateRunWorkflowOptions<Workflow = unknown> {
   readonly service?: string;
   /** How long Restate keeps an ended run, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
-  /** The time limit of a turn, in milliseconds; then the turn is repeated. @defaultValue 3600000, an hour */
+  /** A turn's time limit in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
 }
 
-/** The part of `@restatedev/restate-sdk` that is used. */
+/** The part of `@restatedev/restate-sdk` that this file uses. */
 export interface RestateWorkflowSdk<Workflow = unknown> {
   workflow(definition: object): Workflow;
   readonly handlers: {
@@ -104,9 +105,9 @@ interface KeptPromise<T> {
   resolve(value: T): Promise<void>;
 }
 
-/** The state of the workflow. */
+/** The workflow's state. */
 interface Shown {
-  /** The number of the newest view; the promise of that name holds the view. */
+  /** The newest view's number; the promise with this name contains the view. */
   readonly turn: number;
   /** The open requests. */
   readonly open: readonly string[];
@@ -120,7 +121,7 @@ type Letter =
   | { readonly type: 'cancel'; readonly reason: string }
   | { readonly type: 'message'; readonly message: RunMessage };
 
-/** Replaces the last view, which is the result of the workflow. */
+/** Replaces the last view, which is the workflow's result. */
 interface Over {
   readonly isOver: true;
 }
@@ -152,9 +153,9 @@ interface WorkflowContext extends SharedContext {
 const SERVICE = 'offstage_runs';
 const NO_MESSAGES: NonNullable<RunView['messages']> = { last: 0, unread: [] };
 const BY_OPERATOR: Letter = { type: 'cancel', reason: 'cancelled at the engine' };
-/** The limit of the body and of the end of a step. */
+/** The maximum size of a step's body and end. */
 const MAX_BYTES = 4_000_000;
-/** The limit of entry names in Restate's web interface. */
+/** The maximum length of entry names in Restate's web interface. */
 const MAX_NAME_CHARS = 200;
 const SHOWN = 'shown';
 
@@ -179,7 +180,7 @@ const takenSchema = z.boolean();
 
 /**
  * Returns the engine that keeps runs on Restate, for `runSubagent(…, { id, engine })`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateRuns(options: RestateRunsOptions): RunEngine {
   check('restateRuns(options)', runsOptions, options);
@@ -199,7 +200,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     return ingress.ask(`/${service}/${key}/${handler}`, schema, asked);
   };
   const outcomes = new Map<string, Promise<RunView>>();
-  /** Resolves with the last view, once the run has ended. All waits for a run share one request. */
+  /** Resolves with the last view once the run has ended. All waiters of a run share one request. */
   const outcomeOf = (id: string, signal: AbortSignal): Promise<RunView> => {
     const known = outcomes.get(id);
     if (known) return known;
@@ -222,7 +223,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
     },
     async view(id, after, signal) {
       const over = outcomeOf(id, signal);
-      // A child may not have started yet: its next view then reports the end.
+      // A child may not have started yet; its next view then reports the end.
       const isOver = over.catch(() => new Promise<never>(() => {}));
       const rest = new AbortController();
       const abort = (): void => rest.abort(signal.reason);
@@ -239,8 +240,8 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
         if (!('isOver' in view)) return view;
         return await over.catch(() => outcomeOf(id, signal));
       } finally {
-        // The workflow answers the request when it ends: an abort would cost the connection, and Restate as much work as the
-        // request.
+        // The request stays open until the workflow ends: aborting it would cost the connection, and cost Restate as
+        // much as the request.
         isLeft = true;
         signal.removeEventListener('abort', abort);
       }
@@ -254,7 +255,7 @@ export function restateRuns(options: RestateRunsOptions): RunEngine {
   };
 }
 
-/** Repeats a request that the platform's time limit ended, unless it was abandoned. */
+/** Repeats a request that hit the platform's time limit, unless it was abandoned. */
 async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false): Promise<T> {
   for (;;)
     try {
@@ -264,7 +265,7 @@ async function patient<T>(ask: () => Promise<T>, isLeft = (): boolean => false):
     }
 }
 
-/** RUN-ENGINE-6. The run itself is deleted last: its child runs are found through it. */
+/** RUN-ENGINE-6. The run itself is deleted last, because its child runs are found through it. */
 async function forgetRun(
   admin: RestateAdmin,
   service: string,
@@ -289,13 +290,13 @@ async function forgetRun(
   }
   for (const invocations of found.toReversed()) await admin.remove(invocations);
   const [, ...children] = known;
-  // The ids of children are short, so that no key is a digest.
+  // Child ids are short, so that no key needs a digest.
   return [id, ...children.map((key) => decodeURIComponent(key))];
 }
 
 /**
- * Returns the workflow of runs, for `restate.serve({ services: [...] })` at a worker.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * Returns the workflow of runs at a worker, for `restate.serve({ services: [...] })`.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function restateRunWorkflow<Workflow>(
   options: RestateRunWorkflowOptions<Workflow>,
@@ -338,7 +339,7 @@ export function restateRunWorkflow<Workflow>(
 /** RESTATE-RUNS-4 */
 async function post(ctx: SharedContext, letter: Letter): Promise<MessageTaken> {
   const { turn = 0, letters = 0, unread = {} } = (await ctx.get(SHOWN)) ?? {};
-  // A run whose first view is its last one has no state.
+  // A run whose first view is its last has no state.
   const newest = await ctx.promise<RunView | Over>(`turn/${Math.max(turn, 1)}`).peek();
   if (newest && 'isOver' in newest) return { refused: 'over' };
   const isMessage = letter.type === 'message';
@@ -359,7 +360,7 @@ function letterOf(ctx: SharedContext, at: number): KeptPromise<Letter> {
   return ctx.promise<Letter>(`letter/${at}`);
 }
 
-/** Resolves a promise of the workflow. Returns false if it was already resolved. */
+/** Resolves a workflow promise. Returns false if the promise was already resolved. */
 async function settle<T>(promise: KeptPromise<T>, value: T): Promise<boolean> {
   try {
     await promise.resolve(value);
@@ -384,15 +385,15 @@ function driverOf(
   let letter = letterOf(ctx, letters).get();
   const cancellation = ctx.cancellation().map(() => BY_OPERATOR);
   const mail: TakenMessage[] = [];
-  /** The ids of the unread messages, by their numbers. */
+  /** The ids of the unread messages, by number. */
   const unread = new Map<number, string>();
   let cancelled: string | null = null;
-  /** Returns the unread messages of a view, and those that arrived after it. */
+  /** Returns a view's unread messages, and those that arrived after it. */
   const unreadIn = ({ messages: { last, unread: left } = NO_MESSAGES }: RunView) => {
     for (const nth of unread.keys()) if (nth <= last && !left.includes(nth)) unread.delete(nth);
     return Object.fromEntries([...unread].map(([nth, id]) => [id, nth]));
   };
-  /** Opens a letter, and waits for the next one. */
+  /** Reads a letter, and waits for the next one. */
   const open = (opened: Letter): void => {
     if (opened.type === 'cancel') {
       cancelled ??= opened.reason;
@@ -444,7 +445,7 @@ function driverOf(
       const shown = view.outcome === null ? view : { isOver: true as const };
       void ctx.promise<RunView | Over>(`turn/${view.turn}`).resolve(shown);
     },
-    // The ids of children are short: their keys need no digest.
+    // Child ids are short, so their keys need no digest.
     begin({ order }) {
       const { id } = order;
       const end = ctx.workflowClient(workflow, encodeURIComponent(id)).run(order);
@@ -494,7 +495,7 @@ function driverOf(
   };
 }
 
-/** Returns the name of a turn in Restate's web interface, from the step that the turn starts with. */
+/** Returns a turn's name for Restate's web interface, taken from the turn's first step. */
 function nameOf({ number, news }: RunTurn): string {
   const what = news.type === 'next' ? news.step.name : news.type;
   return `turn ${number}: ${what}`.slice(0, MAX_NAME_CHARS);
@@ -505,21 +506,26 @@ interface UnderWay<T> {
   readonly controller: AbortController;
 }
 
-/** The limit of remembered permissions, and of remembered cancels of unknown work; a forgotten permission is refused. */
+/**
+ * The maximum number of remembered permits, and of remembered cancels of unknown work; a forgotten permit is refused.
+ */
 const MAX_REMEMBERED = 10_000;
 
 const BREAK_OFF = new CancelledError('a message has broken it off');
-/** The unused end of a turn that a message interrupted: a failing `ctx.run` would be repeated. */
+/** The discarded end of a turn that a message interrupted: a failing `ctx.run` would be repeated. */
 const BROKEN_OFF: RunTurnEnd = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: null };
 
-/** The running turns and steps of this process. */
+/** The turns and steps that run in this process. */
 class WorkUnderWay {
   readonly #handler: RunHandler;
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
-  /** Turns and steps that were stopped before they started here, with the reason; null: a message interrupted the turn. */
+  /**
+   * Turns and steps that were stopped before they started here, with the reason; null if a message interrupted the
+   * turn.
+   */
   readonly #stopped = new Map<string, string | null>();
-  /** RESTATE-RUNS-3. Permissions, by the mark of the turn's end and the key of the step. */
+  /** RESTATE-RUNS-3. Permits, by the mark at the turn's end and the step's key. */
   readonly #permits = new Set<string>();
 
   constructor(handler: RunHandler) {
@@ -561,7 +567,7 @@ class WorkUnderWay {
       const job = { body: '', ...wanted };
       try {
         const does = (own: typeof job, stop: AbortSignal) => this.#handler.step(own, stop);
-        // Another attempt may reach another worker; a step that must not be repeated stays in this process.
+        // Another attempt may reach another worker, but a non-repeatable step stays in this process.
         return endWithin(job, await doStep({ do: does }, job, signal), MAX_BYTES);
       } catch (error) {
         if (signal.aborted) return cancelledEnd();
@@ -576,7 +582,7 @@ class WorkUnderWay {
     this.#stop(key, reason);
   }
 
-  /** Stops a turn that another one replaces; its end is ignored. */
+  /** Stops a turn that another one replaces, and ignores its end. */
   breakOff(key: string): void {
     this.#stop(key, null);
   }

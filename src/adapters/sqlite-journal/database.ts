@@ -1,24 +1,26 @@
-// The file of a journal: opens, locks, checks and upgrades it.
+// A journal's file: opens, locks, checks and upgrades it.
 //
-// Owns:     the connection, its settings, and the meaning of SQLite's errors.
-// Does not: know the meaning of entries.
+// Owns:     the connection, its settings, and the interpretation of SQLite errors.
+// Does not: interpret entries.
 //
 // Invariants
-//   SQLITE-JOURNAL-DATABASE-1. One process has the file at a time: a second one gets `JOURNAL_IN_USE`, and changes nothing.
-//   SQLITE-JOURNAL-DATABASE-2. A file of another program, or of a newer version, is never written to.
-//   SQLITE-JOURNAL-DATABASE-3. The partial writes of a dead process are invisible to the next one: SQLite ends its
-//       write-ahead log at the first incomplete frame. Entries in that frame were not acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. Only the user of the process can read a file that the journal creates, its log and its index,
-//       whatever the umask: 0600. A folder created for the file is 0700. An older journal's mode is narrowed; a file that the
-//       journal did not create keeps its mode. A path that is not a regular file (a device, a pipe, a folder) is refused by
-//       name before it is opened, and so is a link in place of the log.
-//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for the
-//       missing part of its last page, and entries would be missing without an error.
-//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes: SQLite overwrites them, and the log is emptied when a scope is
-//       forgotten.
-//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it reads.
-//   LAYOUT-1. The entries of an older file are verified by that file's checksums before they are rewritten. A damaged file
-//       keeps its old version, unchanged.
+//   SQLITE-JOURNAL-DATABASE-1. One process at a time opens the file: a second process receives `JOURNAL_IN_USE`, and
+//                              changes nothing.
+//   SQLITE-JOURNAL-DATABASE-2. A file of another program or a newer version is never written to.
+//   SQLITE-JOURNAL-DATABASE-3. Partial writes of a dead process are invisible to the next one: SQLite ends its
+//       write-ahead log at the first incomplete frame. Entries in that frame were never acknowledged.
+//   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index are readable by the process's
+//       user only, whatever the umask: 0600. A folder created for the file has mode 0700. An older journal's mode is
+//       narrowed; a file that the journal did not create keeps its mode. A path that is not a regular file (a device, a
+//       pipe, a folder) is refused before it is opened, and so is a link in place of the log.
+//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for
+//       the missing part of the last page, and entries would be lost silently.
+//   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes behind: SQLite overwrites them, and forgetting a scope
+//       empties the log.
+//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it
+//                              reads.
+//   LAYOUT-1. An older file's entries are verified by their checksums before they are rewritten. A damaged file is left
+//       unchanged, in its old version.
 
 import {
   accessSync,
@@ -53,7 +55,7 @@ const INCREMENTAL = 2;
 
 export type Synchronous = 'full' | 'normal';
 
-/** Primary result codes of SQLite. Source: sqlite.org/rescode.html. */
+/** SQLite's primary result codes. Source: sqlite.org/rescode.html. */
 const OK = 0;
 const ERROR = 1;
 const PERMISSION = 3;
@@ -82,15 +84,15 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     const log = isKept ? sizeOf(`${path}-wal`) : 0;
     const before = isKept ? sizeOf(path) : 0;
     database = new DatabaseSync(path);
-    // SQLITE-JOURNAL-DATABASE-1: the lock lasts until the connection closes, or the process dies.
+    // SQLITE-JOURNAL-DATABASE-1: the lock lasts until the connection closes or the process dies.
     database.exec('pragma locking_mode = exclusive');
     const isOurs = checkIdentity(database, path) > 0;
     if (isKept && isOurs) narrow(path);
     // SQLITE-JOURNAL-DATABASE-7
     database.exec('pragma cell_size_check = on');
-    // Pages in the log may be missing in the file.
+    // The file may lack pages that are in the log.
     if (isKept && log === 0) checkWhole(database, path);
-    // Lets the file shrink when a scope is forgotten. Takes effect only in a new file without content.
+    // Lets the file shrink when a scope is forgotten. Takes effect only in a new, empty file.
     database.exec('pragma auto_vacuum = incremental');
     database.exec('pragma journal_mode = wal');
     database.exec(`pragma synchronous = ${synchronous}`);
@@ -106,8 +108,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
     // A file without this setting is rewritten once.
     if (numberOf(database, 'auto_vacuum') !== INCREMENTAL) database.exec('vacuum');
     if (log > 0) {
-      // Extends the file to the length in its header. Missing pages that are not in the log are zeros now: SQLite refuses a
-      // whole page of zeros, and reads over zeros at the end of a page.
+      // Extends the file to the length in its header. Missing pages that are not in the log now contain zeros: SQLite
+      // refuses a page that is all zeros, but accepts zeros at the end of a page.
       database.exec('pragma wal_checkpoint(truncate)');
       if (before % numberOf(database, 'page_size') !== 0) checkStructure(database, path);
     }
@@ -119,8 +121,8 @@ export function openDatabase(path: string, synchronous: Synchronous): DatabaseSy
 }
 
 /**
- * Returns an error that names the missing right to write, because SQLite says `disk I/O error`, or that the database is
- * read-only. Returns null for any other error.
+ * Returns an error that names the missing write permission, because SQLite reports `disk I/O error` or a read-only
+ * database. Returns null for any other error.
  */
 function withoutRight(path: string, cause: unknown): ConfigurationError | null {
   if (![READ_ONLY, IO, CANNOT_OPEN].includes(resultCode(cause))) return null;
@@ -142,18 +144,18 @@ function withoutRight(path: string, cause: unknown): ConfigurationError | null {
   return null;
 }
 
-/** SQLITE-JOURNAL-DATABASE-4. Creates the file and its folder, unless they exist. */
+/** SQLITE-JOURNAL-DATABASE-4. Creates the file and its folder if they do not exist. */
 function makePrivately(path: string): void {
   const made = mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   if (made !== undefined) chmodSync(dirname(path), 0o700);
   if (existsSync(path)) return;
   const file = openSync(path, 'wx', 0o600);
-  // The umask may have removed rights of the user.
+  // The umask may have removed permissions of the user.
   fchmodSync(file, 0o600);
   closeSync(file);
 }
 
-/** SQLITE-JOURNAL-DATABASE-4. SQLite creates its other files with the mode of the main file. */
+/** SQLITE-JOURNAL-DATABASE-4. SQLite creates its other files with the main file's mode. */
 function narrow(path: string): void {
   for (const one of [path, `${path}-wal`, `${path}-shm`]) {
     const state = statSync(one, { throwIfNoEntry: false });
@@ -162,18 +164,18 @@ function narrow(path: string): void {
       // A file that its owner has made read-only stays read-only.
       chmodSync(one, state.mode & 0o700);
     } catch (error) {
-      // The file belongs to another user, who decides on its mode; this user may only write it.
+      // The file belongs to another user, who decides on its mode; this user may only write to it.
       if (propertiesOf(error)['code'] !== 'EPERM') throw error;
     }
   }
 }
 
 /**
- * SQLITE-JOURNAL-DATABASE-4. Refuses a file, or one of SQLite's files beside it, that is not a regular file.
+ * SQLITE-JOURNAL-DATABASE-4. Refuses a path if it, or one of SQLite's files next to it, is not a regular file.
  * @throws {ConfigurationError} `CANNOT_OPEN`
  */
 export function checkRegular(path: string): void {
-  // SQLite writes its files beside the target of a link.
+  // For a link, SQLite writes its files next to the target.
   const file = existsSync(path) ? realpathSync(path) : path;
   for (const one of [file, ...['-wal', '-shm', '-journal'].map((end) => `${file}${end}`)]) {
     const state = lstatSync(one, { throwIfNoEntry: false });
@@ -194,7 +196,10 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** SQLITE-JOURNAL-DATABASE-5. Compares sizes without a descriptor: closing one would release SQLite's locks. */
+/**
+ * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a file descriptor, because closing one would release SQLite's
+ *                            locks.
+ */
 export function checkWhole(database: DatabaseSync, path: string): void {
   const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');
   const size = sizeOf(path);
@@ -207,7 +212,7 @@ function checkStructure(database: DatabaseSync, path: string): void {
   if (found !== 'ok') throw journalCorrupt(path, found);
 }
 
-/** SQLITE-JOURNAL-DATABASE-2. Returns the version of the file's layout; 0 for an empty file. */
+/** SQLITE-JOURNAL-DATABASE-2. Returns the file's layout version; 0 for an empty file. */
 export function checkIdentity(database: DatabaseSync, path: string): number {
   const version = numberOf(database, 'user_version');
   const isNew = version === 0 && tablesOf(database) === 0;
@@ -236,12 +241,12 @@ export function isConstraint(error: unknown): boolean {
   return resultCode(error) === CONSTRAINT;
 }
 
-/** Returns whether SQLite must write a file beside the database, and cannot. */
+/** Returns whether SQLite needs to write a file next to the database but cannot. */
 export function isNotWritable(error: unknown): boolean {
   return [READ_ONLY, CANNOT_OPEN].includes(resultCode(error));
 }
 
-/** Converts an SQLite error to an Offstage error, whose class says who must act; returns other errors unchanged. */
+/** Converts an SQLite error to an Offstage error, whose class tells who must act; returns other errors unchanged. */
 export function explained(error: unknown, path: string): unknown {
   if (error instanceof OffstageError) return error;
   const said = messageOf(error);
@@ -285,7 +290,7 @@ export function explained(error: unknown, path: string): unknown {
   }
 }
 
-/** Returns the error for a file system error, or for Node's refusal of an argument; null for any other code. */
+/** Returns the error for a file system error or an argument that Node refuses; null for any other code. */
 function explainedCode(code: string, path: string, cause: unknown): OffstageError | null {
   const said = messageOf(cause);
   if (code === 'ENOSPC' || code === 'EDQUOT')
@@ -299,7 +304,7 @@ function explainedCode(code: string, path: string, cause: unknown): OffstageErro
   return null;
 }
 
-/** Returns the primary code: an extended code has it in its lowest byte. `OK`: not an SQLite error. */
+/** Returns the primary code, which is the lowest byte of an extended code. `OK`: not an SQLite error. */
 function resultCode(error: unknown): number {
   const code = propertiesOf(error)['errcode'];
   return typeof code === 'number' ? code & 0xff : OK;
@@ -310,11 +315,11 @@ function resultCode(error: unknown): number {
  * times. Version 3: without events that are packed with the second dictionary.
  */
 export const LAYOUT_VERSION = 4;
-/** The oldest layout with the present tables: it is readable without an upgrade. */
+/** The oldest layout with the current tables, readable without an upgrade. */
 export const OLDEST_READABLE_LAYOUT = 3;
 
-// `at` is usually a whole number, which is stored as an integer. One index serves all queries, because every index contains
-// the id; a second index would increase the cost of each append by a quarter.
+// `at` is usually a whole number, which SQLite stores as an integer. One index serves all queries, because every index
+// contains the row id; a second index would make each append a quarter more expensive.
 const LAYOUT = `
   create table entries (
     id integer primary key,
@@ -340,7 +345,7 @@ const WAKE_TIMES = `
 export const INSERT = `insert into entries
   (scope, unit, seq, at, actor, definition_version, event, checksum, packed) values (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
-/** Upgrades the file to the present layout, within a transaction. `version` 0: an empty file. */
+/** Upgrades the file to the current layout, within a transaction. `version` 0: an empty file. */
 function bringUpToDate(database: DatabaseSync, version: number, path: string): void {
   if (version === LAYOUT_VERSION) return;
   if (version === 2) database.exec('alter table entries add column packed blob');

@@ -1,17 +1,19 @@
 // A journal in a file, for one process: no accepted event is lost when the process dies.
 //
-// Owns:     the file, while it is open.
-// Does not: share the file with another process (see `offstage/postgres-journal`), so that a scope needs no claim.
+// Owns:     the file while it is open.
+// Does not: share the file with another process (use `offstage/postgres-journal`), so that a scope needs no claim.
 //
 // Invariants
-//   APPEND-BATCH-1. A write resolves only after its transaction was committed.
-//   APPEND-BATCH-2. An invalid entry does not affect the others of its transaction.
-//   APPEND-BATCH-3. A repeated append of an entry is no error: the first attempt was written, and its answer was lost.
-//   SQLITE-JOURNAL-WAKE-TIMES-1. A time is as durable as an entry once `set` resolves; the latest value of a turn counts.
+//   APPEND-BATCH-1. A write resolves only after its transaction is committed.
+//   APPEND-BATCH-2. An invalid entry does not affect the rest of its transaction.
+//   APPEND-BATCH-3. Repeating an append of the same entry is not an error: the first attempt was written, and its
+//                   response was lost.
+//   SQLITE-JOURNAL-WAKE-TIMES-1. A wake time is as durable as an entry once `set` resolves; of several values in one
+//                                turn, the latest is kept.
 //   SQLITE-JOURNAL-WAKE-TIMES-2. A query sees all earlier `set` calls, even those of the same turn.
 //   READ-ONLY-1. No call changes the file or its log.
-//   READ-ONLY-2. A read is complete or fails: if a process started to write the file meanwhile, no partial result is
-//       returned.
+//   READ-ONLY-2. A read is complete or fails: if another process starts to write the file during the read, no partial
+//       result is returned.
 
 import { existsSync, statSync } from 'node:fs';
 import { resolve as absolute } from 'node:path';
@@ -53,18 +55,21 @@ import {
 
 /** The options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
-  /** The file; a missing folder is created. Relative to the working directory. `:memory:` writes no file. */
+  /**
+   * The file; a missing folder is created. Relative paths start at the working directory. `:memory:` writes no file.
+   */
   readonly path: string;
-  /** Time; use `nodeEnvironment()` of `offstage/node`. */
+  /** The clock; use `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /**
-   * `full`: an entry survives a power failure. `normal`: an entry survives the death of the process, but a power failure may
-   * lose the latest entries. @defaultValue 'full'
+   * `full`: an entry survives a power failure. `normal`: an entry survives the death of the process, but a power
+   * failure may lose the latest entries. @defaultValue 'full'
    */
   readonly synchronous?: Synchronous;
   /**
-   * Opens an existing file read-only; its writer must have closed it. The layout is not upgraded; `append`, `trim`, `forget`,
-   * `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so that no session starts on the file. @defaultValue false
+   * Opens an existing file read-only; no other process may have it open for writing. The layout is not upgraded;
+   * `append`, `trim`, `forget`, `claim` and `wakeTimes.set` reject or throw with `READ_ONLY`, so that no session starts
+   * on the file. @defaultValue false
    */
   readonly readOnly?: boolean;
 }
@@ -76,7 +81,7 @@ const optionsSchema = z.strictObject({
   readOnly: z.boolean().optional(),
 });
 
-// The index alone finds the entries. No entries precede an unknown one.
+// The index alone contains what this query needs. No entries precede an unknown one.
 const TRIM = `
   delete from entries where id in (
     select id from entries where scope = ? and id <
@@ -96,8 +101,9 @@ const FORGOTTEN_PAGES = 2048;
  * Opens a journal in a file. Needs `node:sqlite` (Node 22.13 or newer). A file of an older version is upgraded; a file
  * without scopes gets a scope for each unit.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process; `JOURNAL_TOO_NEW` for a file of a newer
- *   version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for another file; `CANNOT_OPEN`.
+ * @throws {ConfigurationError} `INVALID_OPTION`; `JOURNAL_IN_USE` by another process; `JOURNAL_TOO_NEW` for a file of a
+ *   newer version, and with `readOnly` `JOURNAL_TOO_OLD` for an older one; `NOT_A_JOURNAL` for any other file;
+ *   `CANNOT_OPEN`.
  * @throws {JournalError} `JOURNAL_CORRUPT`, `JOURNAL_IO`. @throws {CapacityError} `DISK_FULL`.
  */
 export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
@@ -129,7 +135,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
       throw explained(error, path);
     }
   };
-  /** One transaction waits once for the disk. */
+  /** One transaction waits for the disk only once. */
   const deleting = <T>(pages: number, work: () => T): T => {
     database.exec('begin immediate');
     try {
@@ -158,7 +164,7 @@ export function sqliteJournal(options: SqliteJournalOptions): SqliteJournal {
         await new Promise<void>((resume) => {
           options.environment.scheduler.yieldThen(resume);
         });
-        // The next process that opens the file deletes the rest.
+        // The next process that opens the file deletes the remaining entries.
         if (!database.isOpen) return;
       }
     },
@@ -187,7 +193,7 @@ function checkIsOpen(database: DatabaseSync, path: string): void {
     });
 }
 
-/** Another program's tables may have the journal's file id: the file is then closed again. */
+/** Another program's tables may have the journal's file id; the file is then closed again. */
 function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T {
   try {
     return prepare();
@@ -198,7 +204,8 @@ function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T
 }
 
 /**
- * Runs within the transaction. Returns the error of this write, or null; throws an error that concerns the whole transaction.
+ * Runs inside the transaction. Returns this write's error, or null; throws an error that concerns the whole
+ * transaction.
  */
 type Write = () => unknown;
 
@@ -211,8 +218,8 @@ interface Waiting {
 const FIND = 'select checksum from entries where scope = ? and unit = ? and seq = ?';
 
 /**
- * Combines the appends and other writes of one turn of the event loop into one transaction: a commit waits for the disk, and
- * a hundred subagents share the wait.
+ * Combines the writes of one event loop turn into one transaction: a commit waits for the disk, and a hundred subagents
+ * share the wait.
  */
 class AppendBatch {
   readonly #database: DatabaseSync;
@@ -241,7 +248,7 @@ class AppendBatch {
     });
   }
 
-  /** Writes the waiting entries now. */
+  /** Writes the pending entries now. */
   flush(): void {
     const batch = this.#waiting;
     if (batch.length === 0) return;
@@ -252,7 +259,7 @@ class AppendBatch {
       for (const waiting of batch) outcomes.push({ waiting, error: waiting.write() });
       this.#database.exec('commit');
     } catch (error) {
-      // The transaction wrote no entry; the callers retry.
+      // The transaction wrote no entry; callers retry.
       if (this.#database.isTransaction) this.#database.exec('rollback');
       const reason = explained(error, this.#path);
       for (const { reject } of batch) reject(reason);
@@ -282,7 +289,7 @@ const SET = `insert into wake_times (scope, at) values (?, ?)
 
 const REMOVE = 'delete from wake_times where scope = ?';
 
-// Reads one range of the index.
+// Reads one index range.
 export const EARLIEST = `select scope, at from wake_times where (at, scope) > (?, ?) order by at, scope limit ?`;
 
 /** Reads one row of `EARLIEST`. */
@@ -315,7 +322,7 @@ function wakeTimesIn(
   };
 }
 
-// The inner query reads the index only.
+// The inner query reads only the index.
 const SCOPES = `
   select s.scope, s.entries, f.at as firstAt, l.at as lastAt
   from (select scope, count(*) as entries, min(id) as first, max(id) as last from entries group by scope) s
@@ -325,7 +332,7 @@ const SCOPES = `
 class JournalReader {
   readonly #database: DatabaseSync;
   readonly #path: string;
-  /** Statements by their text: preparing a statement takes longer than finding the entries of a session. */
+  /** Prepared statements by text: preparing takes longer than finding a session's entries. */
   readonly #statements = new Map<string, StatementSync>();
 
   constructor(database: DatabaseSync, path: string) {
@@ -347,12 +354,12 @@ class JournalReader {
   /** @throws {JournalError} `JOURNAL_CORRUPT` */
   entries(query: JournalQuery = {}): readonly JournalEntry[] {
     const { where, values } = filter(query);
-    // The index finds the ids, which are sorted; then the table is read from front to back.
+    // The index finds the ids, which are sorted; then the table is read sequentially.
     const rows = this.#statement(
       `select * from entries where id in (select id from entries ${where}) order by id`,
     );
     const entries = rows.all(...values).map((row) => entryOf(row, this.#path));
-    // A damaged index ends a search too early, so that the end is also searched from behind.
+    // A damaged index can end a search too early, so the last entry is also searched from the end.
     const end = this.#statement(
       `select (select count(*) from entries ${where}) as count, scope, unit, seq from entries ${where}
         order by scope desc, unit desc, seq desc limit 1`,
@@ -387,7 +394,7 @@ class JournalReader {
 }
 
 /**
- * Returns the entries. The entries of a unit are numbered without gaps, even after `trim`: a gap means a damaged index.
+ * Returns the entries. A unit's entries are numbered without gaps, even after `trim`: a gap means a damaged index.
  * @throws {JournalError} `JOURNAL_CORRUPT`
  */
 function withoutGap(entries: readonly JournalEntry[], path: string): readonly JournalEntry[] {
@@ -424,17 +431,17 @@ export interface SqliteJournal extends Journal {
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   scopes(): readonly ScopeSummary[];
   /**
-   * Deletes entries, and makes the file smaller. Deletes the oldest entries first, in small parts, so that playing
-   * audio is not delayed. After an interruption the next call trims the rest.
+   * Deletes entries and shrinks the file. The oldest entries are deleted first, in small parts, so that audio playback
+   * is not delayed. If interrupted, the next call deletes the rest.
    */
   trim(entry: JournalPosition): Promise<void>;
-  /** Deletes a scope, and makes the file smaller by up to 8 MB; further free pages are reused. */
+  /** Deletes a scope and shrinks the file by up to 8 MB; further free pages are reused. */
   forget(scope: string): void;
-  /** Times that are set in one turn of the event loop share a commit with each other and with that turn's appends. */
+  /** Times that are set in one event loop turn share a commit with each other and with that turn's appends. */
   readonly wakeTimes: WakeTimes;
   /**
-   * Writes the waiting entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe
-   * to call twice.
+   * Writes the pending entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call
+   * twice.
    */
   close(): void;
 }
@@ -442,9 +449,9 @@ export interface SqliteJournal extends Journal {
 /**
  * Opens a read-only journal in a file.
  *
- * SQLite reads a file with a log (`…-wal`) only if it may write an index of the log beside the file (`…-shm`). A closed file
- * has no log: it is read as `immutable`, without a lock and without other files, even in a folder that is not writable.
- * Source: sqlite.org/wal.html#readonly.
+ * SQLite reads a file with a log (`…-wal`) only if it may write the log's index next to the file (`…-shm`). A file that
+ * was closed properly has no log: it is opened as `immutable`, without a lock or other files, even in a folder that is
+ * not writable. Source: sqlite.org/wal.html#readonly.
  *
  * @throws {ConfigurationError} `JOURNAL_TOO_OLD` for a layout that needs an upgrade; `JOURNAL_IN_USE`, `JOURNAL_TOO_NEW`,
  *   `NOT_A_JOURNAL` or `CANNOT_OPEN`.
@@ -521,7 +528,7 @@ function open(path: string): Opened {
     return {
       database,
       checkUnchanged() {
-        // A file that is not immutable is locked by SQLite while it is open.
+        // SQLite locks a file that is not immutable while it is open.
         if (!immutable || (!existsSync(log) && stateOf(path) === before)) return;
         throw new ConfigurationError(
           'JOURNAL_IN_USE',
@@ -554,7 +561,7 @@ function checkLayout(path: string, version: number): void {
     );
 }
 
-/** Returns null on Node before 22.15, which accepts no URL. SQLite then leaves an empty log and its index. */
+/** Returns null on Node before 22.15, which accepts no URL. SQLite then leaves an empty log and its index behind. */
 function openImmutable(path: string): DatabaseSync | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');

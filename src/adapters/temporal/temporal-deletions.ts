@@ -1,13 +1,16 @@
-// Deletes Temporal's data of workflows. The visibility store, which may lag by a moment, finds them; each workflow is then
+// Deletes Temporal's workflow data. The visibility store, which may lag slightly, finds the workflows; each is then
 // queried until Temporal no longer knows it.
 //
-// Does not: delete bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
+// Does not: erase bytes from the disk of Temporal's database, or from an archive (docs/engines.md).
 
 import { propertiesOf } from '../../values/json.ts';
 import { JobError, unreachable } from '../../actors/ports/jobs.ts';
 import { nameOf } from './temporal-sdk.ts';
 
-/** The used part of a client: `start` and `getHandle` start and query workflows, the rest finds and deletes them. */
+/**
+ * The part of a client that deletion uses: `start` and `getHandle` start and query workflows, the other methods find
+ * and delete them.
+ */
 export interface TemporalClientOf<Handle> {
   readonly options?: { readonly namespace?: string };
   readonly workflowService?: { deleteWorkflowExecution(request: object): Promise<unknown> };
@@ -27,7 +30,7 @@ export interface TemporalExecution {
   readonly status: { readonly name: string };
 }
 
-/** The limit of queries for a deleted workflow. */
+/** The maximum number of queries for a deleted workflow. */
 const LOOKS = 300;
 
 export class TemporalDeletions {
@@ -55,7 +58,7 @@ export class TemporalDeletions {
     return found;
   }
 
-  /** Returns the latest execution of a workflow from Temporal itself; null if Temporal knows none. */
+  /** Returns a workflow's latest execution from Temporal's history service; null if there is none. */
   async latest(workflowId: string, runId?: string): Promise<TemporalExecution | null> {
     try {
       const described = await this.#client.workflow.getHandle(workflowId, runId).describe?.();
@@ -68,7 +71,7 @@ export class TemporalDeletions {
     }
   }
 
-  /** Deletes executions; a running one is terminated. Resolves when Temporal knows none of them. */
+  /** Deletes executions, terminating those that run. Resolves when Temporal no longer knows any of them. */
   async remove(executions: readonly TemporalExecution[]): Promise<void> {
     for (const execution of executions) await this.#delete(execution);
     for (const { workflowId, runId } of executions)
@@ -98,7 +101,7 @@ function isGone(error: unknown): boolean {
   return code === 5;
 }
 
-/** Ids are encoded, and contain no quote or backslash. */
+/** Ids are encoded, so they contain no quote or backslash. */
 export function filterText(id: string): string {
   return `"${id}"`;
 }

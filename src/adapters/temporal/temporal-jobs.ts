@@ -1,11 +1,11 @@
-// Jobs on Temporal: a workflow with one activity for each job. The workflow's id is derived from the job's key, so that a
-// repeated start finds the running workflow, or its result.
+// Jobs on Temporal: a workflow with one activity for each job. The workflow's id is derived from the job's key, so that
+// a repeated start finds the running workflow or its result.
 //
-// The app passes in Temporal's packages: this file does not import them. Temporal bundles the workflow's code, `workflow.ts`,
-// for its sandbox.
+// The app passes in Temporal's packages: this file does not import them. Temporal bundles the workflow's code,
+// `workflow.ts`, for its sandbox.
 //
-// Owns:     nothing: a job is found by its id.
-// Does not: store anything: Temporal does, for the retention of the namespace.
+// Owns:     no state: a job is found by its id.
+// Does not: store anything: Temporal does, for the namespace's retention period.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -48,36 +48,37 @@ import {
 export interface TemporalJobsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
   readonly client: TemporalClient;
-  /** The task queue of the workers. @defaultValue 'offstage-jobs' */
+  /** The workers' task queue. @defaultValue 'offstage-jobs' */
   readonly taskQueue?: string;
-  /** The name under which the workflows file exports `jobWorkflow(…)`. @defaultValue 'offstageJob' */
+  /** The export name of `jobWorkflow(…)` in the app's workflows file. @defaultValue 'offstageJob' */
   readonly workflowType?: string;
   /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
   /**
-   * The time limit of a job, in milliseconds; then it ends with `JOB_TIMEOUT`, or is lost if it must not be repeated.
+   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not
+   * repeatable.
    * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
   /**
-   * How long a job is offered to workers that refuse it, in milliseconds; then it fails with their reason. Choose more than
-   * the duration of a deploy. @defaultValue 600000, ten minutes
+   * How long a job is offered to workers that refuse it, in milliseconds, before it fails with their reason. Choose a
+   * time longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
-  /** The limit of a body and of a result, in bytes. Temporal itself refuses 2 MB. @defaultValue 1800000 */
+  /** The maximum size of a body or a result, in bytes. Temporal itself refuses more than 2 MB. @defaultValue 1800000 */
   readonly maxBytes?: number;
 }
 
-/** The used part of the client. If it can list and delete, `forget` is available. */
+/** The part of the client that `temporalJobs` uses. If the client can list and delete, `forget` is available. */
 export type TemporalClient = TemporalClientOf<TemporalHandle>;
 
 /** The part of a job's workflow handle that `temporalJobs` uses. */
 export interface TemporalHandle {
-  /** Returns the state of the workflow. */
+  /** Returns the workflow's state. */
   describe?(): Promise<object>;
-  /** Resolves with the result of the workflow. */
+  /** Resolves with the workflow's result. */
   result(): Promise<unknown>;
-  /** Requests the cancellation of the workflow. */
+  /** Requests the workflow's cancellation. */
   cancel(): Promise<unknown>;
 }
 
@@ -87,11 +88,11 @@ export interface TemporalJobActivitiesOptions {
   readonly activity: TemporalActivity;
   /** Runs the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
-  /** The limit of a result, in bytes. @defaultValue 1800000 */
+  /** The maximum size of a result, in bytes. @defaultValue 1800000 */
   readonly maxBytes?: number;
 }
 
-/** The activities of a worker, by name. */
+/** A worker's activities, by name. */
 export interface TemporalJobActivities {
   /** `limits` is absent in workflows of an earlier version. */
   offstageDoJob(job: Job, limits?: { readonly longestMs: number }): Promise<JobEnd | JobRefusal>;
@@ -115,8 +116,8 @@ const activitiesOptions = z.strictObject({
 } satisfies ChecksOf<TemporalJobActivitiesOptions>);
 
 /**
- * Returns the client of jobs on Temporal, for `createRuntime({ jobs })`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * Returns the client for jobs on Temporal, for `createRuntime({ jobs })`.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function temporalJobs(options: TemporalJobsOptions): Jobs {
   check('temporalJobs(options)', jobsOptions, options);
@@ -130,7 +131,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     maxBytes = MAX_BYTES,
   } = options;
   const deletions = TemporalDeletions.of(client);
-  /** The running starts; a cancel waits for the start of its job. */
+  /** The running starts; a cancel waits for its job's start. */
   const starting = new Map<string, Promise<unknown>>();
 
   const start = async (job: Job, workflowId: string): Promise<void> => {
@@ -153,7 +154,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
     try {
       result = await client.workflow.getHandle(workflowId).result();
     } catch (error) {
-      // An operator has cancelled, terminated or failed the workflow, or it has a bug.
+      // An operator cancelled, terminated or failed the workflow, or it has a bug.
       if (nameOf(error) === 'WorkflowFailedError') return failedEnd(error);
       throw unreachable('Temporal', error);
     }
@@ -205,7 +206,7 @@ export function temporalJobs(options: TemporalJobsOptions): Jobs {
 
 /**
  * Returns the activities that run jobs, for `Worker.create({ activities })`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function temporalJobActivities(
   options: TemporalJobActivitiesOptions,
@@ -230,7 +231,7 @@ export function temporalJobActivities(
         return endWithin(job, end, maxBytes);
       } catch (error) {
         if (isCancel(signal)) return cancelledEnd();
-        // The job has started, and not ended: the workflow decides whether it may start again.
+        // The job has started but not ended: the workflow decides whether it may start again.
         throw error;
       }
     },

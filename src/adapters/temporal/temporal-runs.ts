@@ -1,9 +1,9 @@
-// Runs on Temporal: a workflow for each run (`runWorkflow` of `workflow.ts`), whose steps are activities. Answers and cancels
-// are updates. A program awaits the next view in an update, and the outcome in the workflow's result; the workflow's memo also
-// has the view, which is readable without a worker.
+// Runs on Temporal: one workflow per run (`runWorkflow` of `workflow.ts`), whose steps are activities. Answers and
+// cancels are updates. A program waits for the next view in an update, and for the outcome in the workflow's result;
+// the workflow's memo also contains the view, which is readable without a worker.
 //
-// Owns:     the waits of this process for views and outcomes: a run is found by its id.
-// Does not: store anything: Temporal does, for the retention of the namespace.
+// Owns:     this process's waits for views and outcomes: a run is found by its id.
+// Does not: store anything: Temporal does, for the namespace's retention period.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -55,19 +55,19 @@ import { unzippedEntries, zippedEntries } from './zipped-text.ts';
 export interface TemporalRunsOptions {
   /** The client: `new Client({ connection })` of `@temporalio/client`. */
   readonly client: TemporalRunsClient;
-  /** The task queue of the workers. @defaultValue 'offstage-jobs' */
+  /** The workers' task queue. @defaultValue 'offstage-jobs' */
   readonly taskQueue?: string;
-  /** The name under which the workflows file exports `runWorkflow(…)`. @defaultValue 'offstageRun' */
+  /** The export name of `runWorkflow(…)` in the app's workflows file. @defaultValue 'offstageRun' */
   readonly workflowType?: string;
   /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
-  /** The time limit of a turn, in milliseconds; then the turn is repeated. @defaultValue 3600000, an hour */
+  /** A turn's time limit in milliseconds, after which the turn is repeated. @defaultValue 3600000, an hour */
   readonly longestMs?: number;
   /** The longest pause between two reads of a run's view, in milliseconds. @defaultValue 1000 */
   readonly lookMs?: number;
 }
 
-/** The used part of the client. If it can list and delete, `forget` is available. */
+/** The part of the client that `temporalRuns` uses. If the client can list and delete, `forget` is available. */
 export type TemporalRunsClient = TemporalClientOf<TemporalRunHandle>;
 
 /** The part of a run's workflow handle that `temporalRuns` uses. */
@@ -87,7 +87,7 @@ export interface TemporalRunActivitiesOptions {
   readonly handler: RunHandler;
 }
 
-/** The activities of a worker, by name. */
+/** A worker's activities, by name. */
 export interface TemporalRunActivities {
   offstageTurn(turn: RunTurn): Promise<RunTurnEnd>;
   offstageStep(step: Job): Promise<JobEnd | JobRefusal>;
@@ -112,7 +112,7 @@ const activitiesOptions = z.strictObject({
 
 /**
  * Returns the engine that keeps runs on Temporal, for `runSubagent(…, { id, engine })`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   check('temporalRuns(options)', runsOptions, options);
@@ -127,7 +127,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
   const deletions = TemporalDeletions.of(client);
   const handleOf = async (id: string): Promise<TemporalRunHandle> =>
     client.workflow.getHandle(await workflowIdOf(id));
-  /** `over` is the answer for an ended run. */
+  /** `over` is the response for an ended run. */
   const update = async <T>(
     id: string,
     name: string,
@@ -176,7 +176,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     async view(id, after, signal) {
       signal.throwIfAborted();
       const handle = await handleOf(id);
-      // The view may be old, and no worker may be alive: the memo is read first.
+      // The memo is read first: it may be outdated, but no worker may be alive.
       if (after === 0) {
         const shown = await shownBy(handle, signal);
         if (shown.turn > 0) return shown;
@@ -196,12 +196,12 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
 
 const NOTHING: RunView = { turn: 0, waiting: [], outcome: null };
 
-/** The waits of this process: one for each outcome, and one for each next view. */
+/** This process's waits: one per outcome, and one per next view. */
 class Watches {
   readonly #outcomes = new Map<string, Promise<RunView>>();
   readonly #views = new Map<string, Promise<RunView | null>>();
 
-  /** Resolves with the next view, or the last one; null: the memo has the present view. */
+  /** Resolves with the next or the last view; null if the memo has the current view. */
   next(handle: TemporalRunHandle, id: string, after: number): Promise<RunView | null> {
     const outcome = kept(this.#outcomes, id, async () => {
       const last = await answered(() => handle.result());
@@ -212,7 +212,7 @@ class Watches {
       try {
         next = await handle.executeUpdate(RUN_UPDATES.view, { args: [after] });
       } catch (error) {
-        // The run has ended; or the worker is of an earlier version, or has too many waiting programs.
+        // The run has ended, or the worker has an earlier version or too many waiting programs.
         if (isOver(error)) return outcome;
         return null;
       }
@@ -223,7 +223,7 @@ class Watches {
   }
 }
 
-/** Shares one wait among all callers, until it ends. */
+/** Shares one wait among all callers. */
 function kept<T>(waits: Map<string, Promise<T>>, key: string, wait: () => Promise<T>): Promise<T> {
   const known = waits.get(key);
   if (known) return known;
@@ -243,7 +243,7 @@ async function answered<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-/** RUN-ENGINE-6. The run itself is deleted last: its child runs are found through it. */
+/** RUN-ENGINE-6. The run itself is deleted last, because its child runs are found through it. */
 async function forgetRun(deletions: TemporalDeletions, id: string): Promise<readonly string[]> {
   const root = await workflowIdOf(id);
   const levels: (readonly TemporalExecution[])[] = [];
@@ -267,13 +267,14 @@ async function forgetRun(deletions: TemporalDeletions, id: string): Promise<read
   }
   for (const level of levels.toReversed()) await deletions.remove(level);
   const [, ...children] = known;
-  // The ids of children are short, so that no id is a digest.
+  // Child ids are short, so that no id needs a digest.
   return [id, ...children.map((one) => decodeURIComponent(one.slice(RUN_PREFIX.length)))];
 }
 
 /**
- * Returns the activities that run turns, for `Worker.create({ activities })`, beside those of `temporalJobActivities`.
- * @throws {ConfigurationError} for unknown or invalid options.
+ * Returns the activities that run turns, for `Worker.create({ activities })`, together with those of
+ * `temporalJobActivities`.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function temporalRunActivities(
   options: TemporalRunActivitiesOptions,

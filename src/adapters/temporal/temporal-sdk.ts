@@ -1,9 +1,10 @@
-// The parts of Temporal's packages that jobs and runs share. The app passes in the packages: this file does not import them.
+// The parts of Temporal's packages that jobs and runs share. The app passes in the packages: this file does not import
+// them.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
 
-/** The used part of `@temporalio/activity`. */
+/** The part of `@temporalio/activity` that Offstage uses. */
 export interface TemporalActivity {
   readonly Context: {
     current(): {
@@ -18,12 +19,12 @@ export interface TemporalActivity {
   };
 }
 
-/** The limit of workflow ids; Temporal allows 1,000. */
+/** The maximum length of workflow ids; Temporal allows 1,000. */
 export const MAX_ID_CHARS = 600;
 export const TASK_QUEUE = 'offstage-jobs';
 export const HOUR_MS = 3_600_000;
 export const HEARTBEAT_TIMEOUT_MS = 10_000;
-/** The number of heartbeats within one timeout. */
+/** The number of heartbeats per timeout. */
 const HEARTBEATS = 3;
 
 export const activitySchema: z.ZodType = z.custom(
@@ -31,7 +32,7 @@ export const activitySchema: z.ZodType = z.custom(
   { error: "expected the package: import * as activity from '@temporalio/activity'" },
 );
 
-/** The part of the client that every use needs. */
+/** The part of the client that all uses need. */
 export const clientSchema: z.ZodType = z.custom(
   (value) => {
     const { workflow } = (value ?? {}) as {
@@ -43,8 +44,8 @@ export const clientSchema: z.ZodType = z.custom(
 );
 
 /**
- * Runs the work of an activity, and sends heartbeats until the work has ended. A local activity is in its workflow's process.
- * `late` is called once if the work has not ended by then.
+ * Runs an activity's work, and sends heartbeats until it has ended. A local activity runs in its workflow's process.
+ * `late` is called once if the work takes too long.
  */
 export async function withHeartbeats<T>(
   activity: TemporalActivity,
@@ -76,12 +77,12 @@ export async function withHeartbeats<T>(
   }
 }
 
-/** Tells whether the workflow has cancelled the activity; a shutdown of the worker aborts the signal, too. */
+/** Tells whether the workflow has cancelled the activity; a worker shutdown also aborts the signal. */
 export function isCancel({ aborted, reason }: AbortSignal): boolean {
   return aborted && messageOf(reason).includes('CANCELLED');
 }
 
-/** Returns the name of an error, because the packages' classes are not imported. */
+/** Returns an error's name, because the packages' classes are not imported. */
 export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }

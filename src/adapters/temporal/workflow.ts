@@ -1,20 +1,21 @@
-// The workflows of a job and of a run. Temporal bundles this file for its sandbox: the file imports only the flow of runs, which
-// has no imports, and the app's workflows file passes in the functions of `@temporalio/workflow`.
+// The workflows of a job and of a run. Temporal bundles this file for its sandbox: the file imports only the run flow,
+// which has no imports, and the app's workflows file passes in the functions of `@temporalio/workflow`.
 //
-// A turn of a run is an activity that runs one step: the activity's result holds the turn's additions to the run's journal.
-// Parallel steps have an activity each, and the turns between them are local activities, without a round trip to the server.
+// A turn is an activity that runs one step: the activity's result contains the turn's additions to the run's journal.
+// Parallel steps have one activity each, and the turns between them are local activities, without a server round trip.
 //
 // Invariants
-//   TEMPORAL-WORKFLOW-1. A job or step that must not be repeated has one attempt; if that fails, its end is `lost` (JOBS-2). A
-//       job that a worker refuses has not started, and is offered in another activity (JOBS-8).
-//   TEMPORAL-WORKFLOW-2. The commands depend only on the input and on recorded events, so that the workflow can be replayed.
-//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn: another turn handles the cancel, as after the death of the
-//       worker.
+//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt; if the attempt fails, the end is `lost`
+//       (JOBS-2). A job that a worker refuses has not started, and is offered again in another activity (JOBS-8).
+//   TEMPORAL-WORKFLOW-2. Commands depend only on the input and on recorded events, so that the workflow can be
+//                        replayed.
+//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn: another turn handles it, as after a worker's
+//       death.
 //   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not restarted. At
 //       half of Temporal's limit, no further parallel step starts until the history has been restarted.
-//   TEMPORAL-WORKFLOW-6. An ending run does not cancel its activities: the end of the workflow stops them at their next
-//       heartbeat. (Temporal's test server hangs if such a cancel meets the end of the activity.)
-//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a turn of one step to stop, and does not wait for it.
+//   TEMPORAL-WORKFLOW-6. An ending run does not cancel its activities: the workflow's end stops them at their next
+//       heartbeat. (Temporal's test server hangs if such a cancel coincides with the activity's end.)
+//   TEMPORAL-WORKFLOW-7. An `interrupt` asks a one-step turn to stop, and does not wait for it.
 
 import {
   playRun,
@@ -51,9 +52,9 @@ interface Activities {
 }
 
 const MAX_PAUSE_MS = 30_000;
-/** The longest pause before a turn is tried again, by a worker that may be able to run it. */
+/** The longest delay before a turn is retried by a worker that may be able to run it. */
 const MAX_AGAIN_MS = 5_000;
-/** The pause before a step is offered to another worker. */
+/** The delay before a step is offered to another worker. */
 const ANOTHER_MS = 1_000;
 const MIN_OFFER_PAUSE_MS = 500;
 const OFFER_MS = 600_000;
@@ -61,7 +62,7 @@ const OFFER_MS = 600_000;
 const GRACE_MS = 10_000;
 
 /**
- * Returns the workflow of a job: export it from the app's workflows file as `offstageJob`.
+ * Returns a job's workflow: export it from the app's workflows file as `offstageJob`.
  *
  * ```ts
  * import * as workflow from '@temporalio/workflow';
@@ -151,29 +152,29 @@ interface CarriedRun {
   readonly cancelled: string | null;
 }
 
-/** The updates by which a program addresses a run's workflow. */
+/** The updates that a program sends to a run's workflow. */
 export const RUN_UPDATES = {
   answer: 'offstageAnswer',
   message: 'offstageMessage',
   cancel: 'offstageCancel',
   view: 'offstageView',
 } as const;
-/** The prefix of the workflow ids of runs. The ids of jobs contain a colon instead. */
+/** The prefix of run workflow ids. Job ids contain a colon instead. */
 export const RUN_PREFIX = 'run/';
-/** The memo entry with the view: programs can read it without a living worker. */
+/** The memo entry with the view, which programs can read without a live worker. */
 export const RUN_VIEW = 'offstageView';
 
 const BY_OPERATOR = 'cancelled at the engine';
 /** Half of the limits at which Temporal ends a workflow. */
 const FULL_EVENTS = 25_000;
 const FULL_BYTES = 25_000_000;
-/** Equals `MAX_UNREAD_MESSAGES` of the port, whose module the sandbox cannot import. */
+/** Equal to the port's `MAX_UNREAD_MESSAGES`, which the sandbox cannot import. */
 const MAX_UNREAD = 25;
-/** The version mark of runs' histories. */
+/** The version mark of run histories. */
 const FORM = 'offstage-steps';
 
 /**
- * Returns the workflow that keeps a run: export it from the app's workflows file as `offstageRun`.
+ * Returns a run's workflow: export it from the app's workflows file as `offstageRun`.
  *
  * ```ts
  * import * as workflow from '@temporalio/workflow';
@@ -202,7 +203,7 @@ class RunOnTemporal {
   readonly #answered: Set<string>;
   /** Messages that no turn has received yet. */
   readonly #mail: TakenMessage[];
-  /** The numbers of the unread messages, by their ids. */
+  /** The unread messages' numbers, by message id. */
   readonly #unread: Map<string, number>;
   #lastMessage: number;
   readonly #children = new Map<string, Scope>();
@@ -241,12 +242,12 @@ class RunOnTemporal {
       throw new Error('This history of a run is of a version that was never released');
     const start = from && { turn: from.turn, view: from.view };
     const view = await playRun(this.#order, this.#driver(), start);
-    // Waiting programs get the last view before the run ends.
+    // Waiting programs receive the last view before the run ends.
     await this.#unwatched();
     return view;
   }
 
-  /** Answers the waiting updates: an update that this execution leaves unanswered fails. */
+  /** Answers the waiting updates, because an update that this execution leaves unanswered fails. */
   async #unwatched(): Promise<void> {
     this.#isLeaving = true;
     await this.#workflow.condition(() => this.#watching === 0);
@@ -286,7 +287,7 @@ class RunOnTemporal {
       } finally {
         this.#watching -= 1;
       }
-      // The outcome is the result of the workflow.
+      // The outcome is the workflow's result.
       return this.#view.outcome === null ? this.#view : null;
     });
     CancellationScope.current().cancelRequested.catch(() => this.#cancel(BY_OPERATOR));
@@ -376,7 +377,7 @@ class RunOnTemporal {
     try {
       return await near.offstageTurn(turn);
     } catch {
-      // This worker cannot run the turn; another one may.
+      // This worker cannot run the turn, but another may.
       return this.#far.offstageTurn(turn);
     }
   }
@@ -450,7 +451,7 @@ class RunOnTemporal {
       for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
         const given = await offstageStep({ body: '', ...step });
         if (!('refused' in given)) return given;
-        // The workers report if no worker has what the step needs.
+        // The workers report this if none of them has what the step needs.
         await this.#workflow.condition(() => this.#steps.get(key) !== scope, pauseMs);
         if (this.#steps.get(key) !== scope) return { lost: true };
       }
@@ -470,7 +471,7 @@ class RunOnTemporal {
     const { workflowType } = this.#workflow.workflowInfo();
     const handle = await scope.run(() =>
       this.#workflow.startChild(workflowType, {
-        // The ids of children are short: they need no digest, which the sandbox lacks.
+        // Child ids are short, so they need no digest, which the sandbox lacks.
         workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
         args: [child, this.#limits],
         parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',

@@ -1,16 +1,17 @@
-// Compresses the texts of a run that Temporal stores: deflated with a dictionary of the words in journal entries, and written
-// as base64.
+// Compresses the texts of a run that Temporal stores: deflated with a dictionary of words from journal entries, and
+// encoded as base64.
 //
 // Invariants
-//   ZIPPED-TEXT-1. Every later version can read a compressed text: the dictionary of a version never changes.
-//   ZIPPED-TEXT-2. A text that would not become shorter is stored uncompressed; a text without the prefix is read unchanged.
+//   ZIPPED-TEXT-1. Every later version can read a compressed text: a version's dictionary never changes.
+//   ZIPPED-TEXT-2. A text that would not become shorter is stored uncompressed; a text without the prefix is read
+//                  unchanged.
 
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { JobError } from '../../actors/ports/jobs.ts';
 import type { RunEntries } from '../../actors/ports/run-engine.ts';
 import { messageOf } from '../../values/errors.ts';
 
-/** The prefix of texts that the first dictionary compressed. */
+/** The prefix of texts compressed with the first dictionary. */
 const FIRST = 'z1:';
 
 /** ZIPPED-TEXT-1. The most frequent words come last. */
@@ -39,7 +40,7 @@ export function zipped(text: string): string {
   return short.length < text.length || text.startsWith(FIRST) ? short : text;
 }
 
-/** @throws {JobError} `JOB_UNREADABLE` for an altered text. */
+/** @throws {JobError} `JOB_UNREADABLE` if the text was altered */
 export function unzipped(text: string): string {
   if (!text.startsWith(FIRST)) return text;
   try {
@@ -51,7 +52,7 @@ export function unzipped(text: string): string {
   }
 }
 
-/** Returns entries of a journal as a compressed text, or unchanged if that is not longer. */
+/** Returns journal entries as compressed text, or unchanged if that is not longer. */
 export function zippedEntries(entries: RunEntries): RunEntries {
   const text = JSON.stringify(entries);
   const short = zipped(text);
