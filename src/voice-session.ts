@@ -1,5 +1,5 @@
-// A conversation by voice, in real time unless the app gives another. What leads it comes with its transport, so that a
-// program without one loads no file of `voice`.
+// A voice conversation, in real time unless the app provides another environment. Its transport brings the code that
+// leads it, so that a program without a voice loads no file of `voice`.
 
 import type { Observable, Observer } from 'rxjs';
 import type { VouchedFor } from './actors/contracts/identity.ts';
@@ -17,7 +17,7 @@ import type {
 } from './voice/spoken-lead.ts';
 import type { VoicedTransport, WithVoiceOptions } from './voice/voiced/with-voice.ts';
 
-/** The options of a `VoiceSession`, which creates its own runtime in real time unless it is given one. */
+/** The options of a `VoiceSession`, which creates its own real-time runtime unless the app passes one. */
 export type VoiceSessionOptions = Omit<CoreVoiceSessionOptions, 'runtime'> & RuntimeChoice;
 
 const NEW = 'new VoiceSession(options)';
@@ -26,15 +26,15 @@ const EXAMPLE =
 
 /** A conversation by voice. */
 export class VoiceSession extends BaseSession {
-  /** The user's audio: mono, 8 to 48 kHz, at the rate that each frame states. */
+  /** The user's audio: mono, 8 to 48 kHz, at the rate stated in each frame. */
   readonly audioIn: Observer<AudioFrame>;
   /** The client's playout reports: about every 100 ms, at the end of an item, and after `playout.clear`. */
   readonly playout: Observer<PlayoutReport>;
-  /** The model's audio; frames carry the `itemId` that playout reports must name. Hot. */
+  /** The model's audio; each frame has the `itemId` that playout reports must name. This observable is hot. */
   readonly audioOut: Observable<AudioFrame>;
   readonly #lead: ReturnType<SpokenLead['open']>['lead'];
 
-  /** @throws {ConfigurationError} for options that cannot work together. */
+  /** @throws {ConfigurationError} if options contradict each other */
   constructor(options: VoiceSessionOptions) {
     const given = withRuntime(NEW, options);
     checkIsObject(NEW, given, EXAMPLE);
@@ -47,11 +47,11 @@ export class VoiceSession extends BaseSession {
   }
 
   /**
-   * Shows a picture to the lead model without asking for an answer. The picture is not kept: a model on a
-   * later connection, and subagents, only know that there was one. Returns whether it was shown: false while
-   * the model is not connected.
-   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport takes none, `INVALID_IMAGE` for a
-   *   type or size other than `ShownImage` allows.
+   * Shows a picture to the lead model without requesting a response. The picture is not stored: a model on a later
+   * connection, and subagents, only know that a picture was shown. Returns whether it was shown; false while the model
+   * is not connected.
+   * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport accepts no pictures, `INVALID_IMAGE` for a type
+   *   or size other than `ShownImage` allows.
    */
   override showImage(image: ShownImage): boolean {
     this.checkRoom();
@@ -59,8 +59,8 @@ export class VoiceSession extends BaseSession {
   }
 
   /**
-   * Connects now while `connection` is `resting` or `refused`; does nothing otherwise. For an app that knows
-   * that its provider is back, or that has renewed the key of its transport.
+   * Connects now while `connection` is `resting` or `refused`; does nothing otherwise. For an app that knows that its
+   * provider is available again, or that has renewed the transport's key.
    * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
    */
   reconnect(): void {
@@ -80,18 +80,17 @@ export class VoiceSession extends BaseSession {
 
 /**
  * Gives a voice to a text model, over any transport whose `capabilities.output` is `text`, such as
- * `openaiRealtime({ output: 'text' })`: the model's text is cut into sentences, each is synthesised ahead of
- * playback, and the part that the user did not hear is removed from the model's memory. A failing voice ends
- * the response as failed: its delivery is offered again.
+ * `openaiRealtime({ output: 'text' })`: the model's text is split into sentences, each is synthesised ahead of
+ * playback, and the part that the user did not hear is removed from the model's memory. A failing voice ends the
+ * response as failed: its delivery is offered again.
  *
- * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` for a transport whose model speaks
- *   itself.
+ * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` if the transport's model speaks by itself
  */
 export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
   return leadOf(transport).withVoice(transport, options);
 }
 
-/** @throws {ConfigurationError} for a value that is no transport, or brings no lead. */
+/** @throws {ConfigurationError} if the value is not a transport, or has no `lead` */
 function leadOf(transport: Transport): SpokenLead {
   const problem = notAnObject(transport) ?? missingIn(transport);
   if (problem === null && isSpokenLead(transport.lead)) return transport.lead;

@@ -1,7 +1,8 @@
-// Speech to text by a transcription model of the AI SDK, and text to speech by a speech model, of any provider package.
+// Speech to text with an AI SDK transcription model, and text to speech with an AI SDK speech model, from any provider
+// package.
 //
-// A speech model returns bytes in some format. An error names any format other than WAV and raw PCM, for which this
-// file has no decoder.
+// A speech model returns bytes in some format. Any format other than WAV and raw PCM causes an error that names the
+// format, because there is no decoder for it.
 
 import {
   NoTranscriptGeneratedError,
@@ -24,11 +25,11 @@ type ProviderOptions = NonNullable<Parameters<typeof transcribe>[0]['providerOpt
 
 /** The options of `aiSdkTranscriber`. */
 export interface AiSdkTranscriberOptions {
-  /** The provider options of `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
+  /** Provider options for `transcribe`, such as `{ openai: { language: 'en' } }`. @defaultValue none */
   readonly providerOptions?: ProviderOptions;
   /** @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The rate of the WAV file that is sent. @defaultValue 16000 */
+  /** The sample rate of the WAV file to send. @defaultValue 16000 */
   readonly sampleRateHz?: number;
   /** The number of retries; the first follows after two seconds. @defaultValue 1 */
   readonly maxRetries?: number;
@@ -49,10 +50,10 @@ const transcriberOptionsSchema = z.strictObject({
 
 /**
  * Creates a `Transcriber` from a transcription model:
- * `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. For `localVoice`, which detects the beginning and
- * the end of speech; each stretch of speech is one call of `transcribe`.
+ * `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. It is for `localVoice`, which detects the start
+ * and end of speech; each stretch of speech is one `transcribe` call.
  *
- * Its promises reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
+ * On failure, calls reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function aiSdkTranscriber(
@@ -82,20 +83,20 @@ export function aiSdkTranscriber(
 
 /** The options of `aiSdkVoice`. */
 export interface AiSdkVoiceOptions {
-  /** The provider's name of the voice. @defaultValue the voice of the provider */
+  /** The provider's name for the voice. @defaultValue the provider's default voice */
   readonly voice?: string;
   /**
-   * WAV or raw PCM of 16 bits, by the provider's name: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats are
-   * refused. @defaultValue 'wav'
+   * The provider's name for WAV or raw 16-bit PCM: `wav`, `pcm`, `pcm_24000`, `linear16`. Other formats are refused.
+   * @defaultValue 'wav'
    */
   readonly outputFormat?: string;
-  /** The rate of raw PCM. @defaultValue the rate in the name of the format (`pcm_16000`), else 24000 */
+  /** The sample rate of raw PCM. @defaultValue the rate in the format's name (`pcm_16000`), else 24000 */
   readonly sampleRateHz?: number;
-  /** The style of speech, for models that support it. @defaultValue none */
+  /** The speaking style, for models that support it. @defaultValue none */
   readonly instructions?: string;
   /** ISO 639-1, such as `en`. @defaultValue none */
   readonly language?: string;
-  /** The provider options of `generateSpeech`. @defaultValue none */
+  /** Provider options for `generateSpeech`. @defaultValue none */
   readonly providerOptions?: ProviderOptions;
   /** @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
@@ -123,10 +124,10 @@ const voiceOptionsSchema = z.strictObject({
 });
 
 /**
- * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral'
- * })`. For `withVoice`, `localVoice`, and fillers. Each sentence is one call of `generateSpeech`.
+ * Creates a `Voice` from a speech model: `aiSdkVoice(openai.speech('gpt-4o-mini-tts'), { voice: 'coral' })`. It is for
+ * `withVoice`, `localVoice`, and fillers. Each sentence is one `generateSpeech` call.
  *
- * Its promises reject with a `ProviderError`: `UNSUPPORTED_AUDIO` if the provider returned neither WAV nor PCM,
+ * On failure, calls reject with a `ProviderError`: `UNSUPPORTED_AUDIO` if the provider returned neither WAV nor PCM,
  * `VOICE_FAILED` for any other failure.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
@@ -143,7 +144,7 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
         ...given,
         model,
         text: words,
-        // Many providers do not support this setting and warn.
+        // Many providers do not support this setting and issue a warning.
         ...(speed !== 1 && { speed }),
         abortSignal: signal,
       }).then(
@@ -163,7 +164,7 @@ export function aiSdkVoice(model: SpeechModel, options: AiSdkVoiceOptions = {}):
   };
 }
 
-/** The providers' names for 16-bit samples without a header, some with a rate: `pcm_16000`. */
+/** The providers' names for headerless 16-bit samples, some with a rate: `pcm_16000`. */
 const RAW = /^(?:pcm|raw|linear16|l16|s16le|pcm_s16le)(?:[_-]?(\d{4,5}))?$/i;
 const WAV = /^(?:wav|wave|riff)(?:[_-].*)?$/i;
 const DEFAULT_RAW_RATE_HZ = 24_000;
@@ -182,14 +183,14 @@ const MAGIC: readonly (readonly [name: string, at: number, bytes: readonly numbe
   ['MP4', 4, [0x66, 0x74, 0x79, 0x70]],
 ];
 
-/** Returns the rate of raw samples in this format; null if a header of the format states it. */
+/** Returns the sample rate of raw samples in this format; null if the format's header states it. */
 function rawRateOf(outputFormat: string, sampleRateHz: number | undefined): number | null {
   const raw = RAW.exec(outputFormat);
   if (raw === null) return null;
   return sampleRateHz ?? (raw[1] === undefined ? DEFAULT_RAW_RATE_HZ : Number(raw[1]));
 }
 
-/** @throws {ConfigurationError} `INVALID_OPTION` for a format that this file cannot decode */
+/** @throws {ConfigurationError} `INVALID_OPTION` if this file cannot decode the format */
 function checkFormat(outputFormat: string): void {
   const rawRateHz = RAW.exec(outputFormat)?.[1] ?? DEFAULT_RAW_RATE_HZ;
   const isKnown = RAW.test(outputFormat) || WAV.test(outputFormat);
@@ -201,13 +202,13 @@ function checkFormat(outputFormat: string): void {
 }
 
 /**
- * Returns the audio of the bytes that `who` returned. `rawRateHz`: the requested rate of raw samples.
- * @throws {ProviderError} `UNSUPPORTED_AUDIO`, which names the format
+ * Decodes the audio bytes that `who` returned. `rawRateHz`: the requested sample rate of raw PCM.
+ * @throws {ProviderError} `UNSUPPORTED_AUDIO`, whose message names the format
  */
 function decodeAudio(bytes: Uint8Array, rawRateHz: number | null, who: string): AudioFrame {
   if (isWav(bytes)) return decodeWavOf(bytes, who);
   const other = nameOf(bytes);
-  // Raw samples may begin with any bytes, but rarely with those of a known format.
+  // Raw samples may start with any bytes, but rarely with those of a known format.
   if (rawRateHz !== null && other === null) {
     return { samples: decodePcm16(wholeSamples(bytes)), sampleRateHz: rawRateHz };
   }
@@ -234,12 +235,12 @@ function nameOf(bytes: Uint8Array): string | null {
   return found?.[0] ?? null;
 }
 
-/** Returns the bytes without an incomplete last sample, with which a file that was cut off may end. */
+/** Removes an incomplete last sample, which a truncated file may have. */
 function wholeSamples(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(0, bytes.length - (bytes.length % 2));
 }
 
-/** A model, or the id of a model for the gateway. */
+/** A model, or a model id for the gateway. */
 const modelSchema = z.object({
   model: z.union([
     z.string().min(1),

@@ -1,14 +1,14 @@
 // The journal of a Durable Object: tables in the object's SQLite, and the object's alarm as the clock of sleeping sessions.
 //
 // Invariants
-//   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds every response and outgoing request back until
-//       the write is durable: the platform keeps the order accept, commit, release.
-//   DURABLE-JOURNAL-2. A row has at most 2 MB on this platform: longer events are stored in pieces, in the same transaction.
-//       They are not packed: workerd cannot unpack with a dictionary.
-//   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory the alarm is set
+//   DURABLE-JOURNAL-1. `append` is synchronous. The object's output gate holds back every response and outgoing request
+//       until the write is durable, so that an event is committed before its effects are released.
+//   DURABLE-JOURNAL-2. This platform limits a row to 2 MB: longer events are stored in pieces, in the same transaction.
+//       Events are not packed, because workerd cannot decompress with a dictionary.
+//   DURABLE-JOURNAL-3. The alarm is set to the earliest wake time. While a session is in memory, the alarm is set
 //       `WATCHDOG_MS` ahead: if the object dies, the alarm restarts it.
 //
-// The journal needs no claim: the platform runs an object in one place only.
+// The journal needs no claims, because the platform runs an object in only one place.
 
 import { z } from 'zod';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -53,7 +53,7 @@ type Row = Record<string, ArrayBuffer | string | number | null>;
 /**
  * Opens the journal of a Durable Object with SQLite. The journal uses the object's alarm: call `start` of the pool in
  * `alarm()`, or let `hostSession` do it.
- * @throws {ConfigurationError} `INVALID_OPTION`, also for storage without SQLite.
+ * @throws {ConfigurationError} `INVALID_OPTION`, also if the storage has no SQLite
  */
 export function durableObjectJournal(options: DurableObjectJournalOptions): Journal {
   checkUnshown('durableObjectJournal', optionsSchema, options);
@@ -201,7 +201,7 @@ export function durableObjectJournal(options: DurableObjectJournalOptions): Jour
   };
 }
 
-/** Returns the text of a column; empty if the column holds no text. */
+/** Returns a column's text; empty if the column contains no text. */
 function nameIn(value: Row[string] | undefined): string {
   return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-// The shapes of the parts of Cloudflare's Durable Objects that Offstage uses. The app has the full types, from
+// The types of the parts of Cloudflare's Durable Objects that Offstage uses. The app has the full types from
 // `wrangler types` or `@cloudflare/workers-types`, in any version.
 
 import { z } from 'zod';

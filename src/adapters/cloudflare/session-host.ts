@@ -1,21 +1,21 @@
-// A session in a Durable Object: the object's name is the session's id, its SQLite the journal, its alarm the clock, and its
-// sockets are clients of `offstage/client`, which outlive the object's memory.
+// A session in a Durable Object: the object's name is the session's id, its SQLite the journal, its alarm the clock;
+// its sockets are clients of `offstage/client`, and outlive the object's memory.
 //
 //   fetch ──────────────▶ path, Host, Origin, authorize ─▶ socket of the platform
 //   webSocketMessage ───▶ client ─▶ pool: awake ─▶ hub of the session ─▶ receipts, frames to all
 //   alarm ──────────────▶ pool: what is due
 //
-// Owns:     the pool of this one session, its hub while it is awake, and its clients.
-// Does not: know the protocol, or bound what a client sends (`serve` does, with the same code as in Node.js).
+// Owns:     this session's pool, its hub while it is awake, and its clients.
+// Does not: know the protocol, or limit what clients send (`serve` does, with the same code as in Node.js).
 //
 // Invariants
-//   SESSION-HOST-1. A connected client does not keep the session in memory: the platform holds the socket, and a message
-//       wakes the object. After a sleep each client gets the whole state.
-//   SESSION-HOST-2. An alarm fires once, so the next one is set before any step that can fail. The next alarm also keeps the
-//       object in memory while its session works.
-//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; a frame waits for a session that is
-//       unloading.
-//   SESSION-HOST-4. A client without an identity, or with that of another session, opens nothing.
+//   SESSION-HOST-1. A connected client does not keep the session in memory: the platform holds the socket, and a
+//       message wakes the object. After a sleep, each client receives the whole state.
+//   SESSION-HOST-2. An alarm fires once, so the next alarm is set before any step that can fail. The next alarm also
+//       keeps the object in memory while its session works.
+//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; a frame for an unloading session
+//       waits.
+//   SESSION-HOST-4. A client without an identity, or with another session's identity, opens nothing.
 
 import { z } from 'zod';
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
@@ -56,47 +56,48 @@ import {
 } from './platform.ts';
 import { workersEnvironment } from './workers-environment.ts';
 
-/** The part of a session that a host needs; `TextSession` has it. A voice session is refused (`VOICE_NOT_HOSTED`). */
+/**
+ * The part of a session that a host needs; `TextSession` implements it. A voice session is refused
+ * (`VOICE_NOT_HOSTED`).
+ */
 export type HostedSession = PooledSession & ServedSession;
 
 /** The options of `hostSession`. */
 export interface SessionHostOptions<S extends HostedSession> extends ClientOptions {
-  /** Creates the session with this `sessionId` and `runtime`, and does not start it. */
+  /** Creates the session with this `sessionId` and `runtime`, without starting it. */
   readonly open: (sessionId: string, runtime: Runtime) => S;
-  /** The id of the session. @defaultValue the name of the object, or the object's id if it has no name */
+  /** The session's id. @defaultValue the object's name, or its id if it has no name */
   readonly sessionId?: string;
   /** The time after which an idle session leaves memory, in milliseconds. @defaultValue 5_000 */
   readonly idleMs?: number;
-  /** The accepted names of the Worker in `Host`; `*` allows any. @defaultValue any: the platform routes by name */
+  /** The Worker's accepted host names in `Host`; `*` allows any. @defaultValue any: the platform routes by name */
   readonly hosts?: readonly string[];
-  /**
-   * The origins of web pages that may connect; `*` allows any. @defaultValue the pages of the Worker itself, and localhost
-   */
+  /** The web origins that may connect; `*` allows any. @defaultValue the Worker's own pages, and localhost */
   readonly origins?: readonly string[];
 }
 
-/** The session of a Durable Object that `hostSession` returns. */
+/** The Durable Object's session, as `hostSession` returns it. */
 export interface SessionHost<S extends HostedSession> {
-  /** The id of the session of this object. */
+  /** The id of this object's session. */
   readonly sessionId: string;
   /** Whether the session is in memory. */
   readonly isAwake: boolean;
-  /** Calls `use` with the session, which is first woken or started. For the object's own methods. */
+  /** Calls `use` with the session, waking or starting it first. For methods of the object. */
   use<T>(use: (session: S) => T | Promise<T>): Promise<T>;
   /**
-   * Call it in `fetch()`: accepts the WebSocket of a client of `offstage/client` at `path`. Anything else is refused (426),
-   * because an open stream would keep the object in memory. Never rejects.
+   * To be called in `fetch()`: accepts the WebSocket of an `offstage/client` client at `path`. Any other request is
+   * refused (426), because an open stream would keep the object in memory. Never rejects.
    */
   fetch(request: Request): Promise<Response>;
-  /** Call it in `webSocketMessage()`. Never rejects. */
+  /** To be called in `webSocketMessage()`. Never rejects. */
   webSocketMessage(socket: DurableSocket, message: string | ArrayBuffer): Promise<void>;
-  /** Call it in `webSocketClose()` and `webSocketError()`. */
+  /** To be called in `webSocketClose()` and `webSocketError()`. */
   webSocketClose(socket: DurableSocket): void;
-  /** Call it in `alarm()`. */
+  /** To be called in `alarm()`. */
   alarm(): Promise<void>;
   /**
-   * Deletes the session for good: disconnects its clients (`SESSION_ENDED`), and deletes its rows and its alarm. A later use
-   * starts another session.
+   * Deletes the session permanently: disconnects its clients (`SESSION_ENDED`), and deletes its rows and alarm. Later
+   * use starts a new session.
    */
   forget(): Promise<void>;
 }
@@ -114,7 +115,7 @@ const contextSchema = z.looseObject({
   setWebSocketAutoResponse: aFunction,
 });
 
-/** The data that the platform keeps with a socket; a socket with data of another version is closed. */
+/** The data that the platform stores with a socket; a socket whose data has another version is closed. */
 const attachmentSchema = z.strictObject({
   id: z.string(),
   identity: identitySchema,
@@ -122,14 +123,14 @@ const attachmentSchema = z.strictObject({
 });
 type Attachment = z.infer<typeof attachmentSchema>;
 
-/** WebSocket close codes. Source: RFC 6455, 7.4.1, and the registry that it founds. */
+/** WebSocket close codes. Source: RFC 6455, 7.4.1, and the registry that it defines. */
 const POLICY = 1008;
 const TOO_BIG = 1009;
 const RESTARTED = 1012;
 
 /**
- * Hosts a session in a Durable Object with SQLite, for clients of `offstage/client`. Call it in the constructor of the
- * object.
+ * Hosts a session in a Durable Object with SQLite, for clients of `offstage/client`. Call it in the object's
+ * constructor.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`, `INVALID_OPTION`
  */
 export function hostSession<S extends HostedSession>(
@@ -150,13 +151,16 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   readonly #makePool: () => SessionPool<S>;
   #pool: SessionPool<S>;
   readonly #connected: ConnectedClients;
-  /** The clients by the ids in their sockets' attachments: later the platform may pass another object for the same socket. */
+  /**
+   * The clients, by the ids in their sockets' attachments: the platform may later pass a different object for the same
+   * socket.
+   */
   readonly #clients = new Map<string, ServedClient>();
   /** The first frames of clients that wait for the session. */
   readonly #hellos = new Map<ServedClient, HelloFrame>();
-  /** The hub of the awake session. */
+  /** The awake session's hub. */
   #hub: SessionHub | null = null;
-  /** Resolves when the clients of the awake session have joined its hub. */
+  /** Resolves when the awake session's clients have joined its hub. */
   #joined: Promise<void> = Promise.resolve();
 
   constructor(ctx: DurableObjectContext, options: SessionHostOptions<S>) {
@@ -254,8 +258,6 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     }
   }
 
-  // Who may connect
-
   async #accept(request: Request): Promise<Response> {
     const { headers } = request;
     const url = new URL(request.url);
@@ -300,8 +302,6 @@ class Host<S extends HostedSession> implements SessionHost<S> {
     return false;
   }
 
-  // Clients
-
   #clientOf(socket: DurableSocket): ServedClient | null {
     const attachment = attachmentOf(socket);
     if (!attachment) {
@@ -335,10 +335,9 @@ class Host<S extends HostedSession> implements SessionHost<S> {
       }
   }
 
-  // The session
-
   #opened(session: S): S {
-    // Voice adapters open sockets with `ws`, which workerd lacks; and an open line would keep the object in memory.
+    // Voice adapters open sockets with `ws`, which workerd lacks, and an open connection would keep the object in
+    // memory.
     if (session.audioOut)
       throw new ConfigurationError(
         'VOICE_NOT_HOSTED',
@@ -360,14 +359,14 @@ class Host<S extends HostedSession> implements SessionHost<S> {
       .then(() => session.start())
       .then(
         () => this.#join(hub),
-        // The caller that woke the session gets the error.
+        // The caller that woke the session receives the error.
         () => undefined,
       )
       .finally(leave);
     return session;
   }
 
-  /** Restores the clients whose sockets have outlived the object's memory. */
+  /** Restores the clients whose sockets outlived the object's memory. */
   #restore(): void {
     for (const socket of this.#ctx.getWebSockets()) this.#clientOf(socket);
     this.#forgetGone();

@@ -1,7 +1,7 @@
 // Time and randomness in workerd, without `node:*`.
 //
-// Does not: keep an object in memory for long. A pending timer keeps it in memory, and billed; so background timers of more
-//           than a minute are left to the object's alarm, which `durableObjectJournal` sets.
+// Does not: keep an object in memory for long. A pending timer keeps the object in memory and is billed, so background
+//           timers of more than a minute are left to the object's alarm, which `durableObjectJournal` sets.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 
@@ -13,7 +13,7 @@ const ID_BYTES = 9;
 export function workersEnvironment(): Environment {
   let latest = 0;
   const lane: (() => void)[] = [];
-  /** Runs one task in each turn of the event loop. */
+  /** Each event loop turn runs one task. */
   const runOne = (): void => {
     const task = lane.shift();
     if (lane.length > 0) setTimeout(runOne, 0);

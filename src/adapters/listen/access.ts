@@ -1,12 +1,12 @@
-// The claims of an untrusted request: its target, its host, its origin, its secret. Pure, and never throws, for
-// any request.
+// Reads the parts of an untrusted request: its target, host, origin and secret. The functions are pure and never throw,
+// whatever the request.
 
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** The target of a request line. */
 export interface Target {
-  /** Begins with exactly one `/`; not decoded. */
+  /** Starts with exactly one `/`; not decoded. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** The authority of an absolute target (`GET http://host/ HTTP/1.1`), equivalent to `Host`. */
@@ -14,8 +14,8 @@ export interface Target {
 }
 
 /**
- * Returns the target of this request line; null if it is not valid. `new URL(request.url, base)` is no
- * replacement: it throws on `/\`, `http://a:99999/` and `http://[/`.
+ * Returns the target of this request line; null if it is not valid. `new URL(request.url, base)` cannot replace this:
+ * it throws for `/\`, `http://a:99999/` and `http://[/`.
  */
 export function targetOf(url: string | undefined): Target | null {
   if (url === undefined) return null;
@@ -28,21 +28,20 @@ function split(text: string): Pick<Target, 'path' | 'query'> {
   const at = text.indexOf('?');
   const path = at < 0 ? text : text.slice(0, at);
   return {
-    // `@google/genai` requests a path with two slashes at its beginning.
+    // `@google/genai` requests a path that starts with two slashes.
     path: path.replace(/^\/+/, '/'),
     query: new URLSearchParams(at < 0 ? '' : text.slice(at + 1)),
   };
 }
 
 /**
- * Returns whether this is the name of the loopback interface, with any port. Other names may come from an attacker's DNS
- * record (rebinding).
+ * Returns whether this is a name of the loopback interface, with any port. Other names may result from DNS rebinding.
  */
 export function isLoopbackName(host: string): boolean {
   return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/i.test(host);
 }
 
-/** Returns the names of a server on the loopback interface at this port. */
+/** Returns the host names of a server on the loopback interface at this port. */
 export function loopbackHosts(port: number): readonly string[] {
   return [`127.0.0.1:${port}`, `localhost:${port}`];
 }
@@ -58,15 +57,15 @@ export function offeredProtocols(headers: IncomingHttpHeaders): readonly string[
 }
 
 /**
- * Returns the token in a subprotocol that begins with `prefix`, for browsers, which cannot send headers; null
- * if there is none.
+ * Returns the token in a subprotocol that starts with `prefix`, for browsers, which cannot set headers; null if there
+ * is none.
  */
 export function protocolToken(headers: IncomingHttpHeaders, prefix: string): string | null {
   const carrier = offeredProtocols(headers).find((name) => name.startsWith(prefix));
   return carrier === undefined ? null : carrier.slice(prefix.length);
 }
 
-/** Compares in a time that is independent of the secret and its length. */
+/** Compares in a time that depends neither on the secret nor on its length. */
 export function isSameSecret(presented: string | null, expected: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(presented ?? ''), digest(expected)) && presented !== null;

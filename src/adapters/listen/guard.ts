@@ -1,30 +1,29 @@
-// Protects every listening server: the guard handles the sockets of unknown peers, before the code that serves authenticated
+// Protects every listening server: the guard handles the sockets of unknown peers, before the code for authenticated
 // clients.
 //
 //   connection ─▶ unauthenticated ─▶ request line ─▶ Host ─▶ Origin ─▶ the listener's verdict ─▶ client
 //                    │                                                    │
 //                    └── deadline, displaced by a new peer, malformed ────┴─▶ refused, destroyed
 //
-// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature). Unauthenticated
-// connections have separate places and a deadline, and never take a client's place. After an answered request the connection
-// is unauthenticated again.
+// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature).
+// Unauthenticated connections have their own places and a deadline, and never take a client's place. After a request is
+// answered, its connection is unauthenticated again.
 //
-// Owns:     every socket of its server, from the first byte to the last; the WebSocket handshake; refusals;
-//           the shutdown at `close`.
-// Does not: know keys or paths (the listener's verdict), read bodies (`readBody`), or restrict the messages
-//           of authenticated clients.
+// Owns:     every socket of its server, from start to end; the WebSocket handshake; refusals; the shutdown at `close`.
+// Does not: know keys or paths (the listener decides), read bodies (`readBody`), or restrict the messages of
+//           authenticated clients.
 //
 // Invariants
-//   GUARD-1. No input, in any phase, causes a throw or ends the process: each socket, request, response and
-//            WebSocket has an `error` listener, and an error of a listener is a 500 and reported to
-//            `onError`.
+//   GUARD-1. No input, in any phase, causes a throw or ends the process: each socket, request, response and WebSocket
+//            has an `error` listener; an error of a listener is reported to `onError` and answered with 500.
 //   GUARD-2. A refused socket is destroyed, even if its client keeps sending or never closes.
 //   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most
-//            `maxUnauthenticated` of them have one; a new one displaces the oldest of the address with the most.
+//            `maxUnauthenticated` such sockets exist; a new one displaces the oldest socket of the IP address with the
+//            most sockets.
 //   GUARD-4. `maxClients` counts authenticated connections only.
-//   GUARD-5. A request with an untrusted `Host` (DNS rebinding), in any form, or from a web page that `isOrigin` rejects, is
-//       refused. Programs send no `Origin`.
-//   GUARD-6. After `close` no socket is open, including half-open ones.
+//   GUARD-5. A request with an untrusted `Host` in any form (DNS rebinding), or from a web page that `isOrigin`
+//       rejects, is refused. Programs send no `Origin`.
+//   GUARD-6. After `close`, no socket is open, not even a half-open one.
 
 import {
   createServer,
@@ -44,7 +43,7 @@ import { createKeepAlive } from '../socket/keep-alive.ts';
 import { targetOf, type Target } from './access.ts';
 import { UnauthenticatedPlaces } from './unauthenticated-places.ts';
 
-/** The reason for a refusal in terms of HTTP. */
+/** The reason for a refusal, as an HTTP status and message. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -54,16 +53,16 @@ export interface Refusal {
 export interface Visit {
   readonly request: IncomingMessage;
   readonly target: Target;
-  /** The local port of the connection. */
+  /** The connection's local port. */
   readonly port: number;
 }
 
-/** A request that must be answered. */
+/** A request that needs a response. */
 export interface RequestVisit extends Visit {
   readonly response: ServerResponse;
   /**
-   * Records that the request is authenticated: until it is answered its connection counts as a client's.
-   * Without this call, the deadline of unauthenticated connections applies.
+   * Records that the request is authenticated: until it is answered, its connection counts as a client's. Without this
+   * call, the deadline for unauthenticated connections applies.
    */
   admit(): void;
 }
@@ -79,13 +78,13 @@ export type Verdict =
   | { readonly type: 'ignore' };
 
 export interface WebSocketOptions {
-  /** The limit of one client message, in bytes. */
+  /** The maximum size of a client message, in bytes. */
   readonly maxMessageBytes: number;
-  /** The subprotocol of the answer, if it was offered. @defaultValue none */
+  /** The subprotocol to accept, if offered. @defaultValue none */
   readonly subprotocol?: string;
-  /** The time without an answer to a ping after which a client counts as disconnected. @defaultValue no pings */
+  /** A client that does not answer a ping within this time counts as disconnected. @defaultValue no pings */
   readonly keepAliveMs?: number;
-  /** Decides on an upgrade. May be asynchronous: the guard handles a client that disconnects meanwhile. */
+  /** Decides on an upgrade. May be asynchronous: the guard handles clients that disconnect meanwhile. */
   readonly upgrade: (visit: Visit) => Verdict | Promise<Verdict>;
 }
 
@@ -93,31 +92,29 @@ export interface GuardOptions {
   /** The server's name in error messages. */
   readonly name: string;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Returns whether this `Host` is a name of the server. Use `() => true` if a proxy checks it. */
+  /** Returns whether this `Host` is one of the server's names. Use `() => true` if a proxy checks it. */
   readonly isHost: (host: string, port: number) => boolean;
-  /** Returns whether a page of this origin may connect. */
+  /** Returns whether a page from this origin may connect. */
   readonly isOrigin: (origin: string, port: number) => boolean;
   /** Answers requests. A rejection becomes a 500. @defaultValue 404 */
   readonly request?: (visit: RequestVisit) => void | Promise<void>;
-  /** The WebSockets of the server; needs `ws`. @defaultValue none: an upgrade is a 404 */
+  /** The server's WebSockets; requires `ws`. @defaultValue none: upgrades receive a 404 */
   readonly webSocket?: WebSocketOptions;
-  /** The limit of concurrent clients, in WebSockets. @defaultValue 64 */
+  /** The maximum number of concurrent clients (WebSockets). @defaultValue 64 */
   readonly maxClients?: number;
-  /** The limit of concurrent unauthenticated connections. @defaultValue 64 */
+  /** The maximum number of concurrent unauthenticated connections. @defaultValue 64 */
   readonly maxUnauthenticated?: number;
-  /**
-   * Time from the connection, or from the previous answer, to the proof, in milliseconds. @defaultValue 10000
-   */
+  /** The time from the connection, or from the previous response, to the proof, in milliseconds. @defaultValue 10000 */
   readonly authenticationTimeoutMs?: number;
-  /** PEM texts, for TLS. @defaultValue none */
+  /** PEM texts for TLS. @defaultValue none */
   readonly tls?: { readonly key: string; readonly cert: string } | null;
-  /** Called with errors of the listener, and of the system (no free descriptors). @defaultValue none */
+  /** Called with errors of the listener and of the system (such as no free file descriptors). @defaultValue none */
   readonly onError?: (error: unknown) => void;
 }
 
 /** The time in which a refused client may read the reason. */
 const LINGER_MS = 1_000;
-/** The time in which `ws` lets a client answer a closing handshake. */
+/** The time that `ws` allows a client for the closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000;
 /** A refused client has no reason to send more. */
 const MAX_EXPELLED_MESSAGE_BYTES = 1_024;
@@ -126,20 +123,20 @@ const MAX_HEADER_BYTES = 16_384;
 const GOING_AWAY = 1001;
 const defaults = { maxClients: 64, maxUnauthenticated: 64, authenticationTimeoutMs: 10_000 };
 
-/** A socket with its state. */
+/** A socket and its state. */
 interface Connection {
   readonly socket: Duplex;
   readonly address: string;
   /** Ends the connection's unauthenticated phase. */
   endStay: () => void;
   isClient: boolean;
-  /** Whether HTTP has handed the socket over. */
+  /** Whether the HTTP server has handed over the socket. */
   isUpgraded: boolean;
 }
 
 /**
- * Creates a guard. `listen` gives it a separate server; `upgrade` handles upgrades of another server.
- * @throws {ConfigurationError} `MISSING_DEPENDENCY` if `ws` is needed and not installed.
+ * Creates a guard. `listen` starts a separate server; `upgrade` handles upgrades of another server.
+ * @throws {ConfigurationError} `MISSING_DEPENDENCY` if `ws` is needed but not installed
  */
 export async function createGuard(options: GuardOptions): Promise<Guard> {
   if (options.webSocket === undefined) return new Guard(options, null);
@@ -159,11 +156,11 @@ export class Guard {
   readonly #options: GuardOptions & typeof defaults;
   readonly #unauthenticated: UnauthenticatedPlaces;
   readonly #connections = new Map<Duplex, Connection>();
-  /** The WebSockets of clients. */
+  /** The clients' WebSockets. */
   readonly #sockets = new Set<WebSocket>();
-  /** The server for authenticated clients; null without WebSockets. */
+  /** The server for authenticated clients; null if there are no WebSockets. */
   readonly #webSockets: WebSocketServer | null;
-  /** The server for refused clients, which get the reason. */
+  /** The server for refused clients, to which it reports the reason. */
   readonly #expelled: WebSocketServer | null;
   #server: Server | null = null;
   #whenEmpty: () => void = ignore;
@@ -191,16 +188,16 @@ export class Guard {
     this.#expelled = serving(MAX_EXPELLED_MESSAGE_BYTES);
   }
 
-  /** The number of open sockets, and of authenticated clients among them. */
+  /** The number of open sockets, and how many of them are authenticated clients. */
   get size(): { readonly connections: number; readonly clients: number } {
     return { connections: this.#connections.size, clients: this.#clients };
   }
 
   /**
-   * Listens with a separate server; port 0 means any free one. Rejects with the error of the system, and may then be called
-   * again.
+   * Listens with a separate server; port 0 selects any free port. Rejects with the system's error, and may then be
+   * called again.
    * @returns the address
-   * @throws {ConfigurationError} `INVALID_OPTION` for a `tls` without a valid key and certificate.
+   * @throws {ConfigurationError} `INVALID_OPTION` if `tls` has no valid key and certificate
    */
   async listen(where: { readonly port: number; readonly host: string }): Promise<AddressInfo> {
     const server = this.#createServer();
@@ -212,7 +209,7 @@ export class Guard {
       });
     });
     this.#server = server;
-    // A system without free descriptors, for example, is no reason to end the process.
+    // A system error, such as no free file descriptors, must not end the process.
     server.on('error', (error) => this.#report(error));
     server.on('connection', (socket) => this.#connected(socket));
     server.on('secureConnection', (socket) => this.#secured(socket));
@@ -231,7 +228,7 @@ export class Guard {
     response.on('error', ignore);
     response.once('close', () => {
       if (socket.destroyed || connection.isUpgraded) return;
-      // The unread rest of a body would be taken for the next request.
+      // The unread rest of a body would be parsed as the next request.
       if (request.complete) this.#awaitAuthentication(connection);
       else this.#letGo(connection);
     });
@@ -249,8 +246,8 @@ export class Guard {
   }
 
   /**
-   * Handles an upgrade, also of another server. Never rejects, for any request.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a request that is not an upgrade
+   * Handles an upgrade, which may come from another server. Never rejects, for any request.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if the request is not an upgrade
    */
   readonly upgrade = async (
     request: IncomingMessage,
@@ -270,7 +267,7 @@ export class Guard {
     if (!webSocket) return this.#refuse(connection, notFound);
     try {
       const verdict = await webSocket.upgrade(visit);
-      // Meanwhile the client may have disconnected or reached its deadline, or the guard was closed.
+      // In the meantime, the client may have disconnected or reached its deadline, or the guard was closed.
       if (!this.#connections.has(socket) || socket.destroyed) return;
       switch (verdict.type) {
         case 'refuse':
@@ -289,8 +286,8 @@ export class Guard {
   };
 
   /**
-   * Closes the port and every connection. WebSockets are notified, and have `graceMs` to receive earlier
-   * messages. Safe to call twice.
+   * Closes the port and all connections. WebSockets are notified, and have `graceMs` to receive pending messages. Safe
+   * to call twice.
    */
   close({ graceMs = 0 }: { readonly graceMs?: number } = {}): Promise<void> {
     this.#closed ??= this.#close(graceMs);
@@ -349,7 +346,7 @@ export class Guard {
     return connection;
   }
 
-  /** Links the two objects of one TLS connection: the TLS socket and the raw socket below it. */
+  /** Links the two objects of one TLS connection: the TLS socket and its raw socket. */
   #secured(socket: Socket): void {
     const { remotePort, remoteAddress } = socket;
     for (const [raw, connection] of this.#connections) {
@@ -365,7 +362,7 @@ export class Guard {
     return this.#connections.get(socket) ?? this.#connected(socket as Socket);
   }
 
-  /** Starts (again) the deadline for a proof. */
+  /** Starts or restarts the deadline for a proof. */
   #awaitAuthentication(connection: Connection): void {
     const { authenticationTimeoutMs } = this.#options;
     if (connection.isClient) this.#clients -= 1;
@@ -427,12 +424,12 @@ export class Guard {
     this.#letGo(connection);
   }
 
-  /** Gives the client time to read the answer; then destroys the socket in any case. */
+  /** Gives the client time to read the response, then destroys the socket in any case. */
   #letGo(connection: Connection): void {
     const { socket } = connection;
     if (connection.isClient) this.#awaitAuthentication(connection);
     this.#stay(connection, LINGER_MS);
-    // Reading continues, so that a reset does not destroy the answer, and the end of the client is noticed.
+    // Reading continues, so that a reset does not discard the response, and the client's end is noticed.
     socket.once('end', () => socket.destroy());
     if (socket.writable) socket.end();
     socket.resume();
@@ -460,7 +457,7 @@ export class Guard {
         onSilence: () => client.terminate(),
       });
       client.on('pong', () => keepAlive.heard());
-      // After a frame that is too long or malformed `ws` closes, and the client has this time to answer.
+      // After a frame that is too long or malformed, `ws` closes, and the client has this time to respond.
       client.on('error', () => this.#stay(connection, LINGER_MS));
       client.once('close', () => {
         this.#sockets.delete(client);
@@ -502,14 +499,14 @@ const notFound: Refusal = { status: 404, message: 'Nothing is here' };
 const internalError: Refusal = { status: 500, message: 'The server made a mistake' };
 
 function ignore(): void {
-  // Another event with more information follows.
+  // A later event contains more information.
 }
 
 function bodyOf({ message }: Refusal): string {
   return `${JSON.stringify({ error: { message } })}\n`;
 }
 
-/** Returns a complete HTTP response, for a socket that HTTP has handed over. */
+/** Returns a complete HTTP response, for a socket that the HTTP server has handed over. */
 function textOf(refusal: Refusal): string {
   const body = bodyOf(refusal);
   const { status } = refusal;
@@ -520,7 +517,7 @@ function textOf(refusal: Refusal): string {
   );
 }
 
-/** Answers a refused request. */
+/** Responds to a refused request. */
 export function answerRefusal(response: ServerResponse, refusal: Refusal): void {
   if (response.headersSent || response.destroyed) return;
   response

@@ -1,6 +1,6 @@
-// The headers with which every server of this package sends a page and its files.
+// The headers with which every server in this package sends a page and its files.
 
-/** A browser stores nothing of the page, sends no referrer, guesses no types, and embeds the page in no other origin. */
+/** Browsers store nothing of the page, send no referrer, guess no types, and embed the page in no other origin. */
 export const pageHeaders = {
   'cache-control': 'no-store',
   'cross-origin-resource-policy': 'same-origin',
@@ -8,7 +8,7 @@ export const pageHeaders = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Returns a policy that allows these sources and nothing else: no frame, no form, no inline code. */
+/** Returns a policy that allows only these sources: no frame, no form, no inline code. */
 export function contentSecurityPolicy(sources: Readonly<Record<string, string>>): string {
   const allowed = Object.entries(sources).map(([kind, from]) => `${kind}-src ${from}`);
   return [

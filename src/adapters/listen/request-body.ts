@@ -1,18 +1,18 @@
-// Reads the body of a request: bounded in bytes and in time.
+// Reads a request body within limits of size and time.
 
 import type { IncomingMessage } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
-/** The bytes, or the reason for their absence. `consumed`: other code has already read or decoded the body. */
+/** The bytes, or the reason why they are missing. `consumed`: other code has already read or decoded the body. */
 export type Body = Buffer | 'too_large' | 'too_late' | 'aborted' | 'consumed';
 
 export interface BodyLimits {
   readonly scheduler: Scheduler;
-  /** The limit in bytes; an announced length above it is also `too_large`. */
+  /** The limit in bytes; a larger announced length is also `too_large`. */
   readonly maxBytes: number;
-  /** The time limit of the whole body, in milliseconds. */
+  /** The time limit for the whole body, in milliseconds. */
   readonly timeoutMs: number;
-  /** Ends the reading as `aborted`. */
+  /** Stops reading, with the result `aborted`. */
   readonly signal?: AbortSignal;
 }
 
@@ -45,7 +45,7 @@ export function readBody(
     const aborted = (): void => end('aborted');
     const cancel = scheduler.schedule(() => end('too_late'), timeoutMs);
     signal?.addEventListener('abort', aborted, { once: true });
-    // A connection that breaks emits `error` and `close`; handling the second is enough.
+    // A broken connection emits `error` and then `close`; handling `close` suffices.
     request.on('error', () => undefined);
     request.on('data', read).on('end', ended).on('close', aborted);
   });

@@ -1,16 +1,16 @@
-// Places for unauthenticated peers: connections without a verified key, and bodies without a verified signature. A new peer
-// always gets a place; if none is free, it displaces a place of the address that holds the most. Slow peers therefore cannot
-// lock out an authentic client, whose proof arrives at once.
+// Places for unauthenticated peers: connections without a verified key, and bodies without a verified signature. A new
+// peer always gets a place; if none is free, it displaces a place of the IP address that holds the most. So slow peers
+// cannot lock out an authentic client, whose proof arrives at once.
 //
 // Invariants
-//   PLACE-1. At most `max` places are held.
-//   PLACE-2. A new peer is never refused: it displaces the oldest place of the address that holds the most.
+//   PLACE-1. At most `max` places are occupied.
+//   PLACE-2. A new peer is never refused: it displaces the oldest place of the IP address that holds the most.
 
 type Shed = () => void;
 
 export class UnauthenticatedPlaces {
   readonly #max: number;
-  /** The places by address, the oldest first. */
+  /** The places by IP address, oldest first. */
   readonly #held = new Map<string, Set<Shed>>();
   #size = 0;
 
@@ -23,8 +23,8 @@ export class UnauthenticatedPlaces {
   }
 
   /**
-   * Takes a place. `shed` is called when a new peer displaces it.
-   * @returns a function that gives the place back; repeated calls have no effect.
+   * Takes a place. `shed` is called when a new peer displaces this one.
+   * @returns a function that releases the place; repeated calls have no effect.
    */
   take(address: string, shed: Shed): () => void {
     const entry: Shed = () => shed();

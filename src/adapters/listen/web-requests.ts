@@ -1,7 +1,7 @@
-// The handling of web requests that the servers of this package share: one handler for web requests and for `node:http`,
-// which checks Host and Origin, and converts a `node:http` request to a web request and a web response back.
+// The request handling that this package's servers share: one handler for web requests and one for `node:http`, which
+// check Host and Origin, and convert `node:http` requests and web responses.
 //
-// Does not: identify the sender (the server's `authorize` does), or guard sockets (guard.ts).
+// Does not: identify the sender (the server's `authorize` does), or guard sockets (`guard.ts`).
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Scheduler } from '../../actors/ports/environment.ts';
@@ -12,18 +12,18 @@ import { readBody } from './request-body.ts';
 
 const BODY_TIMEOUT_MS = 10_000;
 
-/** A request of `node:http`. Express removes the mount path from `url`. */
+/** A `node:http` request. Express removes the mount path from `url`. */
 export type MountedRequest = IncomingMessage & { readonly originalUrl?: string };
 
-/** The accepted names of a server, and the pages that may connect. */
+/** The server's accepted names, and the pages that may connect. */
 export interface Reachable {
-  /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
+  /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
-  /** The accepted origins of web pages; `*` allows any. @defaultValue pages of this machine (localhost) */
+  /** The accepted web origins; `*` allows any. @defaultValue pages on localhost */
   readonly origins?: readonly string[];
 }
 
-/** Tells whether the server has this name: another name may come from an attacker's DNS record (rebinding). */
+/** Tells whether this is a name of the server: other names may result from DNS rebinding. */
 export function isServedHost(host: string, { hosts, origins = [] }: Reachable): boolean {
   if (isLoopbackName(host)) return true;
   const names = hosts ?? origins.map((origin) => URL.parse(origin)?.host);
@@ -41,13 +41,13 @@ export function isServedOrigin(
   return isLoopbackName(from) || (host !== null && from === host);
 }
 
-/** The reason for refusing a request with an untrusted Host or Origin. */
+/** Why a request with an untrusted Host or Origin is refused. */
 export interface Unserved {
   readonly code: 'HOST_REFUSED' | 'ORIGIN_REFUSED';
   readonly message: string;
 }
 
-/** Returns the reason why this Host or Origin is refused; null if both are trusted. */
+/** Returns why this Host or Origin is refused; null if both are trusted. */
 export function unservedOf(
   { host, origin }: { readonly host: string; readonly origin: string | null },
   reachable: Reachable,
@@ -65,10 +65,10 @@ export function unservedOf(
   return null;
 }
 
-/** The limit of different refusals that are reported: attackers cannot fill a log. */
+/** The maximum number of different refusals to report, so that attackers cannot fill a log. */
 const MAX_REPORTED = 100;
 
-/** Returns a function that reports each refusal of an untrusted Host or Origin once. */
+/** Returns a function that reports each untrusted Host or Origin once. */
 export function unservedReporter(
   onError: (error: unknown, where: string) => void,
 ): (unserved: Unserved, where: string) => void {
@@ -80,11 +80,11 @@ export function unservedReporter(
   };
 }
 
-/** The two handlers of a server: for web requests, and for `node:http`. */
+/** A server's two handlers: one for web requests, one for `node:http`. */
 export interface WebHandlers {
   /** Never rejects. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** Another path calls `next`; without `next` it is answered with 404. */
+  /** Any other path calls `next`; without `next`, it is answered with 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
 }
 
@@ -94,16 +94,16 @@ export interface WebHandlersOptions {
   readonly path: string;
   readonly reachable: Reachable;
   readonly methods: readonly ('GET' | 'POST' | 'DELETE')[];
-  /** The headers that a page of another origin may send, and may read. */
+  /** The headers that a page of another origin may send and read. */
   readonly cors?: { readonly headers: string; readonly expose: string };
   readonly scheduler: Scheduler;
   readonly maxBytes: number;
-  /** Answers a request whose Host, Origin, path and method are accepted. */
+  /** Responds to a request whose Host, Origin, path and method are accepted. */
   answer(request: Request, url: URL): Promise<Response> | Response;
   onError(error: unknown, where: string): void;
 }
 
-/** Creates the handlers. No content of a request makes them throw. */
+/** Creates the handlers. They never throw, whatever the request contains. */
 export function webHandlers(options: WebHandlersOptions): WebHandlers {
   const { name, path, reachable, scheduler, maxBytes, answer, onError } = options;
   const methods = options.methods.join(', ');
@@ -204,7 +204,7 @@ export function webHeaders(headers: IncomingMessage['headers']): Headers {
   return result;
 }
 
-/** Returns the address of a request whose Host and target are valid. */
+/** Returns the URL of a request whose Host and target are valid. */
 export function urlOf(request: MountedRequest): URL {
   const { host = 'localhost' } = request.headers;
   const { path = '/', query } = targetOf(request.originalUrl ?? request.url) ?? {};
@@ -212,7 +212,7 @@ export function urlOf(request: MountedRequest): URL {
   return URL.parse(`http://${host}${path}${search}`) ?? new URL(`http://localhost${path}${search}`);
 }
 
-/** Converts a `node:http` request to a web request with its body; returns a response if that fails. */
+/** Converts a `node:http` request to a web request with its body; if that fails, returns a response. */
 async function webRequest(
   request: MountedRequest,
   response: ServerResponse,
@@ -236,7 +236,7 @@ async function webRequest(
   });
 }
 
-/** Reads the text of a web request; null if it exceeds `maxBytes`. */
+/** Reads a web request's text; null if it exceeds `maxBytes`. */
 export async function readText(request: Request, maxBytes: number): Promise<string | null> {
   if (Number(request.headers.get('content-length') ?? 0) > maxBytes) return null;
   const chunks: Uint8Array[] = [];
@@ -249,7 +249,7 @@ export async function readText(request: Request, maxBytes: number): Promise<stri
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Writes a web response at the speed of the client; resolves when it is written, or the client has disconnected. */
+/** Writes a web response at the client's speed; resolves when it is written or the client has disconnected. */
 export async function answerWith(response: ServerResponse, answer: Response): Promise<void> {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(answer.status, Object.fromEntries(answer.headers));

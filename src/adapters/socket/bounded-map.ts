@@ -16,7 +16,7 @@ export class BoundedMap<Key, Value> {
     return this.#entries.has(key);
   }
 
-  /** Adds or replaces an entry; beyond the size the oldest entry is forgotten. */
+  /** Adds or replaces an entry; a full map first forgets its oldest entry. */
   set(key: Key, value: Value): void {
     this.#entries.set(key, value);
     if (this.#entries.size <= this.#maxSize) return;

@@ -1,13 +1,13 @@
-// Classifies the end of a connection, and tells whether a retry makes sense. A cause that may disappear by itself is
-// retryable (network, load, a restart, the 60-minute limit of a session); a cause that requires a change is not (key, model,
+// Classifies the end of a connection, and decides whether a retry makes sense. A cause that may disappear by itself is
+// retryable (network, load, a restart, the 60-minute session limit); a cause that requires a change is not (key, model,
 // quota, a broken peer).
 
 import { propertiesOf } from '../../values/json.ts';
 import { messageOf } from '../../values/errors.ts';
 
-/** How a connection ended; the fields of `transport.closed`. */
+/** How a connection ended: the fields of `transport.closed`. */
 export interface Ending {
-  /** WebSocket close code (1000 …) or HTTP status (below 1000); `null` when there was neither. */
+  /** The WebSocket close code (1000 and above) or HTTP status (below 1000); `null` if there was neither. */
   readonly code: number | null;
   readonly reason: string;
   readonly retryable: boolean;
@@ -17,7 +17,7 @@ const CLOSE_CODES: Readonly<
   Record<number, { readonly text: string; readonly retryable: boolean }>
 > = {
   1000: { text: 'The server ended the session', retryable: false },
-  // OpenAI ends a session with 1001 when it reaches its maximum duration.
+  // OpenAI ends a session with 1001 at its maximum duration.
   1001: { text: 'The server is going away', retryable: true },
   1002: { text: 'Protocol error', retryable: false },
   1003: { text: 'Unsupported data', retryable: false },
@@ -35,11 +35,11 @@ const CLOSE_CODES: Readonly<
   3008: { text: 'Timeout', retryable: true },
 };
 
-/** OpenAI's own codes and types for errors that a retry may fix; all others are errors of the client. */
+/** OpenAI's own error codes and types for which a retry may succeed; all others are client errors. */
 const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
 
 /**
- * Classifies a close frame. Codes of the application (3xxx, 4xxx) state their meaning in the reason:
+ * Classifies a close frame. For application codes (3xxx, 4xxx), the reason contains the meaning:
  * `invalid_request_error.invalid_api_key`.
  */
 export function classifyClose(code: number, reason: string): Ending {
@@ -52,7 +52,7 @@ export function classifyClose(code: number, reason: string): Ending {
   };
 }
 
-/** Classifies an error event in answer to the first client event. */
+/** Classifies an error event that answers the first client event. */
 export function classifyRefusedStart(error: {
   readonly type: string;
   readonly code?: string | null;
@@ -65,7 +65,7 @@ export function classifyRefusedStart(error: {
   };
 }
 
-/** Classifies an upgrade that was answered with a status instead of a WebSocket. */
+/** Classifies an upgrade request that was answered with a status instead of a WebSocket. */
 export function classifyHttp(status: number, body: string): Ending {
   const { code, message } = readErrorBody(body);
   const detail = [code, message].filter((part) => part !== undefined).join(': ');
@@ -93,13 +93,13 @@ const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ]);
 
-/** Classifies an error before the socket was open: network, name, certificate, a bad header. */
+/** Classifies an error before the socket was open: network, name, certificate, bad header. */
 export function classifyError(error: unknown): Ending {
   const code = errorCodeOf(error);
   const message = messageOf(error);
   return {
     code: null,
-    // A failed connect to several addresses (AggregateError) has a code and an empty message.
+    // A failed connect to several IP addresses (AggregateError) has a code and an empty message.
     reason: `Could not connect: ${message === '' ? (code ?? 'unknown error') : message}`,
     retryable: code !== undefined && TRANSIENT_ERRORS.has(code),
   };
@@ -112,7 +112,7 @@ function errorCodeOf(error: unknown): string | undefined {
 
 const MAX_DETAIL_LENGTH = 300;
 
-/** Reads `{"error": {"code", "message"}}`, or returns the beginning of any other text. */
+/** Reads `{"error": {"code", "message"}}`, or returns the start of any other text. */
 function readErrorBody(body: string): { readonly code?: string; readonly message?: string } {
   const text = body.trim();
   let parsed: unknown;

@@ -1,4 +1,5 @@
-// The options that all wires share, because they are all dialled in the same way, and the resolution of key and URL.
+// The options that all voice protocols share, because all are dialled in the same way; and how key and URL are
+// determined.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -7,21 +8,21 @@ import type { WebSocketFactory } from './web-socket.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 export interface DialOptions {
-  /** More headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
+  /** Additional headers for the upgrade request, such as `OpenAI-Project`. @defaultValue none */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * The length of the user's audio that is kept while the wire is not ready or too slow, in milliseconds.
+   * The duration of user audio that is kept while the connection is not ready or too slow, in milliseconds.
    * @defaultValue 5000
    */
   readonly maxBufferedAudioMs?: number;
   /** The time from `connect` to `transport.ready`, in milliseconds. @defaultValue 15000 */
   readonly connectTimeoutMs?: number;
   /**
-   * The interval of pings, in milliseconds; a ping without an answer until the next one closes the
-   * connection. `null`: none, for a simulated clock that may skip it. @defaultValue 20000
+   * The ping interval, in milliseconds; if a ping has no response by the next one, the connection is closed. `null`
+   * disables pings, for a simulated clock that may skip the interval. @defaultValue 20000
    */
   readonly keepAliveMs?: number | null;
-  /** Opens the socket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
+  /** Opens the WebSocket. @defaultValue the `WebSocket` of the package `ws`, an optional peer dependency */
   readonly webSocket?: WebSocketFactory;
 }
 
@@ -34,7 +35,7 @@ export const defaultDialOptions = {
 
 const milliseconds = z.number().positive();
 
-/** The part of an adapter's schema that checks them. */
+/** The part of an adapter's schema that validates these options. */
 export const dialOptionsShape = {
   headers: z.record(z.string().min(1), z.string()).optional(),
   maxBufferedAudioMs: milliseconds.optional(),
@@ -45,7 +46,7 @@ export const dialOptionsShape = {
     .optional(),
 };
 
-/** Access to an endpoint by a bearer token. */
+/** Access to an endpoint with a bearer token. */
 interface BearerAccess {
   /** Returns the current key. */
   apiKey(): string;
@@ -59,7 +60,7 @@ export function bearerAddress({ apiKey, headers }: BearerAccess, url: () => stri
 }
 
 /**
- * Returns the URL of an endpoint: `option`, else `path` below the URL in the environment variable `baseUrlVariable`,
+ * Returns an endpoint's URL: `option`, else the base URL in the environment variable `baseUrlVariable` plus `path`,
  * else `defaultUrl`.
  * @throws {ConfigurationError} `INVALID_URL`
  */
@@ -77,7 +78,7 @@ export function endpointUrl(endpoint: {
 }
 
 /**
- * Returns the key that was passed, or the current one in the environment variable.
+ * Returns the given key, or the environment variable's current value.
  * @throws {ConfigurationError} `MISSING_API_KEY`
  */
 export function resolveApiKey(
@@ -93,7 +94,7 @@ export function resolveApiKey(
   );
 }
 
-/** The accepted protocols of a URL, each with its replacement. */
+/** The accepted URL protocols, each with its replacement. */
 export type Protocols = Readonly<Record<string, string>>;
 
 export const WEB_SOCKET_PROTOCOLS: Protocols = {
@@ -104,14 +105,14 @@ export const WEB_SOCKET_PROTOCOLS: Protocols = {
 };
 
 /**
- * Returns a URL with the replaced protocol. `expected`: a description for the error.
+ * Returns a URL with its protocol replaced. `expected`: a description for the error message.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function urlIn(protocols: Protocols, address: string, expected: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const protocol = url && protocols[url.protocol];
   if (url === undefined || protocol === undefined) {
-    // Without the query and the user info, which may hold secrets.
+    // Omits the query and the user info, which may contain secrets.
     const shown = address.replace(/\?.*$/s, '').replace(/\/\/[^/]*@/, '//');
     throw new ConfigurationError('INVALID_URL', `Expected ${expected}, got \`${shown}\``);
   }
@@ -120,7 +121,7 @@ export function urlIn(protocols: Protocols, address: string, expected: string): 
 }
 
 /**
- * Returns a URL as that of a WebSocket. `source`: its origin, for the error.
+ * Converts a URL to a WebSocket URL. `source`: where the URL comes from, for the error message.
  * @throws {ConfigurationError} `INVALID_URL`
  */
 export function webSocketUrl(address: string, source: string): URL {

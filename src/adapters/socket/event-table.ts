@@ -1,19 +1,19 @@
-// Reads frames of a server that states the type of each event in the field `type`, with a table: each known type has a schema
-// of the used fields, or the reason why it is not read. Unknown fields are accepted, missing ones are not. A wire without
-// such a field reads its JSON with `jsonOf` and `malformed`.
+// Parses frames of a server that states each event's type in the field `type`, using a table: each known type has a
+// schema of the used fields, or the reason why it is ignored. Unknown fields are accepted; a missing field is an error.
+// Protocols without such a field parse their JSON with `jsonOf` and `malformed`.
 
 import type { z } from 'zod';
 import { OffstageError, messageOf } from '../../values/errors.ts';
 import type { WireConnection } from './wire.ts';
 
-/** By type: the schema of the fields that are read, or the reason why the type is not read. */
+/** By type: the schema of the fields that are read, or the reason why the type is ignored. */
 type EventTable = Readonly<Record<string, z.ZodType | string>>;
 
 type TypeThatIsRead<Table extends EventTable> = {
   [Type in keyof Table]: Table[Type] extends z.ZodType ? Type : never;
 }[keyof Table];
 
-/** An event that is read, with the fields that are read. */
+/** A known event, reduced to the fields that are read. */
 export type EventOf<Table extends EventTable> = {
   [Type in TypeThatIsRead<Table>]: z.output<Extract<Table[Type], z.ZodType>>;
 }[TypeThatIsRead<Table>];
@@ -21,13 +21,13 @@ export type EventOf<Table extends EventTable> = {
 /** The result of parsing a frame. */
 export type ParsedEvent<Event> =
   | { readonly kind: 'read'; readonly event: Event }
-  /** Known, and deliberately not read. */
+  /** Known and deliberately ignored. */
   | { readonly kind: 'ignored'; readonly type: string }
-  /** Well formed, of a type that the table does not know. */
+  /** Well-formed, with a type that the table lacks. */
   | { readonly kind: 'unknown'; readonly type: string; readonly raw: unknown }
   | MalformedFrame;
 
-/** A frame that cannot be read, and the reason. */
+/** An unreadable frame, and why. */
 export interface MalformedFrame {
   readonly kind: 'malformed';
   readonly message: string;
@@ -36,7 +36,7 @@ export interface MalformedFrame {
 
 const MAX_RAW_LENGTH = 2_000;
 
-/** Returns the JSON of a frame. Never throws. */
+/** Parses a frame as JSON. Never throws. */
 export function jsonOf(
   text: string,
 ): { readonly kind: 'json'; readonly raw: unknown } | MalformedFrame {
@@ -48,13 +48,13 @@ export function jsonOf(
   }
 }
 
-/** Reports `what` (`message`, or a type) as not fitting its schema. */
+/** Reports that `what` (`message`, or a type) does not match its schema. */
 export function malformed(what: string, { issues }: z.ZodError, raw: unknown): MalformedFrame {
   const reasons = issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   return { kind: 'malformed', message: `Malformed ${what}: ${reasons.join('; ')}`, raw };
 }
 
-/** Reads one text frame. Never throws. */
+/** Parses one text frame. Never throws. */
 export function parseEvent<const Table extends EventTable>(
   table: Table,
   text: string,
@@ -75,15 +75,15 @@ export function parseEvent<const Table extends EventTable>(
     : malformed(type, event.error, raw);
 }
 
-/** Examined by hand: a schema would copy each frame of audio to determine its type. */
+/** Checked by hand: a schema would copy each audio frame to determine its type. */
 function typeOf(raw: unknown): string | null {
   if (typeof raw !== 'object' || raw === null || !('type' in raw)) return null;
   return typeof raw.type === 'string' ? raw.type : null;
 }
 
 /**
- * Forwards an event that the table reads; reports others to the connection. An error of `take` is attributed to the event: it
- * is reported as malformed, and the connection continues.
+ * Forwards events that the table reads, and reports all others to the connection. If `take` throws, its event is
+ * reported as malformed, and the connection continues.
  */
 export function takeEvent<Event extends { readonly type: string }>(
   parsed: ParsedEvent<Event>,

@@ -1,11 +1,11 @@
-// A hot stream for one subscriber that holds the values before the subscription, so that none is lost between
+// A hot stream for one subscriber that buffers the values before the subscription, so that none is lost between
 // `connect` and `subscribe`.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../values/errors.ts';
 
 interface HeldStream<T extends object> {
-  /** Errors with `ALREADY_SUBSCRIBED` for a second subscriber. */
+  /** A second subscriber receives the error `ALREADY_SUBSCRIBED`. */
   readonly stream: Observable<T>;
   next(value: T): void;
   complete(): void;
@@ -17,7 +17,7 @@ export function createHeldStream<T extends object>(): HeldStream<T> {
   let subscriber: Subscriber<T> | undefined;
   let isDraining = false;
 
-  /** Values that arrive while another is being handled wait in the queue. */
+  /** Values that arrive while another value is being handled wait in the queue. */
   const drain = (): void => {
     if (subscriber === undefined || isDraining) return;
     isDraining = true;

@@ -1,19 +1,19 @@
-// Detects a peer that disappeared silently: a socket to a machine without network looks open for many minutes.
+// Detects a peer that disappeared silently: a socket to a disconnected machine looks open for many minutes.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
 interface KeepAliveOptions {
   readonly scheduler: Scheduler;
-  /** `null`: no pings, and no timeout. */
+  /** `null`: no pings and no timeout. */
   readonly intervalMs: number | null;
   readonly ping: () => void;
-  /** Called at most once, if nothing was received from one ping to the next. */
+  /** Called at most once, if nothing was received between two pings. */
   readonly onSilence: () => void;
 }
 
 export interface KeepAlive {
   start(): void;
-  /** Records any message of the peer as a sign of life. */
+  /** Treats any message from the peer as a sign of life. */
   heard(): void;
   stop(): void;
 }
@@ -31,7 +31,7 @@ export function createKeepAlive(options: KeepAliveOptions): KeepAlive {
     ping();
     scheduleNext(delayMs);
   };
-  /** A blocked event loop runs its timers first: an answer may still be unread in the socket. */
+  /** After the event loop was blocked, timers run first: a response may still be unread in the socket. */
   const look = (delayMs: number): void => {
     let isStopped = false;
     stop = () => {

@@ -1,4 +1,4 @@
-// Requests a short-lived token from a provider, because a browser must not see a key.
+// Requests a short-lived token from a provider, for browsers, which must not see the API key.
 
 import { ProviderError, messageOf } from '../../values/errors.ts';
 import { redact } from './redact.ts';
@@ -7,19 +7,19 @@ export interface TokenRequest {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: unknown;
-  /** The secret to remove from errors. */
+  /** The secret to remove from error messages. */
   readonly secret: string;
   readonly signal?: AbortSignal | undefined;
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
-/** The length of the server's answer that is quoted in an error. */
+/** The length of the server response that an error quotes. */
 const MAX_SHOWN = 500;
 
 /**
- * Returns the JSON answer of the server; null if the answer is not JSON.
- * @throws {ProviderError} `TOKEN_REFUSED`: retryable if the server was too busy or could not be reached.
+ * Returns the server's JSON response; null if the response is not JSON.
+ * @throws {ProviderError} `TOKEN_REFUSED`: retryable if the server was busy or unreachable
  */
 export async function requestToken(request: TokenRequest): Promise<unknown> {
   const { url, headers, body, signal, fetch = globalThis.fetch } = request;
@@ -48,7 +48,7 @@ export async function requestToken(request: TokenRequest): Promise<unknown> {
   }
 }
 
-/** Returns the error for a missing token, with the reason. */
+/** Returns the error for a missing token, with its reason. */
 export function refused(
   { secret }: Pick<TokenRequest, 'secret'>,
   reason: string,

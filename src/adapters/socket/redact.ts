@@ -1,4 +1,4 @@
-// Removes secrets from external texts: a provider that refuses a key often quotes it.
+// Removes secrets from external texts, because a provider that rejects a key often quotes it.
 
 import { secretRemover } from '../../values/secrets.ts';
 

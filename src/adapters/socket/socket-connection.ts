@@ -1,22 +1,22 @@
-// One connection to a voice model over a WebSocket, for any wire: socket, queue, deadlines, ending.
+// One WebSocket connection to a voice model, for any protocol: socket, queue, deadlines, ending.
 //
 //   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
-// Owns:     the socket, commands that wait for readiness, the user's audio, keep-alive, the reason of the end.
+// Owns:     the socket, commands that wait for readiness, the user's audio, keep-alive, and the reason for the end.
 // Does not: interpret frames (the `Wire` does), or reconnect (the session does: a connection ends once).
 //
-// SOCKET-CONNECTION-1. Every failure, from a bad URL to a bad frame, arrives as an event; nothing throws.
-// SOCKET-CONNECTION-2. `transport.closed` is the last event and comes once; then both streams complete.
-// SOCKET-CONNECTION-3. The first messages on the wire are its start, then those sent before readiness, in
-//     order.
-//   SOCKET-CONNECTION-4. The memory for a slow wire is bounded; a wire that is too slow is abandoned.
-//   SOCKET-CONNECTION-5. The key is used only where the wire requires it, and is not in events, errors or reasons.
+// SOCKET-CONNECTION-1. Every failure, from a bad URL to a bad frame, is reported as an event; nothing throws.
+// SOCKET-CONNECTION-2. `transport.closed` is emitted exactly once, as the last event; then both streams complete.
+// SOCKET-CONNECTION-3. The first messages on the connection are its start, then those sent before readiness, in order.
+//   SOCKET-CONNECTION-4. The memory for a slow connection is bounded; a connection that is too slow is abandoned.
+//   SOCKET-CONNECTION-5. The key is used only where the protocol requires it, and never appears in events, errors or
+//                        reasons.
 //
-// AUDIO-UPLINK-1. Frames leave in order; on overflow, the oldest is dropped and counted.
-//   AUDIO-UPLINK-2. The audio waiting here and in the socket is bounded: `maxBufferedMs` plus about a second.
-//   AUDIO-UPLINK-3. Times of the server (milliseconds of received audio) are converted to times of the session
-//       (milliseconds of sent audio): dropped audio counts.
+// AUDIO-UPLINK-1. Frames are sent in order; on overflow, the oldest frame is dropped and counted.
+//   AUDIO-UPLINK-2. The audio that waits here and in the socket is bounded: `maxBufferedMs` plus about a second.
+//   AUDIO-UPLINK-3. Server times (milliseconds of received audio) are converted to session times (milliseconds of sent
+//       audio), which include dropped audio.
 //
 // WIRE-TROUBLES-1. The number of remembered types is bounded, in case a peer invents types.
 // WIRE-TROUBLES-2. An unknown type is reported once.
@@ -41,27 +41,29 @@ import { readRefusal, type WebSocketFactory, type WebSocketLike } from './web-so
 import type { Wire, WireDiagnostics, WireConnection } from './wire.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** The limit of waiting commands, here and in the socket. A long history to replay is well below it. */
+/**
+ * The maximum number of pending commands, here and in the socket. Replaying a long history stays well below this limit.
+ */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** A text of this length, alone in the socket, does not congest it (`CONGESTED_BYTES`), in any script. */
 const UNNOTICED_LENGTH = 16_000;
 
-/** The settings for dialling any wire. */
+/** The dial settings for any protocol. */
 export interface DialSettings {
   readonly webSocket: WebSocketFactory;
   readonly inputSampleRateHz: number;
-  /** The length of the user's audio that is kept while the wire is not ready or too slow. */
+  /** The duration of user audio that is kept while the connection is not ready or too slow. */
   readonly maxBufferedAudioMs: number;
   /** The time from `connect` to `transport.ready`. */
   readonly connectTimeoutMs: number;
-  /** The interval of pings; null: none. */
+  /** The ping interval; null disables pings. */
   readonly keepAliveMs: number | null;
-  /** Returns the current URL, with its secret. An error ends the connection. */
+  /** Returns the current URL and its secret. A throw ends the connection. */
   readonly address: () => Address;
 }
 
-/** A URL with its secret. */
+/** A URL and its secret. */
 export interface Address {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -71,11 +73,11 @@ export interface Address {
 
 /** The messages that a connection could not use, since `connect`. */
 export interface ConnectionDiagnostics extends WireDiagnostics {
-  /** Audio of the user that never reached the server. */
+  /** User audio that never reached the server. */
   readonly droppedAudio: DroppedAudio;
 }
 
-/** A transport whose connections also report the messages that they could not use. */
+/** A transport whose connections also report server messages that they could not use. */
 export interface SocketTransport extends Transport {
   connect(
     configuration: TransportConfiguration,
@@ -103,7 +105,7 @@ export class SocketConnection implements TransportConnection {
   #phase: Phase = 'connecting';
   #socket: WebSocketLike | null = null;
   #secret = '';
-  /** The commands that wait for readiness (SOCKET-CONNECTION-3). */
+  /** Commands that wait for readiness (SOCKET-CONNECTION-3). */
   #queue: string[] = [];
   #queuedBytes = 0;
   #cancelDeadline: () => void = () => {};
@@ -235,7 +237,7 @@ export class SocketConnection implements TransportConnection {
       socket = settings.webSocket(url, {
         headers,
         maxPayload: MAX_MESSAGE_BYTES,
-        // Base64 of audio does not compress; trying costs time for each frame.
+        // Base64 audio does not compress, and trying takes time for each frame.
         perMessageDeflate: false,
       });
     } catch (error) {
@@ -336,9 +338,9 @@ export class SocketConnection implements TransportConnection {
   #write(text: string): void {
     const socket = this.#socket;
     if (!socket) return;
-    // Nearly all audio leaves at once: a callback for each frame would cost more than it is worth.
+    // Nearly all audio is sent at once, so a callback per frame would cost more than it is worth.
     const isUnnoticed = socket.bufferedAmount === 0 && text.length <= UNNOTICED_LENGTH;
-    // An error of a single send needs no handling: the following close reports the cause.
+    // A failed send needs no handling: the following close reports the cause.
     if (isUnnoticed) socket.send(text);
     else socket.send(text, this.#onFlushed);
   }
@@ -367,7 +369,7 @@ export class SocketConnection implements TransportConnection {
     this.#phase = 'closed';
     this.#stopTimers();
     this.#queue = [];
-    // The listeners stay, because a socket that is terminated early reports an error.
+    // The listeners remain, because a socket that is terminated early reports an error.
     this.#socket?.terminate();
     this.#events.next({
       type: 'transport.closed',
@@ -382,26 +384,26 @@ export class SocketConnection implements TransportConnection {
 
 const closedByUs: Ending = { code: 1000, reason: 'Closed by the session', retryable: false };
 
-/** Bytes in the socket above which it gets no more audio: a second of it, in base64. */
+/** With more bytes than this in the socket, no more audio is added: one second of audio, in base64. */
 const CONGESTED_BYTES = 64_000;
 const MAX_GAPS = 64;
 
 interface AudioUplinkOptions {
   readonly maxBufferedMs: number;
-  /** Encodes a frame of audio for the wire. */
+  /** Encodes an audio frame for the protocol. */
   readonly encode: (frame: AudioFrame) => string;
-  /** Sends one frame of text; call `pump` when bytes have left the socket. */
+  /** Sends one text frame; call `pump` when bytes have left the socket. */
   readonly write: (text: string) => void;
   readonly bufferedBytes: () => number;
-  /** Called when a stretch of dropping begins, because the wire is open but slower than the user's speech. */
+  /** Called when audio starts to be dropped, because the open connection is slower than the user's speech. */
   readonly onCongestion: () => void;
 }
 
 interface AudioUplink {
   push(frame: AudioFrame): void;
-  /** Starts sending: the wire is ready. */
+  /** Starts sending: the connection is ready. */
   open(): void;
-  /** Sends the waiting frames, as far as the socket accepts them. */
+  /** Sends the pending frames while the socket accepts them. */
   pump(): void;
   /** AUDIO-UPLINK-3 */
   toSessionMs(serverMs: number): number;
@@ -409,15 +411,15 @@ interface AudioUplink {
 }
 
 /**
- * Sends the user's audio to the server: encodes it, keeps a bounded amount while the wire is closed or congested, and
- * maps the audio that the server received to the audio that the session sent.
+ * Sends the user's audio to the server: encodes it, keeps a bounded amount while the connection is closed or congested,
+ * and maps the audio that the server received to the audio that the session sent.
  */
 export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   const { maxBufferedMs, encode, write, bufferedBytes, onCongestion } = options;
   let isOpen = false;
   let isDropping = false;
   let writtenMs = 0;
-  /** Audio that is missing on the wire: `durationMs` of it before the server's time `atMs`. */
+  /** Audio that was never sent: `durationMs` of it before the server's time `atMs`. */
   const gaps: { readonly atMs: number; durationMs: number }[] = [];
 
   const noteGap = (durationMs: number): void => {
@@ -434,7 +436,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
     maxMs: maxBufferedMs,
     keep: 'newest',
     onDrop: (dropped) => {
-      // The server would have received the oldest waiting frame next.
+      // The server would have received the oldest pending frame next.
       noteGap(dropped.durationMs);
       if (isOpen && !isDropping) {
         isDropping = true;
@@ -463,7 +465,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
   return {
     push(frame) {
       if (frame.samples.length === 0) return;
-      // The usual case: no frame waits, and this one can be sent at once.
+      // The usual case: no frame is pending, so this one is sent at once.
       if (waiting.size === 0 && canWrite() && frameDurationMs(frame) <= maxBufferedMs) {
         isDropping = false;
         writeNow(frame);
@@ -491,7 +493,7 @@ export function createAudioUplink(options: AudioUplinkOptions): AudioUplink {
 const MAX_UNKNOWN_TYPES = 64;
 const OTHER_TYPES = '(others)';
 
-/** Counts the messages that a wire could not use, so that a change of the protocol is visible. */
+/** Counts the messages that a connection could not use, so that a protocol change becomes visible. */
 export class WireTroubles {
   readonly #unknown = new Map<string, number>();
   #malformed = 0;
@@ -507,7 +509,7 @@ export class WireTroubles {
     this.#malformed += 1;
   }
 
-  /** @returns whether it is the first of its type */
+  /** @returns whether the message is the first of its type */
   unknown(type: string): boolean {
     const isListed = this.#unknown.has(type) || this.#unknown.size < MAX_UNKNOWN_TYPES;
     const key = isListed ? type : OTHER_TYPES;

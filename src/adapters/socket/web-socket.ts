@@ -1,13 +1,13 @@
-// The socket of a connection and its source: the `ws` package, loaded when the first transport is created, or a factory of
-// the app.
+// A connection's socket and where it comes from: the `ws` package, loaded when the first transport is created, or an
+// app factory.
 
 import { createRequire } from 'node:module';
 import type { IncomingMessage } from 'node:http';
 import { ConfigurationError } from '../../values/errors.ts';
 
-/** The used part of a `WebSocket` of the `ws` package. */
+/** The part of the `ws` package's `WebSocket` that the adapters use. */
 export interface WebSocketLike {
-  /** Bytes that were passed to `send` and not yet to the operating system. */
+  /** The number of bytes passed to `send` but not yet to the operating system. */
   readonly bufferedAmount: number;
   on(event: 'open' | 'pong', listener: () => void): unknown;
   on(event: 'message', listener: (data: { toString(): string }) => void): unknown;
@@ -17,27 +17,27 @@ export interface WebSocketLike {
     event: 'unexpected-response',
     listener: (request: { destroy(): unknown }, response: IncomingMessage) => void,
   ): unknown;
-  /** `onFlushed` is called when the bytes have left, or never will. */
+  /** `onFlushed` is called when the bytes have been sent, or never will be. */
   send(text: string, onFlushed?: (error?: Error) => void): void;
   /** Sends a ping. */
   ping(): void;
   /** Closes the socket with a code. */
   close(code: number): void;
-  /** Ends the connection at once. */
+  /** Terminates the connection at once. */
   terminate(): void;
 }
 
 /** The options with which a transport opens its WebSocket. */
 export interface WebSocketOptions {
-  /** The headers of the request that opens the socket. */
+  /** The headers of the upgrade request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The longest message that is accepted, in bytes. */
+  /** The maximum message size, in bytes. */
   readonly maxPayload: number;
   /** Whether messages are compressed. */
   readonly perMessageDeflate: boolean;
 }
 
-/** Opens a socket, as `(url, options) => new WebSocket(url, options)` does with the `ws` package. */
+/** Opens a socket, like `(url, options) => new WebSocket(url, options)` with the `ws` package. */
 export type WebSocketFactory = (url: string, options: WebSocketOptions) => WebSocketLike;
 
 type Require = (id: string) => unknown;
@@ -48,11 +48,11 @@ type WebSocketClass = new (
   send(data: string | Uint8Array, ...rest: readonly unknown[]): void;
 };
 
-/** Tells `ws` that bytes are text. */
+/** Tells `ws` that the bytes are text. */
 const AS_TEXT = { binary: false };
 
 /**
- * Returns the factory of the `ws` package. `transportName` appears in the error.
+ * Returns the `ws` package's factory. `transportName` appears in the error.
  * @throws {ConfigurationError} `MISSING_DEPENDENCY` if it is not installed.
  */
 export function loadWebSocketFactory(
@@ -80,7 +80,7 @@ export function loadWebSocketFactory(
 
 const MAX_REFUSAL_LENGTH = 4096;
 
-/** Returns the beginning of the body of a refused upgrade. Never rejects. */
+/** Returns the start of a refused upgrade's response body. Never rejects. */
 export function readRefusal(response: IncomingMessage): Promise<string> {
   return new Promise((resolve) => {
     let body = '';

@@ -1,51 +1,52 @@
-// The provider-specific part of a connection: the frames that it sends and reads. The connection is the same
-// for every provider (`socket-connection.ts`); each has its own wire object.
+// The provider-specific part of a connection: the frames to send and to read. The connection is the same for all
+// providers (`socket-connection.ts`); each provider has its own `Wire`.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { TransportCommand, TransportEvent } from '../../voice/connection/transport.ts';
 import type { Ending } from './close-codes.ts';
 
-/** The language of one provider. Frames are text; a server may send them as binary. */
+/** One provider's protocol. Frames are text; a server may send them as binary. */
 export interface Wire {
-  /** The first frames of the connection, sent when the socket is open. */
+  /** The connection's first frames, sent when the socket is open. */
   start(): readonly string[];
-  /** Reads a frame of the server. An error is reported as malformed, and the connection continues. */
+  /** Handles a server frame. If it throws, the frame is reported as malformed, and the connection continues. */
   read(text: string): void;
-  /** Returns the frames for a command; empty if there are none now. */
+  /** Returns a command's frames; empty if there are none now. */
   write(command: TransportCommand): readonly string[];
-  /** Returns a frame of the user's audio, at `WireOptions.inputSampleRateHz`. */
+  /** Returns a user audio frame, at `WireOptions.inputSampleRateHz`. */
   writeAudio(frame: AudioFrame): string;
   /**
-   * Returns the last frames before a close, if the server needs them. The server then has a moment to close the connection.
+   * Returns the last frames before a close, if the server needs any. The server then has a moment to close the
+   * connection itself.
    */
   farewell?(): readonly string[];
-  /** Handles a close of the server: `ending` is the usual meaning of its code and reason. */
+  /** Handles a close by the server: `ending` is the usual interpretation of its code and reason. */
   closed?(ending: Ending): Ending;
-  /** Handles the end of the connection: no more messages, timers stop. */
+  /** Handles the end of the connection: no more messages follow, and timers stop. */
   stop?(): void;
 }
 
-/** The functions that a connection offers its wire. */
+/** The functions that a connection offers to its protocol. */
 export interface WireConnection {
   readonly environment: Environment;
   emit(event: TransportEvent): void;
-  /** Audio of the model, tagged with its `itemId` and `responseId`. */
+  /** Model audio, tagged with its `itemId` and `responseId`. */
   emitAudio(frame: AudioFrame): void;
   /**
-   * Reports that the model is configured: the waiting commands are sent, and `transport.ready` follows, with the model's
-   * existing knowledge. Called once.
+   * Reports that the model is configured: the pending commands are sent, and `transport.ready` follows, stating what
+   * the model already knows. Called once.
    */
   ready(resumed?: boolean, told?: boolean): void;
-  /** Sends a frame without a command. The frame waits for readiness like a command. */
+  /** Sends a frame that belongs to no command. Like a command, the frame waits for readiness. */
   send(text: string): void;
   /** Ends the connection. */
   finish(ending: Ending): void;
-  /** Reports an error that the connection survives; emitted as `transport.error`. */
+  /** Reports an error that the connection survives, as `transport.error`. */
   report(code: string, message: string, raw?: unknown): void;
-  /** Reports a malformed frame: counted and emitted. @defaultValue code `MALFORMED_EVENT` */
+  /** Reports a malformed frame: it is counted and emitted. @defaultValue code `MALFORMED_EVENT` */
   malformed(message: string, raw: unknown, code?: string): void;
-  /** Reports a well-formed frame of an unknown type: counted, and emitted once per type. */
+  /** Reports a well-formed frame of an unknown type: it is counted, and emitted once per type. */
   unknown(type: string, raw: unknown): void;
   /** Converts milliseconds of the server's audio to milliseconds of the session's audio. */
   toSessionMs(serverMs: number): number;
@@ -53,10 +54,10 @@ export interface WireConnection {
   redact(text: string): string;
 }
 
-/** Counts of the messages that a wire could not use, since `connect`. */
+/** Counts of the messages that a connection could not use, since `connect`. */
 export interface WireDiagnostics {
-  /** The numbers of well-formed events of unknown types. */
+  /** The number of well-formed events per unknown type. */
   readonly unknownEvents: Readonly<Record<string, number>>;
-  /** The number of frames that were not JSON, or did not match their type. */
+  /** The number of frames that were not JSON or did not match their type. */
   readonly malformedEvents: number;
 }

@@ -1,12 +1,12 @@
-// The keys that a caller presses. While a question with options is open, the number of an option answers it, counted
-// from 1 in the order of the options. All other keys count as text that the user types.
+// The keys that a caller presses. While a question with options is open, an option's number answers it, counting from 1
+// in option order. All other keys are handled as text that the user types.
 //
 // Owns:     the pressed keys that may be part of a longer number.
-// Does not: decide whether an answer counts (session).
+// Does not: decide whether an answer is accepted (session).
 //
 // Invariants
-//   KEYPAD-1. Keys never approve: an approval is asked and answered in words.
-//   KEYPAD-2. Each key counts once: as an answer, or as a part of the typed text.
+//   KEYPAD-1. Keys never approve anything: approvals are asked and answered in words.
+//   KEYPAD-2. Each key is used once: in an answer or in typed text.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 
@@ -24,7 +24,7 @@ export interface KeypadPorts {
   typed(text: string): void;
 }
 
-/** The most options for which a single key is enough. */
+/** The maximum number of options for which a single key suffices. */
 const KEYS = 9;
 const END_OF_NUMBER = '#';
 

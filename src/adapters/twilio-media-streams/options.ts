@@ -10,7 +10,7 @@ import { readable } from '../../values/plain-checks.ts';
 import type { AskedQuestion } from './keypad.ts';
 import { reporter } from '../../values/reporter.ts';
 
-/** The used part of a `WebSocket` that a server of the `ws` package accepted. */
+/** The part of a server-side `WebSocket` of the `ws` package that a call uses. */
 export interface TwilioSocket {
   on(
     event: 'message',
@@ -22,7 +22,7 @@ export interface TwilioSocket {
   close(code: number, reason: string): void;
 }
 
-/** The used part of a session: a `VoiceSession` has all of it. */
+/** The part of a session that a call uses; a `VoiceSession` has all of it. */
 export interface CallSession {
   readonly audioIn: { next(frame: AudioFrame): void };
   readonly audioOut: Observable<AudioFrame>;
@@ -38,40 +38,40 @@ export interface CallSession {
   answer(requestId: string, answer: { readonly optionId: string }): Promise<unknown>;
 }
 
-/** The options of a call: its time limits, and the length of audio that is kept. */
+/** The options of a call: its time limits, and how much audio is kept. */
 export interface TwilioCallOptions {
-  /** Time: `nodeEnvironment()` of `offstage/node`. */
+  /** The clock: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The longest wait for Twilio's first message after the socket opened, in milliseconds. @defaultValue 10000 */
+  /** The longest wait for Twilio's first message after the socket has opened, in milliseconds. @defaultValue 10000 */
   readonly startTimeoutMs?: number;
   /**
-   * Time without audio after which the call counts as lost, in milliseconds; Twilio sends audio continuously.
+   * The time without audio after which the call counts as lost, in milliseconds; Twilio sends audio continuously.
    * @defaultValue 15000
    */
   readonly silenceTimeoutMs?: number;
   /**
-   * The length of the caller's newest audio that is kept until a session is connected, in milliseconds.
+   * The duration of the caller's newest audio that is kept until a session is connected, in milliseconds.
    * @defaultValue 10000
    */
   readonly keptAudioMs?: number;
   /**
-   * The length of audio that Twilio may hold without proof of playback, in milliseconds. More audio survives a slower
-   * network; less audio is easier to withdraw. @defaultValue 1000
+   * The duration of audio that Twilio may hold without confirmed playback, in milliseconds. More audio survives a
+   * slower network; less audio is easier to withdraw. @defaultValue 1000
    */
   readonly maxAheadMs?: number;
   /**
-   * The length of the lead agent's speech that may be queued for Twilio, in milliseconds; the end of longer speech is
+   * The duration of the lead agent's speech that may be queued for Twilio, in milliseconds; speech beyond it is
    * dropped. @defaultValue 300000
    */
   readonly maxQueuedMs?: number;
-  /** The longest message, in characters; a message of Twilio has about 300. @defaultValue 65536 */
+  /** The maximum message length, in characters; Twilio's messages have about 300. @defaultValue 65536 */
   readonly maxMessageLength?: number;
   /**
-   * The time after the last digit at which a number from the keypad is complete, in milliseconds; `#` completes it at
-   * once. @defaultValue 2000
+   * The time after the last digit until a keypad number is complete, in milliseconds; `#` completes it at once.
+   * @defaultValue 2000
    */
   readonly keyPauseMs?: number;
-  /** Called with errors that do not end the call: invalid messages of Twilio, and refusals of the session. */
+  /** Called with errors that do not end the call: invalid Twilio messages, and refusals by the session. */
   readonly onError?: (error: unknown) => void;
 }
 

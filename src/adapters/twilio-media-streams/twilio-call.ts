@@ -5,26 +5,25 @@
 //      stop, socket closed, silence, hangUp(), session ended ─▶ detached, ended
 //
 // The messages are JSON in text frames. Sources (November 2026): the messages,
-// twilio.com/docs/voice/media-streams/websocket-messages; that Twilio refuses binary frames, and messages other than
+// twilio.com/docs/voice/media-streams/websocket-messages; Twilio's refusal of binary frames and of messages other than
 // `media`, `mark` and `clear`: Twilio's errors 31924 and 31950.
 //
 // Owns:     the socket, and whether a caller is connected.
-// Does not: create or close the session, interpret keys (`keypad.ts`), or verify the peer of the socket
-//           (`twilio-calls.ts`).
+// Does not: create or close the session, interpret keys (`keypad.ts`), or verify the socket's peer (`twilio-calls.ts`).
 //
 // Invariants
-//   TWILIO-CALL-1. A call ends once, whichever side ends it: the session is detached, and no message is sent
-//       afterwards.
-//   TWILIO-CALL-2. No message of the peer makes this component throw, and none is used unchecked. Messages of other
-//       streams are ignored. Too many invalid messages end the call.
-//   TWILIO-CALL-3. The caller's audio reaches the session in order, from the first kept word on.
-//   TWILIO-CALL-4. A method of the socket that throws, or returns a promise that rejects, ends at most this call.
-//   OUTGOING-SOUND-1. Audio is reported as played only after its mark came back, unless the audio was cleared before.
-//       The reported length grows in steps of at most `CHUNK_MS`.
-//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio also returns the marks of dropped
-//       audio. Audio that was played meanwhile counts as not heard.
-//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (and one chunk): returned marks pace it, not a clock.
-//   OUTGOING-SOUND-4. Audio leaves in order and complete. The end of audio that does not fit into the queue is dropped,
+//   TWILIO-CALL-1. A call ends once, whichever side ends it: the session is detached, and no further message is sent.
+//   TWILIO-CALL-2. No peer message makes this component throw, and none is used unvalidated. Messages of other streams
+//       are ignored. Too many invalid messages end the call.
+//   TWILIO-CALL-3. The caller's audio reaches the session in order, starting with the first kept frame.
+//   TWILIO-CALL-4. A socket method that throws, or returns a rejecting promise, ends at most this call.
+//   OUTGOING-SOUND-1. Audio is reported as played only after its mark has come back, and only if it was not cleared
+//       before. The reported duration grows in steps of at most `CHUNK_MS`.
+//   OUTGOING-SOUND-2. A mark that comes back after a clear proves nothing: Twilio returns the marks of dropped audio
+//       too. Audio that was played in the meantime counts as not heard.
+//   OUTGOING-SOUND-3. Twilio holds at most `maxAheadMs` of audio (plus one chunk), paced by returned marks instead of a
+//                     clock.
+//   OUTGOING-SOUND-4. Audio is sent in order and without gaps. If audio does not fit into the queue, its end is dropped
 //       and never reported as played.
 
 import type { Subscription } from 'rxjs';
@@ -52,31 +51,31 @@ import {
 } from './options.ts';
 
 /**
- * Why a call has ended. `stopped`: Twilio reported the end, because the caller hung up. `closed`: the socket closed.
- * `lost`: audio stopped arriving. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
+ * Why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket closed.
+ * `lost`: no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
  * ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 
-/** A phone call of Twilio whose caller can be connected to a session. */
+/** A Twilio phone call whose caller can be connected to a session. */
 export interface TwilioCall {
-  /** The id of the call. */
+  /** The call id. */
   readonly callSid: string;
-  /** The id of the media stream. */
+  /** The media stream's id. */
   readonly streamSid: string;
-  /** The id of the Twilio account. */
+  /** The Twilio account's id. */
   readonly accountSid: string;
   /** The parameters that were passed to `streamTwiml`. */
   readonly customParameters: Readonly<Record<string, string>>;
   /** Resolves when the call has ended. Never rejects. */
   readonly ended: Promise<CallEnd>;
   /**
-   * Connects the caller to this session: a client is attached to it until the call ends. The end of the call does not
-   * close the session, which may have work to finish.
+   * Connects the caller to this session: a client is attached until the call ends. The end of the call does not close
+   * the session, which may have work to finish.
    * @throws {ConfigurationError} `ALREADY_CONNECTED`
    */
   connect(session: CallSession): void;
-  /** Ends the stream; Twilio continues with the TwiML after `<Connect>`, and hangs up if there is none. */
+  /** Ends the stream; Twilio continues with the TwiML after `<Connect>`, or hangs up if there is none. */
   hangUp(): void;
 }
 
@@ -85,8 +84,8 @@ const socketSchema = z.object({ on: method, send: method, close: method });
 
 /**
  * Accepts a call on a socket that a WebSocket server has just accepted. Resolves when Twilio has identified the call.
- * Verify the request with `isTwilioRequest` first. Rejects and closes the socket: with a `ProtocolError` for any other
- * message, and with a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message comes.
+ * Verify the request with `isTwilioRequest` first. Otherwise rejects and closes the socket: with a `ProtocolError` if
+ * another message arrives, and with a `ProviderError` (`CALL_LOST`, `START_TIMEOUT`) if no message arrives.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function acceptTwilioCall(
@@ -101,7 +100,7 @@ export function acceptTwilioCall(
 }
 
 const closeCodes = { normal: 1000, refused: 1008 } as const;
-/** The most invalid messages of a call. Twilio sends none; another peer soon exceeds this. */
+/** The maximum number of invalid messages per call. Twilio sends none; other peers soon exceed this limit. */
 const MAX_MISTAKES = 10;
 
 class Call implements TwilioCall {
@@ -193,7 +192,7 @@ class Call implements TwilioCall {
       for (const listening of [
         this.#socket.on('message', (data, isBinary) => this.#received(data, isBinary)),
         this.#socket.on('close', () => this.#closed()),
-        // A socket closes after an error, for example for a message that is too large.
+        // A socket closes after an error, such as a message that is too large.
         this.#socket.on('error', onError),
       ])
         handleRejection(listening, (cause) => this.#cannotListen(cause));
@@ -297,7 +296,7 @@ class Call implements TwilioCall {
     else this.#kept.push(frame);
   }
 
-  /** Clears Twilio's audio. The session is still stopping, so it receives the played length afterwards. */
+  /** Clears Twilio's audio. The session is still stopping, so it receives the played duration afterwards. */
   #clear(session: CallSession): void {
     const cut = this.#sound.clear();
     if (cut) this.#options.environment.scheduler.yieldThen(() => session.playout.next(cut));
@@ -317,7 +316,7 @@ class Call implements TwilioCall {
     if (this.#mistakes > MAX_MISTAKES) this.#end('refused', closeCodes.refused);
   }
 
-  /** Refuses a socket that carries no call. */
+  /** Refuses a socket without a call. */
   #refuse(error: Error): void {
     this.#failed(error);
     this.#end('refused', closeCodes.refused);
@@ -350,11 +349,11 @@ class Call implements TwilioCall {
 }
 
 const PHONE_RATE_HZ = 8000;
-/** The length of a chunk of audio, whose mark reports its playback. */
+/** The duration of an audio chunk, whose mark reports its playback. */
 const CHUNK_MS = 100;
 const CHUNK_LENGTH = (PHONE_RATE_HZ * CHUNK_MS) / 1000;
 
-/** How far an item was played, from its beginning. */
+/** How far an item was played from its start. */
 interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -363,7 +362,7 @@ interface PlayedItem {
 interface OutgoingSoundPorts {
   send(message: OutgoingMessage): void;
   played(item: PlayedItem): void;
-  /** Reports that the queue is full and that the end of speech was dropped; once each time it fills. */
+  /** Reports that the queue is full and the end of the speech was dropped, once each time the queue fills. */
   overflowed(): void;
 }
 
@@ -379,11 +378,11 @@ interface Item {
   length: number;
 }
 
-/** A piece of audio on its way. */
+/** A chunk of audio on its way to Twilio. */
 interface Stretch {
   readonly itemId: string | undefined;
   readonly codes: Uint8Array;
-  /** The end of the piece in its item, in samples. */
+  /** The end position of the chunk in its item, in samples. */
   readonly end: number;
 }
 
@@ -393,16 +392,15 @@ interface Mark extends Pick<Stretch, 'itemId' | 'end'> {
 }
 
 /**
- * The lead agent's audio on its way to a telephone, and how much of it was played. Twilio keeps the audio that it
- * receives, plays it in order, and returns a mark when it has played all audio before the mark. Playback is reported in
- * no other way.
+ * The lead agent's audio on its way to a telephone, and how much of it was played. Twilio buffers the audio, plays it
+ * in order, and returns a mark once all audio before the mark was played. There is no other report of playback.
  *
  *   24 kHz frames ─▶ 8 kHz ─▶ μ-law ─▶ queue ─▶ media, mark, media, mark … ─▶ Twilio
  *                                        ▲           at most `maxAheadMs` without its mark
  *                                        └──────────── mark comes back ◀──────────┘
  *
- * Owns:     the queue, the marks under way, and the playback that they prove.
- * Does not: know the socket, or the reason for stopping speech (session).
+ * Owns:     the queue, the pending marks, and the playback that they confirm.
+ * Does not: know the socket, or why speech stops (session).
  */
 export class OutgoingSound {
   readonly #ports: OutgoingSoundPorts;
@@ -430,7 +428,7 @@ export class OutgoingSound {
       resampler: createResampler({ fromHz: frame.sampleRateHz, toHz: PHONE_RATE_HZ }),
       length: 0,
     };
-    // The filter holds back the last 4 ms of an item until the next item begins, which is inaudible.
+    // The filter delays the last 4 ms of an item until the next item starts, which is inaudible.
     this.#enqueue(this.#item, this.#item.resampler.process(frame.samples));
     this.#pump();
   }
@@ -450,7 +448,7 @@ export class OutgoingSound {
     this.#pump();
   }
 
-  /** Drops the unplayed audio. Returns the item that was cut off, with its played length. */
+  /** Drops the unplayed audio. Returns the item that was cut off, with its played duration. */
   clear(): PlayedItem | null {
     const cut = [...this.#marks, ...this.#queue].find(({ itemId }) => itemId !== undefined);
     this.#item = null;
@@ -502,7 +500,7 @@ export class OutgoingSound {
     }
   }
 
-  /** Takes the first waiting sound, up to a whole chunk of one item, since a frame may be much shorter. */
+  /** Takes the first pending audio, up to a whole chunk of one item, since a frame may be much shorter. */
   #take(): Stretch {
     const { itemId } = this.#queue[0] as Stretch;
     let count = 0;
@@ -554,7 +552,7 @@ const incomingSchema = z.discriminatedUnion('event', [
   z.object({
     event: z.literal('media'),
     ...inStream,
-    // A unidirectional stream also names its other track; a bidirectional stream has only this one.
+    // A unidirectional stream also names its other track; a bidirectional stream has only this track.
     media: z.object({ track: z.string().default('inbound'), payload: z.base64() }),
   }),
   z.object({
@@ -577,13 +575,13 @@ type StartMessage = z.output<typeof startSchema>;
 /** A message to Twilio. */
 export type OutgoingMessage =
   | { readonly event: 'media'; readonly media: { readonly payload: string } }
-  /** Twilio returns the mark when all audio before it was played or cleared. */
+  /** Twilio returns the mark once all audio before it was played or cleared. */
   | { readonly event: 'mark'; readonly mark: { readonly name: string } }
-  /** Drops the audio that was sent and not played. */
+  /** Drops the audio that was sent but not played. */
   | { readonly event: 'clear' };
 
 /**
- * Returns the message of this text; null for an event of an unknown type.
+ * Parses a message; null if its event type is unknown.
  * @throws {ProtocolError} `INVALID_MESSAGE`
  */
 function readMessage(text: string): IncomingMessage | null {
@@ -599,7 +597,7 @@ function readMessage(text: string): IncomingMessage | null {
   );
 }
 
-/** Returns the value of JSON text; undefined for any other text, which matches no schema. */
+/** Parses JSON text; for any other text returns undefined, which matches no schema. */
 function fromJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

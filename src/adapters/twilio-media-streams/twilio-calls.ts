@@ -1,12 +1,12 @@
-// The WebSockets that Twilio opens for calls, on a server of the app: their verification, their limits, and the
-// callback for each call.
+// The WebSockets that Twilio opens for calls on an app's server: their verification, their limits, and the callback for
+// each call.
 //
-// Owns:     the signature check of an upgrade, and every accepted socket until it is closed.
+// Owns:     the signature check of an upgrade, and every accepted socket until it closes.
 // Does not: listen on a port.
 //
-// Sources (November 2026): twilio.com/docs/usage/webhooks/webhooks-security for the signature, with which Twilio signs
-// each request by the auth token of the account; twilio.com/docs/voice/twiml/stream for the answer that makes Twilio
-// open a stream, whose URL must be `wss:` without a query.
+// Sources (November 2026): twilio.com/docs/usage/webhooks/webhooks-security for the signature, which Twilio makes with
+// the account's auth token; twilio.com/docs/voice/twiml/stream for the response that makes Twilio open a stream, whose
+// URL must be `wss:` without a query.
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
@@ -22,23 +22,23 @@ import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
 /** The options of `twilioCalls`. */
 export interface TwilioCallsOptions extends TwilioCallOptions {
-  /** The auth token of the account, with which Twilio signs each upgrade. */
+  /** The account's auth token, with which Twilio signs each upgrade. */
   readonly authToken: string;
   /** The URL that was passed to `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
   readonly url: string;
-  /** The limit of concurrent calls; further calls are refused. @defaultValue 64 */
+  /** The maximum number of concurrent calls; further calls are refused. @defaultValue 64 */
   readonly maxCalls?: number;
-  /** Called with each call. A throw or a rejection goes to `onError` and ends the call. */
+  /** Called with each call. If it throws or rejects, the error is passed to `onError`, and the call ends. */
   readonly onCall: (call: TwilioCall) => void | Promise<void>;
 }
 
-/** The handler of phone calls, as `twilioCalls` returns it. */
+/** The phone call handler that `twilioCalls` returns. */
 export interface TwilioCalls {
-  /** Returns whether this request is for the path of `url`, unlike other upgrades of the same server. */
+  /** Returns whether this request is for the path of `url`; the server may have other upgrades. */
   readonly isFor: (request: IncomingMessage) => boolean;
   /**
-   * Handles the event `upgrade` of a server: opens the WebSocket of a call, and refuses any other request. Never throws
-   * or rejects, for any request.
+   * Handles a server's `upgrade` event: opens a call's WebSocket, and refuses any other request. Never throws or
+   * rejects, for any request.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => Promise<void>;
   /** Ends all calls. Resolves when their sockets are closed. */
@@ -56,7 +56,7 @@ const ownOptions = z.object({
 });
 
 /**
- * Accepts the calls that Twilio opens on a server of the app. Needs `ws`. Rejects with a `ConfigurationError`:
+ * Accepts the calls that Twilio opens on an app's server. Requires `ws`. Rejects with a `ConfigurationError`:
  * `INVALID_OPTION`, `INVALID_URL`, `MISSING_DEPENDENCY`.
  */
 export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCalls> {
@@ -116,16 +116,16 @@ export async function twilioCalls(options: TwilioCallsOptions): Promise<TwilioCa
   };
 }
 
-/** A request in the form that Twilio signs. */
+/** A request, reduced to what Twilio signs. */
 export interface SignedRequest {
   /** The header `x-twilio-signature`; a request without it is not from Twilio. */
   readonly signature: string | readonly string[] | undefined;
   /**
-   * The URL as Twilio knows it, including the query; behind a proxy, the public URL. For the upgrade to a WebSocket,
-   * the `wss:` URL of `<Stream>`.
+   * The URL as Twilio knows it, including the query; behind a proxy, the public URL. For a WebSocket upgrade, the
+   * `wss:` URL of `<Stream>`.
    */
   readonly url: string;
-  /** The fields of a posted form; the upgrade has none. @defaultValue none */
+  /** The fields of a posted form; an upgrade has none. @defaultValue none */
   readonly params?: Readonly<Record<string, string | readonly string[]>>;
 }
 
@@ -136,9 +136,9 @@ const requestSchema = z.object({
 });
 
 /**
- * Returns whether Twilio sent this request, in the same time for every failure. `authToken`: the auth token of the
- * account. Returns false for a malformed URL, signature or form.
- * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` for a path without the host
+ * Returns whether Twilio sent this request; every failure takes the same time. `authToken`: the account's auth token.
+ * Returns false for a malformed URL, signature or form.
+ * @throws {ConfigurationError} `MISSING_AUTH_TOKEN`; `INVALID_URL` if `url` is a path without the host
  */
 export function isTwilioRequest(authToken: string, request: SignedRequest): boolean {
   if (typeof authToken !== 'string' || authToken === '')
@@ -160,7 +160,7 @@ export function isTwilioRequest(authToken: string, request: SignedRequest): bool
   return matches > 0;
 }
 
-/** Returns whether all fields are texts, as Twilio sends them; a body parser may make objects of other requests. */
+/** Returns whether all fields are texts, as Twilio sends them; for other requests, a body parser may create objects. */
 function isForm(params: object): params is NonNullable<SignedRequest['params']> {
   return Object.values(params).every((value) =>
     [value].flat().every((one) => typeof one === 'string'),
@@ -183,7 +183,7 @@ function signatureOf(
     .digest('base64');
 }
 
-/** Returns the addresses with and without the port: Twilio signs either, even for the default port. */
+/** Returns the URL with and without the port: Twilio signs either form, even for the default port. */
 function addressesOf(url: URL): readonly string[] {
   const isSecure = url.protocol === 'https:' || url.protocol === 'wss:';
   const port = url.port || (isSecure ? '443' : '80');
@@ -198,8 +198,8 @@ const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.strin
 /**
  * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
  * `TwilioCall.customParameters`.
- * @throws {ConfigurationError} `INVALID_URL` for another URL than `wss:` without a query; `INVALID_OPTION` for anything
- * but text.
+ * @throws {ConfigurationError} `INVALID_URL` unless the URL is `wss:` without a query; `INVALID_OPTION` if a value is
+ * not text
  */
 export function streamTwiml(
   url: string,

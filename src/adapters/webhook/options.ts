@@ -9,17 +9,17 @@ import { keyOf, signsTime, type SignatureScheme } from './signatures.ts';
 
 /** A request with a valid signature. */
 export interface WebhookDelivery {
-  /** The body, as JSON. */
+  /** The parsed JSON body. */
   readonly body: unknown;
-  /** The headers of the request. */
+  /** The request headers. */
   readonly headers: IncomingHttpHeaders;
-  /** The id of the message, if the scheme has one. */
+  /** The message id, if the scheme has one. */
   readonly id: string | null;
 }
 
-/** The reason for refusing a request, for the operator; the sender gets less. */
+/** Why a request is refused, for the operator; the sender receives less detail. */
 export interface WebhookRefusal {
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly status: number;
   /** The reason, in words. */
   readonly reason: string;
@@ -29,40 +29,43 @@ export interface WebhookRefusal {
 export interface WebhookSourceOptions {
   /** @defaultValue 'webhook' */
   readonly name?: string;
-  /** The path of the requests, such as `/webhooks/orders`. */
+  /** The request path, such as `/webhooks/orders`. */
   readonly path: string;
   /** At least 16 bytes. During rotation, pass several secrets; any of them verifies. */
   readonly secret: string | readonly string[];
-  /** The signature scheme of the requests. @defaultValue 'standard' (standardwebhooks.com) */
+  /** The requests' signature scheme. @defaultValue 'standard' (standardwebhooks.com) */
   readonly signature?: SignatureScheme;
   /** The URL of a separate server; without it, requests come through `handler`. */
   readonly listen?: {
-    /** The port; 0 means any free one. */
+    /** The port; 0 selects any free port. */
     readonly port: number;
     /** @defaultValue '127.0.0.1' */
     readonly host?: string;
   };
   /**
-   * Returns the event of a request; null: none. @defaultValue `{ source: name, type: body.type or 'webhook',
-   * data: body }`
+   * Returns a request's event; null if it has none. @defaultValue
+   * `{ source: name, type: body.type or 'webhook', data: body }`
    */
   readonly toEvent?: (delivery: WebhookDelivery) => ExternalEvent | null;
-  /** The limit of a body. @defaultValue 262144 bytes */
+  /** The maximum body size. @defaultValue 262144 bytes */
   readonly maxBytes?: number;
-  /** The maximum difference between a request's time and now, in milliseconds. @defaultValue 300000 */
+  /**
+   * The maximum difference between a request's timestamp and the current time, in milliseconds. @defaultValue 300000
+   */
   readonly toleranceMs?: number;
-  /** The number of remembered messages, so that none is accepted twice. @defaultValue 10000 */
+  /** The number of remembered messages, which prevents accepting a message twice. @defaultValue 10000 */
   readonly maxRemembered?: number;
-  /** The limit of requests with a valid signature. @defaultValue 30 at once, 10 a second */
+  /** The rate limit for requests with a valid signature. @defaultValue 30 at once, 10 a second */
   readonly rate?: Rate;
   /**
-   * The limit of bodies being read at the same time: a further one replaces the slowest. Also the limit of
-   * signed messages being accepted: the sender of a further one should try later. @defaultValue 50
+   * The maximum number of bodies that are read at the same time: an additional body replaces the slowest. Also the
+   * maximum number of signed messages that are being accepted: for an additional one, the sender should try later.
+   * @defaultValue 50
    */
   readonly maxConcurrent?: number;
-  /** The time limit of a request's body, in milliseconds. @defaultValue 10000 */
+  /** The time limit for a request's body, in milliseconds. @defaultValue 10000 */
   readonly bodyTimeoutMs?: number;
-  /** Called with the reason for each refusal. Its errors are reported. */
+  /** Called with the reason for each refusal. If it throws, the error is reported. */
   readonly onRefused?: (refusal: WebhookRefusal) => void;
 }
 
@@ -118,7 +121,7 @@ const schema = z.strictObject({
   onRefused: anyFunction.optional(),
 });
 
-/** @throws {ConfigurationError} that names the option and the expected value; never shows a secret. */
+/** @throws {ConfigurationError} whose message names the option and the expected value, but never a secret */
 export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   const checked = checkUnshown('webhookSource', schema, options);
   const { secret, signature: scheme, ...rest } = checked;
@@ -144,7 +147,7 @@ export function checkOptions(options: WebhookSourceOptions): CheckedOptions {
   };
 }
 
-/** Returns the event of a body that may name its own type, as most do. */
+/** Returns the event of a body that may name its own type, as most bodies do. */
 function eventOf(name: string, body: unknown): ExternalEvent {
   const type =
     typeof body === 'object' && body !== null && 'type' in body && typeof body.type === 'string'
@@ -159,13 +162,13 @@ function invalid(message: string): ConfigurationError {
 
 /** A rate of requests. */
 export interface Rate {
-  /** The number of requests at once. */
+  /** The number of requests allowed at once. */
   readonly burst: number;
-  /** The number added each second, up to `burst`. */
+  /** The number added per second, up to `burst`. */
   readonly perSecond: number;
 }
 
-/** A token bucket: a burst, and then a constant rate. */
+/** A token bucket: a burst, then a constant rate. */
 export class RateLimit {
   readonly #rate: Rate;
   #left: number;
@@ -176,7 +179,7 @@ export class RateLimit {
     this.#left = rate.burst;
   }
 
-  /** Takes a token if there is one. `now` in milliseconds. */
+  /** Takes a token if available. `now` is in milliseconds. */
   take(now: number): boolean {
     const { burst, perSecond } = this.#rate;
     const seconds = Math.max(0, now - this.#filledAt) / 1000;

@@ -1,8 +1,8 @@
-// Signature schemes by which a sender proves that it knows the secret: an HMAC-SHA256 over the body and some
-// headers. Three known schemes, and one that the app describes.
+// Signature schemes with which a sender proves that it knows the secret: an HMAC-SHA256 over the body and some headers.
+// There are three standard schemes, and custom schemes that the app describes.
 //
-// Owns:     the place of the signature, and the signed content.
-// Does not: read bodies, know the time, or remember anything.
+// Owns:     where the signature is, and what is signed.
+// Does not: read bodies, read the clock, or remember anything.
 //
 // Sources (2026): standardwebhooks.com, `spec/standard-webhooks.md`; docs.stripe.com/webhooks
 // ("Verify webhook signatures manually"); docs.github.com ("Validating webhook deliveries").
@@ -10,7 +10,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The headers of a custom scheme. The signed content is `id.timestamp.body`, as far as these exist. */
+/** The headers of a custom scheme. The signed content is `id.timestamp.body`, with only the parts that exist. */
 export interface HmacHeaders {
   /** The header with the signature, such as `x-signature`. */
   readonly header: string;
@@ -18,28 +18,28 @@ export interface HmacHeaders {
   readonly prefix?: string;
   /** @defaultValue 'hex' */
   readonly encoding?: 'hex' | 'base64';
-  /** The header with the time of sending: whole seconds since 1970. Without it a request is never late. */
+  /** The header with the sending time: whole seconds since 1970. Without it, a request is never too old. */
   readonly timestampHeader?: string;
-  /** The header with the id of the message. */
+  /** The header with the message id. */
   readonly idHeader?: string;
 }
 
 /**
- * `standard`: Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`).
- * `stripe`: `Stripe-Signature`. `github`: `X-Hub-Signature-256`, which has no time.
+ * `standard`: Standard Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`). `stripe`: `Stripe-Signature`.
+ * `github`: `X-Hub-Signature-256`, which has no timestamp.
  */
 export type SignatureScheme = 'standard' | 'stripe' | 'github' | HmacHeaders;
 
-/** The claims in the headers of a request. */
+/** What a request's headers claim. */
 export interface Claim {
-  /** The id of the message, if the scheme signs one. */
+  /** The message id, if the scheme signs one. */
   readonly id: string | null;
-  /** Whole seconds since 1970, as written; null if the scheme has no time. */
+  /** Whole seconds since 1970, as written; null if the scheme has no timestamp. */
   readonly timestamp: string | null;
   readonly signatures: readonly Buffer[];
 }
 
-/** The limit of signatures: a sender may sign with several keys while it changes them. */
+/** The maximum number of signatures: a sender may sign with several keys during rotation. */
 const MAX_SIGNATURES = 10;
 const DIGEST_BYTES = 32;
 
@@ -48,14 +48,14 @@ export function signsTime(scheme: SignatureScheme): boolean {
   return typeof scheme === 'string' ? scheme !== 'github' : scheme.timestampHeader !== undefined;
 }
 
-/** Returns the key of a secret. Standard Webhooks writes a key as `whsec_` and base64. */
+/** Returns the key that a secret encodes. Standard Webhooks writes a key as `whsec_` and base64. */
 export function keyOf(scheme: SignatureScheme, secret: string): Buffer {
   return scheme === 'standard' && secret.startsWith('whsec_')
     ? Buffer.from(secret.slice('whsec_'.length), 'base64')
     : Buffer.from(secret, 'utf8');
 }
 
-/** Returns the claims in the headers; null if they are missing or malformed. */
+/** Returns what the headers claim; null if they are missing or malformed. */
 export function claimOf(scheme: SignatureScheme, headers: IncomingHttpHeaders): Claim | null {
   const claim = read(scheme, headers);
   if (!claim || claim.signatures.length === 0) return null;
@@ -63,16 +63,14 @@ export function claimOf(scheme: SignatureScheme, headers: IncomingHttpHeaders): 
   return /^\d{1,12}$/.test(claim.timestamp) ? claim : null;
 }
 
-/** Returns the HMAC of the signed content: `id.timestamp.body`, as far as these exist. */
+/** Returns the HMAC of the signed content: `id.timestamp.body`, with only the parts that exist. */
 export function digestOf(key: Buffer, { id, timestamp }: Claim, body: Buffer): Buffer {
   const hmac = createHmac('sha256', key);
   for (const part of [id, timestamp]) if (part !== null) hmac.update(`${part}.`);
   return hmac.update(body).digest();
 }
 
-/**
- * Returns whether one of the signatures matches one of the keys. Takes the same time for any match or none.
- */
+/** Returns whether any signature matches any key. The time does not depend on the result. */
 export function isSigned(keys: readonly Buffer[], claim: Claim, body: Buffer): boolean {
   let matches = 0;
   for (const key of keys) {

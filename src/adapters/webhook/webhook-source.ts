@@ -1,21 +1,21 @@
-// Webhooks as an event source: signed requests over HTTP become events of a service.
+// Webhooks as an event source: signed HTTP requests become events of a service.
 //
 //   request ─▶ shape (path, method, type, size) ─▶ time ─▶ body ─▶ signature ─▶ seen before?
 //           ─▶ rate ─▶ JSON ─▶ event ─▶ emit ─▶ answer
 //
 // Owns:     the listener, if it has one; the accepted messages; the rate limit.
-// Does not: trust any part of a request before its signature is verified, or store messages (the session's journal
-//           does) or the keys of accepted ones (a restart of the process clears them).
+// Does not: trust any part of a request before its signature is verified, store messages (the session's journal does),
+//           or store the keys of accepted messages (a process restart clears them).
 //
 // Invariants
-//   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature is verified. Signatures are
-//       compared in constant time, and each refusal for them has the same answer.
-//   WEBHOOK-SOURCE-2. A message is accepted at most once: its key is remembered for as long as its time would be
-//       accepted. A message that could not be accepted is not remembered, and may be repeated. Before the
-//       decision a repetition is answered with 503.
-//   WEBHOOK-SOURCE-3. The answer 202 means that the message is in the journal of the session.
-//   WEBHOOK-SOURCE-4. Requests without a valid signature do not reduce the rate or the places of signed
-//       requests. A slow body loses its place to the next one.
+//   WEBHOOK-SOURCE-1. No part of a request is parsed before its signature is verified. Signatures are compared in
+//       constant time, and each signature failure has the same response.
+//   WEBHOOK-SOURCE-2. A message is accepted at most once: its key is remembered for as long as its timestamp would be
+//       valid. A message that could not be accepted is not remembered, and may be sent again. Until a message's
+//       acceptance is decided, a repetition receives 503.
+//   WEBHOOK-SOURCE-3. The response 202 means that the message is in the session's journal.
+//   WEBHOOK-SOURCE-4. Requests without a valid signature affect neither the rate limit nor the places of signed
+//       requests. A slow body loses its place to the next body.
 //   WEBHOOK-SOURCE-5. A stopping source answers running requests with 503, and frees the port.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -44,14 +44,14 @@ import {
 } from './options.ts';
 import { claimOf, digestOf, isSigned, type Claim } from './signatures.ts';
 
-/** The event source of a webhook. */
+/** A webhook's event source. */
 export interface WebhookSource extends EventSourceConfig {
   /**
-   * Answers a request, for a server of the app. The request's body must be unread. Never rejects;
-   * answers 503 until a service has started the source.
+   * Handles a request to the app's own server. The request's body must be unread. Never rejects; responds with 503
+   * until a service has started the source.
    */
   readonly handler: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-  /** The address of the listener; null while it does not listen. */
+  /** The listener's address; null while it does not listen. */
   readonly url: string | null;
 }
 
@@ -62,8 +62,8 @@ interface Attempt extends Pick<EventSourceContext, 'environment' | 'report'> {
 }
 
 /**
- * Creates a source of signed webhooks. Give each service its own source.
- * @throws {ConfigurationError} for an invalid option.
+ * Creates a source of signed webhooks. Create one source for each service.
+ * @throws {ConfigurationError} if an option is invalid
  */
 export function webhookSource(options: WebhookSourceOptions): WebhookSource {
   return new Webhook(checkOptions(options));
@@ -79,7 +79,7 @@ class Webhook implements WebhookSource {
   readonly #underWay = new Set<Promise<void>>();
   /** The places for bodies with an unverified signature. */
   readonly #unsigned: UnauthenticatedPlaces;
-  /** The number of signed messages being accepted. */
+  /** The number of signed messages that are being accepted. */
   #taking = 0;
   #attempt: Attempt | null = null;
   #listener: Listener | null = null;
@@ -105,7 +105,7 @@ class Webhook implements WebhookSource {
       );
     const { environment, report } = context;
     this.#attempt = { emit, signal, environment, report };
-    // Not in `stop`: that is also called for a refused start.
+    // Not in `stop`, which is also called for a refused start.
     signal.addEventListener('abort', () => void (this.#closing = this.#close()), { once: true });
     const { listen: where } = this.#options;
     if (!where) return;
@@ -129,7 +129,7 @@ class Webhook implements WebhookSource {
     this.#attempt = null;
     const listener = this.#listener;
     this.#listener = null;
-    // The signal of the running requests has aborted, so that they end soon.
+    // The running requests' signal has been aborted, so they end soon.
     await Promise.allSettled(this.#underWay);
     await listener?.close();
   }
@@ -137,13 +137,13 @@ class Webhook implements WebhookSource {
   readonly handler: WebhookSource['handler'] = (request, response) =>
     this.#serve(request, response, () => undefined);
 
-  /** `admit` is called when the signature is verified. */
+  /** `admit` is called once the signature is verified. */
   readonly #serve = (
     request: IncomingMessage,
     response: ServerResponse,
     admit: () => void,
   ): Promise<void> => {
-    // Handles a sender that disconnects during the answer; `close` follows.
+    // Handles a sender that disconnects during the response; `close` follows.
     response.on('error', () => undefined);
     const answering = this.#handle(request, response, admit);
     this.#underWay.add(answering);
@@ -184,7 +184,7 @@ class Webhook implements WebhookSource {
     if (misshapen) return misshapen;
     const claim = claimOf(scheme, request.headers);
     if (!claim) return unauthorized('a header of the signature is missing or malformed');
-    // Checked before the body is read, because a late message needs no place.
+    // Checked before the body is read, because an outdated message needs no place.
     const late = this.#checkTime(attempt, claim);
     if (late) return late;
     const body = await this.#read(attempt, request);
@@ -201,7 +201,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Checks the parts of a request without the body; the answer reveals nothing. */
+  /** Checks the request without its body; the response reveals nothing. */
   #checkShape({ url = '/', method, headers }: IncomingMessage): Answer | null {
     const { path, maxBytes } = this.#options;
     if (url.split('?', 1)[0] !== path) return refuse(404, 'Not found');
@@ -256,7 +256,7 @@ class Webhook implements WebhookSource {
     }
   }
 
-  /** Checks signature, time, repetition and rate; null: the request is valid. */
+  /** Checks signature, time, repetition and rate; null if the request is valid. */
   #check(attempt: Attempt, claim: Claim, body: Buffer): Answer | null {
     if (!isSigned(this.#options.keys, claim, body)) return unauthorized('the signature is wrong');
     const late = this.#checkTime(attempt, claim);
@@ -295,7 +295,7 @@ class Webhook implements WebhookSource {
       const answer = event
         ? await this.#emit(attempt, event)
         : unused('toEvent made no event of it');
-      // A message that is answered with an error may be repeated.
+      // A message that received an error may be sent again.
       if (answer.status < 400) this.#remember(key, claim, attempt);
       return answer;
     } finally {
@@ -319,7 +319,7 @@ class Webhook implements WebhookSource {
     this.#seen.remember(key, now + forMs, now);
   }
 
-  /** Returns the key of a message: its id, if it is signed; otherwise all of it. */
+  /** Returns a message's key: its id, if signed, otherwise a digest of the whole message. */
   #keyOf(claim: Claim, body: Buffer): string {
     const [key] = this.#options.keys;
     return claim.id ?? digestOf(key ?? Buffer.alloc(0), claim, body).toString('base64');
@@ -327,8 +327,8 @@ class Webhook implements WebhookSource {
 }
 
 /**
- * The answer to a sender: it says only whether to repeat the request. It does not tell why
- * a signature is wrong, or whether a message is late.
+ * The response to a sender: it tells only whether to repeat the request. It does not tell why a signature is wrong, or
+ * whether a message is outdated.
  */
 interface Answer extends WebhookRefusal {
   readonly body: Readonly<Record<string, unknown>>;
@@ -343,7 +343,7 @@ function unused(reason: string): Answer {
   return { status: 200, reason, body: { accepted: false } };
 }
 
-/** A sender repeats a message whose answer it missed: this answer ends the repetition. */
+/** A sender repeats a message if it missed the response: this response ends the repetition. */
 const duplicate: Answer = {
   status: 200,
   reason: 'a message that was taken already',
@@ -367,7 +367,7 @@ function unavailable(reason: string, retryAfterSeconds = 5): Answer {
 }
 
 /**
- * Resolves when the answer has been sent, or the client has disconnected. `isRead`: the whole request was read, so
+ * Resolves when the response has been sent or the client has disconnected. `isRead`: the whole request was read, so
  * that its connection can be reused.
  */
 function send(response: ServerResponse, answer: Answer, isRead: boolean): Promise<void> {
@@ -383,16 +383,16 @@ function send(response: ServerResponse, answer: Answer, isRead: boolean): Promis
         ...(isRead ? {} : { connection: 'close' }),
       })
       .end(`${JSON.stringify(answer.body)}\n`, () => resolve());
-    // A pipelined request waits for the earlier ones, and gets no event if they end the connection.
+    // A pipelined request waits for the earlier ones, and receives no event if they end the connection.
     if (!response.socket) resolve();
   });
 }
 
-/** A separate server for a webhook. Any peer can reach it, under any name: the signature decides. */
+/** A separate server for a webhook. Any peer can reach it, under any host name: the signature decides. */
 interface Listener {
   /** An origin such as `http://127.0.0.1:8080`. */
   readonly origin: string;
-  /** Resolves when the port is free. Closes open connections. */
+  /** Resolves when the port is free. Also closes open connections. */
   close(): Promise<void>;
 }
 
@@ -401,10 +401,10 @@ interface ListenerOptions {
   readonly port: number;
   readonly host: string;
   readonly environment: Environment;
-  /** The limit of bodies that are read at once. */
+  /** The maximum number of bodies that are read at once. */
   readonly maxBodies: number;
   readonly bodyTimeoutMs: number;
-  /** `admit` must be called when the signature is verified. */
+  /** `admit` must be called once the signature is verified. */
   readonly handler: (
     request: IncomingMessage,
     response: ServerResponse,
@@ -414,12 +414,12 @@ interface ListenerOptions {
   readonly report: (error: unknown) => void;
 }
 
-/** The time limit of a request's headers. */
+/** The time limit for a request's headers. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** The limit of connections beside those whose bodies are read. */
+/** The maximum number of connections in addition to those whose bodies are read. */
 const IDLE_CONNECTIONS = 64;
 
-/** @throws {ConfigurationError} `LISTEN_FAILED` (the port is taken) */
+/** @throws {ConfigurationError} `LISTEN_FAILED` (the port is in use) */
 async function listen(options: ListenerOptions): Promise<Listener> {
   const { name, port, host, environment, maxBodies, bodyTimeoutMs, handler, report } = options;
   const guard = await createGuard({
@@ -443,7 +443,7 @@ async function listen(options: ListenerOptions): Promise<Listener> {
 /** Remembers keys until they expire. A full guard forgets the oldest key. */
 class ReplayGuard {
   readonly #max: number;
-  /** The expiry of each key, the oldest first. */
+  /** Each key's expiry, oldest first. */
   readonly #until = new Map<string, number>();
 
   constructor(max: number) {

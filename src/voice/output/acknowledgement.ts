@@ -1,19 +1,19 @@
-// The acknowledgement of an answer ("Premium. One moment.") and of a request for time ("Take your time."). The answer
-// goes to the subagent that asked, and the lead model does not reply to it: without an acknowledgement the user would
-// not know that it was understood.
+// Acknowledges an answer ("Premium. One moment.") or a request for time ("Take your time."). The answer is sent to the
+// subagent that asked, and the lead model does not reply to it: without an acknowledgement, the user would not know
+// that the answer was understood.
 //
 //   understood ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
 //        ├── the user speaks, another sound comes, or something is due ──▶ not said
 //        └── neither can say it: the reply of a model that answers by itself may serve (held-speech)
 //
-// Owns:     the text and the moment of the acknowledgement, and which words of a model may serve as one.
-// Does not: make it audible (aside, held-speech), or know the effect of the answer.
+// Owns:     the acknowledgement's text and timing, and which words of a model may serve as one.
+// Does not: make it audible (aside, held-speech), or know the answer's effect.
 //
 // Invariants
 //   ACKNOWLEDGEMENT-1. The acknowledgement names the chosen option and asks for a moment. It never claims that anything
-//       was done; after an approval it only asks for a moment.
-//   ACKNOWLEDGEMENT-2. It is said at most once for an utterance, and not once the user speaks, another audio is heard,
-//       or a delivery or another question is due. It is no delivery and is not said later.
+//       was done; for an approval it only asks for a moment.
+//   ACKNOWLEDGEMENT-2. It is said at most once per utterance, and not once the user speaks, other audio is playing, or
+//       a delivery or another question is due. It is not a delivery, and is never said later.
 
 import { z } from 'zod';
 import type { WordsToQuestion } from '../../actors/contracts/records.ts';
@@ -25,37 +25,37 @@ import { checkVoice, type Voice } from '../speech/voice.ts';
 import type { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 
-/** How much later than `afterMs` the acknowledgement may still begin, if the model is busy and silent before. */
+/** How long after `afterMs` the acknowledgement may still start, if the model is busy but silent. */
 const PATIENCE_MS = 2000;
 
-/** The runtime's acknowledgements, in one language. */
+/** The runtime's acknowledgements in one language. */
 export interface AcknowledgementPhrases {
-  /** The acknowledgement of a chosen option; `{choice}` stands for its label. */
+  /** Acknowledges a chosen option; `{choice}` stands for its label. */
   readonly choice: string;
-  /** The acknowledgement of any other answer. */
+  /** Acknowledges any other answer. */
   readonly other: string;
-  /** The acknowledgement of "let me think", after which the question stays open. @defaultValue none is said */
+  /** Acknowledges "let me think", after which the question stays open. @defaultValue nothing is said */
   readonly time?: string;
 }
 
 /** When and how the user's answer to a question is acknowledged. */
 export interface AcknowledgementOptions {
-  /** Silence after the answer before it is acknowledged, in milliseconds. @defaultValue 400 */
+  /** The silence between the answer and its acknowledgement, in milliseconds. @defaultValue 400 */
   readonly afterMs?: number;
   /**
    * The phrases by language, such as `{ it: { choice: '{choice}. Un attimo.', other: 'Un attimo.' } }`, in addition to
-   * those of the runtime. They must not promise a result. In a language without phrases no answer is acknowledged.
+   * the built-in ones. A phrase must not promise a result. In a language without phrases, answers are not acknowledged.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: Readonly<Record<string, AcknowledgementPhrases>>;
   /**
    * The voice that says the acknowledgement. @defaultValue the voice of the filler or the transport (`withVoice`), else
-   * the model: out of band, or by a reply that only acknowledges the answer
+   * the model: out of band, or with a reply that only acknowledges the answer
    */
   readonly voice?: Voice;
 }
 
-/** Checked options with their defaults. */
+/** The checked options, with defaults filled in. */
 export interface AcknowledgementSettings {
   readonly afterMs: number;
   readonly say: Readonly<Record<string, AcknowledgementPhrases>>;
@@ -82,11 +82,11 @@ const DEFAULT_PHRASES: Readonly<Record<string, AcknowledgementPhrases>> = {
   },
 };
 
-/** The state of the conversation that decides whether an acknowledgement may be said. */
+/** The conversation state that decides whether an acknowledgement may be said. */
 export interface Moment {
-  /** Whether neither side speaks or is about to. */
+  /** Whether neither side speaks or is about to speak. */
   readonly isSilent: boolean;
-  /** Whether the user speaks, the model is heard, or no client listens. */
+  /** Whether the user speaks, the model is audible, or no client listens. */
   readonly hasOtherSound: boolean;
   readonly isQuestionOpen: boolean;
   readonly isDeliveryDue: boolean;
@@ -108,7 +108,7 @@ export class Acknowledgement {
   #saidForTime = false;
   #cancel: () => void = () => {};
 
-  /** @param canSpeak Whether the runtime can have a phrase said outside the conversation. */
+  /** @param canSpeak Whether a phrase can be said outside the conversation. */
   constructor(
     core: LeadSession,
     moment: Moment,
@@ -123,7 +123,7 @@ export class Acknowledgement {
     this.#canSpeak = canSpeak;
   }
 
-  /** Plans the acknowledgement of words to a question. */
+  /** Plans to acknowledge words that answer a question. */
   understood(were: NonNullable<WordsToQuestion>): void {
     if (!this.#canSpeak) return;
     const phrases = phrasesIn(this.#settings.say, this.#language);
@@ -135,14 +135,15 @@ export class Acknowledgement {
     this.#cancel = scheduler.schedule(() => this.#say(), this.#settings.afterMs);
   }
 
-  /** Returns a reader of the model's own reply to the words; undefined if the runtime acknowledges them. */
+  /** Returns a reader for the model's own reply to the words; undefined if the runtime acknowledges them. */
   readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
     if (this.#canSpeak) return undefined;
     const language = this.#language;
     const to = typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
     return {
       read: (text) => acknowledgementIn(text, { ...to, language }),
-      // After a request to repeat, the question follows the reply, so an open question does not make the reply late.
+      // After a request to repeat, the question follows the reply, so the open question does not make the reply too
+      // late.
       isLate: () => were !== 'repeat' && this.#isOtherDue(were === 'time'),
     };
   }
@@ -172,7 +173,10 @@ export class Acknowledgement {
     }
   }
 
-  /** Returns whether other speech is due. A question about which the user thinks stays open and does not count. */
+  /**
+   * Returns whether other speech is due. A question that the user is still thinking about stays open and does not
+   * count.
+   */
   #isOtherDue(isForTime: boolean): boolean {
     return this.#moment.isDeliveryDue || (this.#moment.isQuestionOpen && !isForTime);
   }
@@ -215,7 +219,7 @@ function phraseFor(
   were: NonNullable<WordsToQuestion>,
   phrases: AcknowledgementPhrases,
 ): string | undefined {
-  // The repeated question follows at once and needs no acknowledgement.
+  // The repeated question follows at once, so no acknowledgement is needed.
   if (were === 'repeat') return undefined;
   if (were === 'time') return phrases.time;
   const { choice } = were;

@@ -1,23 +1,23 @@
-// A short phrase of the runtime outside the conversation ("One moment."), said by a voice or by the model out of band:
-// a filler, or the acknowledgement of an answer. At most one phrase is under way.
+// A short runtime phrase outside the conversation ("One moment."), said by a voice or by the model out of band: a
+// filler or an acknowledgement. At most one phrase is in progress.
 //
 //   say ─▶ asked for ─▶ sounding ─▶ over
 //              └────────────┴── the user speaks, or speech comes first ──▶ silent
 //
-// Owns:     the phrase under way, and its responses.
+// Owns:     the current phrase and its responses.
 // Does not: decide when and what to say (waiting, acknowledgement).
 //
 // Invariants
-//   FILLER-2. The phrase is not speech: it creates no item, no response of the session and no delivery. It is not
-//        reported as heard, answered, interrupted or remembered, and it does not take the floor. The transcript marks
-//        it as a filler.
+//   FILLER-2. The phrase is not part of the conversation: it creates no item, no session response and no delivery. It
+//        is not reported as heard, answered, interrupted or remembered, and does not take the floor. The transcript
+//        marks it as a filler.
 //   FILLER-3. The user's voice ends the phrase at once.
-//   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already sounding. A silent
-//        phrase is cancelled when the answer comes: no audio of it follows the model's first audio, and the session
-//        does not wait for a model that never ends it.
-//   FILLER-5. While the model is asked for a phrase, it is asked for nothing else (RESPONSES-1).
-//   FILLER-6. A model that speaks for longer than the phrase takes is cut off: it says something else, and the next
-//        speech would have to wait for its end.
+//   FILLER-4. The phrase delays the answer by no more than the rest of a phrase that is already playing. A phrase
+//        without audio is cancelled when the answer comes: none of its audio follows the model's first audio, and the
+//        session does not wait for a model that never ends it.
+//   FILLER-5. While the model is asked for a phrase, it receives no other request (RESPONSES-1).
+//   FILLER-6. A model that speaks longer than the phrase can take is cut off: it is saying something else, and would
+//        delay the next speech.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -34,7 +34,7 @@ const KEY = 'filler:';
 const PATIENCE_MS = 5000;
 /** A cancelled phrase reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 1000;
-/** The longest duration of a phrase, in ms: a constant, and a time per character for the slowest speech (FILLER-6). */
+/** The maximum duration of a phrase in ms: a constant, plus a time per character for the slowest speech (FILLER-6). */
 const LONGEST_MS = { pause: 2000, character: 150 };
 
 /** One phrase, until it has been played or cancelled. */
@@ -46,19 +46,19 @@ interface Saying {
   readonly owner: object;
   readonly abort: AbortController;
   written: string;
-  /** When the audio so far will have been played, in milliseconds since 1970; null while the phrase has no audio. */
+  /** When the audio so far will have been played, in milliseconds since 1970; null while there is no audio. */
   endsAt: number | null;
   soundMs: number;
-  /** True once all of its audio has arrived. */
+  /** Whether all of its audio has arrived. */
   isMade: boolean;
 }
 
 export interface AsideOptions {
-  /** Null: the model says the phrase. */
+  /** Null if the model says the phrase. */
   readonly voice: Voice | null;
-  /** The rate of the model's audio. */
+  /** The sample rate of the model's audio. */
   readonly sampleRateHz: number;
-  /** Called when the phrase begins to sound. */
+  /** Called when the phrase becomes audible. */
   readonly changed: () => void;
 }
 
@@ -68,7 +68,7 @@ export class Aside {
   readonly #turn: Turn;
   readonly #options: AsideOptions;
   readonly #environment: Environment;
-  /** The ids of the responses that the model makes for phrases. */
+  /** The ids of the model's responses for phrases. */
   readonly #responses = new RecentIds();
   #saying: Saying | null = null;
   #cancelEnd: (() => void) | null = null;
@@ -86,12 +86,12 @@ export class Aside {
     this.#environment = core.host.environment;
   }
 
-  /** Whether a voice, and not the model, says the phrases. */
+  /** Whether a voice, rather than the model, says the phrases. */
   get hasVoice(): boolean {
     return this.#options.voice !== null;
   }
 
-  /** Whether the model is asked for a phrase and cannot be asked for anything else. */
+  /** Whether the model is asked for a phrase and therefore accepts no other request. */
   get isAsked(): boolean {
     return this.#askedKey !== null;
   }
@@ -105,12 +105,12 @@ export class Aside {
     return endsAt !== null && endsAt > this.#environment.clock.now();
   }
 
-  /** The component whose phrase is under way. */
+  /** The component whose phrase is in progress. */
   get owner(): object | null {
     return this.#saying?.owner ?? null;
   }
 
-  /** Says a phrase. No other phrase may be under way. */
+  /** Says a phrase. No other phrase may be in progress. */
   say(text: string, owner: object): void {
     const { ids, clock } = this.#environment;
     this.#count += 1;
@@ -141,7 +141,7 @@ export class Aside {
     this.#write(saying, true, true);
   }
 
-  /** Handles the loss of the connection. A phrase that is sounding plays on. */
+  /** Handles the loss of the connection. A phrase that is already playing continues. */
   lost(): void {
     this.#answered();
     const saying = this.#saying;
@@ -150,7 +150,7 @@ export class Aside {
     else this.#saying = null;
   }
 
-  /** Handles the events of responses for phrases. Returns whether the event belongs to one. */
+  /** Handles the response events of phrases. Returns whether the event belongs to a phrase. */
   handle(event: TransportEvent): boolean {
     const { type } = event;
     if (type === 'response.started' || type === 'response.ended') {
@@ -242,7 +242,7 @@ export class Aside {
     });
   }
 
-  /** Records that all audio has arrived: the phrase ends when the audio has been played. */
+  /** Records that all audio has arrived: the phrase ends after its playback. */
   #made(saying: Saying): void {
     if (saying !== this.#saying || saying.isMade) return;
     saying.isMade = true;
@@ -261,7 +261,7 @@ export class Aside {
     this.#turn.next();
   }
 
-  /** Ends the phrase because the answer has arrived: audio that has already come plays to its end. */
+  /** Ends the phrase because the answer has arrived; audio that has already arrived is played. */
   noMore(): void {
     const saying = this.#saying;
     if (saying === null || saying.isMade) return;

@@ -1,6 +1,6 @@
-// Withholds the replies that a voice model starts by itself while the addressee of the user's words is undecided:
-// either the lead agent or the subagent that asked answers an utterance, never both. A model that answers by itself
-// does not wait for that decision, so its output is held back here.
+// Withholds the replies that a voice model starts by itself while it is undecided whether the lead agent or an asking
+// subagent should answer the user's words: only one of them may. A model that replies by itself does not wait for that
+// decision, so its output is held here.
 //
 //   began ─┬─▶ free                                       only the lead agent can be meant
 //          ├─▶ held ─┬─ for the lead agent, or unknown ─▶ released
@@ -12,21 +12,22 @@
 //                         │                                          └─ says more ─▶ the rest is silenced
 //                         └─ anything else, or too late ──────▶ silenced
 //
-// Owns:     the held output, the time for which it is held, and the set of silenced responses.
-// Does not: decide who was meant (session), recognise an acknowledgement (acknowledgement), cancel (responses), or play
-//           (speech).
+// Owns:     the held output, how long it is held, and the set of silenced responses.
+// Does not: decide who was addressed (session), recognise an acknowledgement (acknowledgement), cancel responses
+//           (responses), or play audio (speech).
 //
 // Invariants
 //   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and precedes all
-//       output that follows.
-//   HELD-SPEECH-2. No part of a silenced response is heard, shown or run, even if it arrives late. A call in it is
-//       answered, so that the model does not wait for the result.
-//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and for at most `HELD_MS`
-//       of audio; later audio is dropped.
-//   HELD-SPEECH-4. A reply to an answer is released only when it is complete, every word of it was read as an
+//       later output.
+//   HELD-SPEECH-2. No part of a silenced response is played, shown or executed, even if it arrives late. Its calls are
+//       answered, so that the model does not wait for results.
+//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and at most `HELD_MS` of
+//       audio is held; further audio is dropped.
+//   HELD-SPEECH-4. A reply to an answer is released only when it is complete, all its words were recognised as an
 //       acknowledgement within `READ_MS`, and nothing else is due; at most one reply per answer.
-//   HELD-SPEECH-5. Where audio comes in real time, in step with its words, such a reply is released before it is
-//       complete: its audio is played `FOLLOW_MS` late, as long as its words are read as an acknowledgement.
+//   HELD-SPEECH-5. If audio arrives in real time, in step with its words, such a reply is released before it is
+//       complete: its audio is played with a delay of `FOLLOW_MS`, as long as its words are recognised as an
+//       acknowledgement.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -37,23 +38,23 @@ import type { TransportEvent } from '../connection/transport.ts';
 const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
-/** The longest time in which a reply may prove to be an acknowledgement. */
+/** The time within which a reply must prove to be an acknowledgement. */
 const READ_MS = 2500;
-/** The delay of audio whose words are read first; transports report the words sooner than that. */
+/** The delay of audio whose words are read first; transports report words within less time. */
 const FOLLOW_MS = 400;
 
 /** Reads the model's reply to an answer. */
 export interface ReplyReader {
-  /** Returns whether the text only acknowledges the answer (`whole`), may do so when complete, or says more. */
+  /** Returns whether the text only acknowledges the answer (`whole`), may do so once complete, or says more. */
   read(text: string): 'whole' | 'beginning' | 'none';
-  /** Returns whether something else is due by now. */
+  /** Returns whether something else has become due. */
   isLate(): boolean;
 }
 
 export interface HeldSpeechOptions {
   /** The longest time for which output is held after the user has fallen silent, in milliseconds. */
   readonly patienceMs: number;
-  /** Whether the model's audio comes in real time, in step with its words. */
+  /** Whether the model's audio arrives in real time, in step with its words. */
   readonly isInRealTime: boolean;
 }
 
@@ -65,11 +66,11 @@ export interface HeldSpeechPorts {
   /** Plays a released frame as if it had just arrived. `acknowledges`: the frame belongs to an acknowledgement. */
   play(frame: AudioFrame, acknowledges: boolean): void;
   handle(event: TransportEvent): void;
-  /** Silences a response. `isOver`: the model no longer generates it. `wasHeard`: a part of it was released. */
+  /** Silences a response. `isOver`: the model has finished generating it. `wasHeard`: a part of it was released. */
   silenced(responseId: string, isOver: boolean, wasHeard: boolean): void;
-  /** Answers a call of a silenced response without running it. */
+  /** Answers a silenced response's call without running it. */
   refused(callId: string): void;
-  /** Reports that no audio of an item of a silenced response was played; once per item. */
+  /** Reports that no audio of a silenced response's item was played, once per item. */
   unplayed(itemId: string): void;
 }
 
@@ -78,15 +79,15 @@ interface Held {
   readonly frames: BoundedBuffer;
   readonly events: TransportEvent[];
   isFull: boolean;
-  /** Reads whether the response acknowledges the answer; null if the response is not a reply to one. */
+  /** Reads whether the response acknowledges the answer; null if the response is not a reply to an answer. */
   reader: ReplyReader | null;
-  /** The words of the response so far. */
+  /** The response's words so far. */
   text: string;
-  /** Whether its events are being handled. */
+  /** Whether its events are currently being handled. */
   isPassing: boolean;
-  /** HELD-SPEECH-5: stops the delayed playback; null while nothing of the response is heard. */
+  /** HELD-SPEECH-5: stops the delayed playback; null while nothing of the response is audible. */
   follows: (() => void) | null;
-  /** The arrival times of the held frames. */
+  /** The held frames' arrival times. */
   readonly cameAt: number[];
 }
 
@@ -99,9 +100,9 @@ export class HeldSpeech {
   readonly #unplayed = new RecentIds();
   /** Released responses whose further audio did not fit (HELD-SPEECH-3). */
   readonly #cutOff = new RecentIds();
-  /** Responses that begin before this time reply to words that were addressed to a subagent. */
+  /** Until this time, new responses reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
-  /** The time for which responses are unwanted after the one under way ends; null if none has to end first. */
+  /** For how long responses are unwanted after the current one ends; null if none has to end first. */
   #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
   /** HELD-SPEECH-4: reads the next reply; null if no reply may acknowledge. */
@@ -114,7 +115,7 @@ export class HeldSpeech {
     this.#options = options;
   }
 
-  /** Handles the start of a response that the model began by itself. */
+  /** Handles the start of an unprompted response. */
   began(responseId: string): void {
     const isUnwanted =
       this.#unwantedAfter !== null || this.#environment.clock.now() < this.#unwantedUntil;
@@ -161,12 +162,12 @@ export class HeldSpeech {
       this.expectUnwanted(this.#unwantedAfter, false);
     if (this.#silenced.has(responseId)) {
       if (type === 'tool.called') this.#ports.refused(event.callId);
-      // The start and the end of a silenced response carry no words, so they are passed on.
+      // The start and end of a silenced response contain no words, so they are forwarded.
       return type === 'tool.called' || type === 'assistant.transcribed';
     }
     const held = this.#held.get(responseId);
     if (!held || held.isPassing || type === 'response.started') return false;
-    // Beyond the limit only transcripts are dropped, never an end or a call.
+    // Beyond the limit, only transcripts are dropped, never an end or a call.
     if (held.events.length < MAX_EVENTS || type !== 'assistant.transcribed')
       held.events.push(event);
     if (type === 'assistant.transcribed')
@@ -175,7 +176,7 @@ export class HeldSpeech {
     return true;
   }
 
-  /** Releases the held output, because the lead agent is the addressee, or the addressee stays unknown. */
+  /** Releases the held output, because the words were for the lead agent or their addressee stays unknown. */
   release(): void {
     this.#stopWaiting();
     for (const held of this.#takeAll(({ reader }) => !reader)) this.#release(held);
@@ -188,7 +189,7 @@ export class HeldSpeech {
   }
 
   /**
-   * Drops the held output: the words were addressed to a subagent, or the user continues to speak. Returns whether
+   * Drops the held output, because the words were for a subagent or the user continues to speak. Returns whether
    * anything was held.
    */
   silence(): boolean {
@@ -200,7 +201,7 @@ export class HeldSpeech {
   }
 
   /**
-   * Like `silence`, but releases held output and the next reply if they only acknowledge the answer (HELD-SPEECH-4).
+   * Like `silence`, but releases held output, and the next reply, if they only acknowledge the answer (HELD-SPEECH-4).
    */
   silenceUnless(reader: ReplyReader): boolean {
     this.#stopWaiting();
@@ -229,7 +230,7 @@ export class HeldSpeech {
     if (!reader || this.#held.get(responseId) !== held) return;
     const hasEnded = events.some(({ type }) => type === 'response.ended');
     const reading = hasCall(events) ? 'none' : reader.read(text);
-    // At most one acknowledgement is released, and none begins once something else is due.
+    // At most one acknowledgement is released, and none starts once something else is due.
     const isLate =
       !held.follows && reading === 'whole' && (reader !== this.#reader || reader.isLate());
     if (reading === 'none' || isLate || (hasEnded && reading === 'beginning')) {
@@ -254,7 +255,7 @@ export class HeldSpeech {
     held.isPassing = false;
   }
 
-  /** Plays the frames that came at least `FOLLOW_MS` ago (HELD-SPEECH-5). */
+  /** Plays the frames that arrived at least `FOLLOW_MS` ago (HELD-SPEECH-5). */
   #follow(held: Held): void {
     held.follows?.();
     const { frames, cameAt } = held;
@@ -271,7 +272,7 @@ export class HeldSpeech {
         : scheduler.schedule(() => this.#follow(held), next + FOLLOW_MS - clock.now());
   }
 
-  /** Silences the speech that has not proved to be an acknowledgement in time. */
+  /** Silences speech that has not proved to be an acknowledgement in time. */
   #endReading(): void {
     this.#stopReading();
     for (const held of this.#takeAll(({ reader, follows }) => reader !== null && !follows))
@@ -285,8 +286,8 @@ export class HeldSpeech {
   }
 
   /**
-   * Silences responses that the model begins within `forMs`: they reply to words that were addressed to a subagent.
-   * `isBusy`: the time begins when the response under way ends.
+   * Silences responses that start within `forMs`, because they reply to words that were addressed to a subagent.
+   * `isBusy`: the time starts when the current response ends.
    */
   expectUnwanted(forMs: number, isBusy: boolean): void {
     this.#unwantedUntil = this.#environment.clock.now() + forMs;
@@ -300,7 +301,7 @@ export class HeldSpeech {
     if (this.#reader) this.#endReading();
   }
 
-  /** Forgets all held output when its connection or agent is gone. */
+  /** Forgets all held output because its connection or agent is gone. */
   reset(): void {
     this.#stopWaiting();
     this.#stopReading();
@@ -322,7 +323,7 @@ export class HeldSpeech {
     if (this.#unplayed.add(itemId)) this.#ports.unplayed(itemId);
   }
 
-  /** Removes a held call that the model has withdrawn. Returns whether there was one. */
+  /** Removes a held call that the model has withdrawn. Returns whether the call was held. */
   #takeBack(callId: string): boolean {
     for (const { events } of this.#held.values()) {
       const index = events.findIndex(
@@ -345,7 +346,7 @@ export class HeldSpeech {
     this.#stopWaiting();
     this.#cancelPatience = this.#environment.scheduler.schedule(() => {
       this.#cancelPatience = null;
-      // If the user speaks now, the wait begins again.
+      // If the user is speaking now, the wait starts again.
       if (this.#ports.hasFloor()) this.#wait();
       else this.release();
     }, this.#options.patienceMs);

@@ -1,19 +1,19 @@
-// Keeps a voice model's memory of the conversation accurate: the memory holds the heard words instead of the generated
-// ones, and facts that the model must know without replying to them.
+// Keeps a voice model's memory accurate: it should contain the heard words instead of the generated ones, and facts
+// that the model must know without replying to them.
 //
-// Owns:     the emulation of memory operations that a transport lacks, and the queue of notes for a transport that
-//           would have them answered.
-// Does not: decide which facts are worth a note, or keep the conversation (records).
+// Owns:     the emulation of memory operations that a transport lacks, and the queue of notes for transports whose
+//           model would respond to a note.
+// Does not: decide which facts need a note, or store the conversation (records).
 //
 // Invariants
-//   MODEL-MEMORY-1. After an interruption the model's memory holds only the heard part: the rest is deleted, or a note
-//       tells the model where the speech was cut off. The model also gets such a note about speech of an earlier
-//       connection.
-//   MODEL-MEMORY-2. A note does not make the model speak. If the transport would have a note answered, the note is
-//       queued and sent just before the next request to speak; the newest `MAX_NOTES` queued notes are kept (the
-//       conversation has all notes).
+//   MODEL-MEMORY-1. After an interruption, the model's memory contains only the heard part: the rest is deleted, or a
+//       note tells the model where its speech was cut off. The model also receives such a note about speech from an
+//       earlier connection.
+//   MODEL-MEMORY-2. A note does not make the model speak. If the model would respond to a note, the note is queued
+//       until just before the next response request; the newest `MAX_NOTES` queued notes are kept (the conversation has
+//       all notes).
 //
-// If a transport cannot delete items, words that were not addressed to the model stay in its memory, and a note says
+// If a transport cannot delete items, words that were not addressed to the model stay in its memory, and a note states
 // that they were answered. An utterance without words needs no note.
 
 import type { Prompt } from '../../actors/notes/note.ts';
@@ -32,7 +32,7 @@ export class ModelMemory {
   readonly #capabilities: TransportCapabilities;
   readonly #send: (command: TransportCommand) => void;
   #queued: (readonly AddMessage[])[] = [];
-  /** Items made on an earlier connection: the current model knows them only as text. */
+  /** Items from an earlier connection, which the current model knows only as text. */
   #ofAnother: ReadonlySet<string> = new Set();
 
   constructor(
@@ -47,7 +47,7 @@ export class ModelMemory {
     this.#send = send;
   }
 
-  /** Tells the model a fact without asking for an answer. */
+  /** Tells the model a fact without requesting a response. */
   note(prompt: Prompt): void {
     this.sendNote(this.#transcript.note(prompt), prompt);
   }
@@ -59,12 +59,12 @@ export class ModelMemory {
     this.sendNote(itemId, prompt);
   }
 
-  /** Records a note about something that this model has already received; later connections read the note. */
+  /** Records a note about something that this model already knows, for later connections. */
   noteShown(itemId: string, prompt: Prompt): void {
     this.#transcript.note(prompt, itemId);
   }
 
-  /** Sends a note that the conversation already has under this id. */
+  /** Sends a note that the conversation already contains under this id. */
   sendNote(itemId: string, prompt: Prompt): void {
     this.#add(noteMessages(this.#core.notes, itemId, prompt));
   }
@@ -75,36 +75,36 @@ export class ModelMemory {
     this.#add([{ type: 'message.add', itemId, role: 'user', text }]);
   }
 
-  /** Sends messages that the model must not answer, or queues them. */
+  /** Sends messages that the model must not respond to, or queues them. */
   #add(messages: readonly AddMessage[]): void {
     if (this.#capabilities.silentContext) for (const message of messages) this.#send(message);
     else this.#queued = [...this.#queued, messages].slice(-MAX_NOTES);
   }
 
-  /** Returns whether this command is to be queued. */
+  /** Returns whether this command must be queued. */
   isQueued(command: TransportCommand): boolean {
     if (command.type !== 'message.add') return false;
     return this.#queued.flat().some(({ itemId }) => itemId === command.itemId);
   }
 
-  /** Sends the queued notes just before a request to speak. */
+  /** Sends the queued notes just before a response request. */
   sendQueued(): void {
     const queued = this.#queued;
     this.#queued = [];
     for (const message of queued.flat()) this.#send(message);
   }
 
-  /** Handles the loss of the connection. The heard part of the `unsettled` items is not known yet. */
+  /** Handles the loss of the connection. How much of the `unsettled` items was heard is not known yet. */
   connectionLost(unsettled: readonly string[]): void {
     this.#ofAnother = new Set(unsettled);
   }
 
-  /** Clears the queue: a new connection receives its notes with the conversation. */
+  /** Clears the queue: a new connection receives the notes together with the conversation. */
   clearQueue(): void {
     this.#queued = [];
   }
 
-  /** Cuts an item to the part that the user heard. Returns the heard words; null if they are unknown. */
+  /** Truncates an item to the part that the user heard. Returns the heard words; null if they are unknown. */
   heardPart(cut: Played): string | null {
     const { itemId, playedMs } = cut;
     const heard = this.#transcript.cut(cut);
@@ -114,7 +114,7 @@ export class ModelMemory {
     return heard;
   }
 
-  /** Removes an item that was not played at all. */
+  /** Removes an item of which nothing was played. */
   unplayed(itemId: string): void {
     if (itemId !== '' && this.#capabilities.truncatesAudio)
       this.#send({ type: 'playout.truncate', itemId, playedMs: 0 });
@@ -125,7 +125,7 @@ export class ModelMemory {
     if (!this.#capabilities.truncatesAudio) this.note(UNPLAYED_NOTE);
   }
 
-  /** Removes an item that the model must neither answer nor read as addressed to it. */
+  /** Removes an item that the model must not respond to or consider addressed to itself. */
   forget(itemId: string): void {
     if (this.#capabilities.deletesItems) this.#send({ type: 'item.delete', itemId });
   }

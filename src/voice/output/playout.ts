@@ -1,17 +1,17 @@
-// Tracks the audio that has left the speaker. The model generates audio faster than it plays, so only the client knows
+// Tracks how much audio the client has played. The model generates audio faster than it plays, so only the client knows
 // the position: the client reports played milliseconds per item, and all state here follows from these reports.
 //
-// Owns:     for each item, the length sent to the client and the length played.
-// Does not: hold audio, or interpret an interruption.
+// Owns:     the sent and played duration of each item.
+// Does not: store audio, or interpret an interruption.
 //
 // Invariants
-//   PLAYOUT-1. The played length never exceeds the sent length, and never decreases.
-//   PLAYOUT-2. An item is over when its response is complete and the item was played to its end, or when the
-//       client was told to drop the rest.
-//   PLAYOUT-3. Items play in the order in which they were sent: a report that an item has begun shows that all earlier
-//       items were played.
+//   PLAYOUT-1. The played duration never exceeds the sent duration, and never decreases.
+//   PLAYOUT-2. An item has ended when its response is complete and all of it was played, or when the client was told to
+//       drop the rest.
+//   PLAYOUT-3. Items play in the order in which they were sent: a report about an item shows that all earlier items
+//       were played.
 
-/** The tolerance for the end of an item: clients count in frames of 20 ms and may not report the last one in full. */
+/** The tolerance at the end of an item: clients count in 20 ms frames and may not report the last frame in full. */
 const TOLERANCE_MS = 30;
 
 interface Tracked {
@@ -68,7 +68,7 @@ export class Playout {
   played(itemId: string, playedMs: number): readonly Played[] {
     const item = this.#items.get(itemId);
     if (!item || !(playedMs >= 0)) return [];
-    // A client that is told to stop also reports items that it had not begun, with 0 ms.
+    // A client that is told to stop also reports unstarted items, with 0 ms.
     if (playedMs > 0)
       for (const earlier of this.#items.values()) {
         if (earlier === item) break;

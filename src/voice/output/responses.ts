@@ -1,26 +1,26 @@
-// The responses of a voice model, requested or unprompted: from the request over held output to the audio that is sent.
+// A voice model's responses, requested or unprompted, from the request through holding to sending their audio.
 //
-// Owns:     the requests and cancellations on the wire, and the timeouts and held output of the responses.
-// Does not: keep which responses are under way (turn machine), choose the next request or the addressee of the user's
-//           words (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard
+// Owns:     the requests and cancellations sent to the transport, and the responses' timeouts and held output.
+// Does not: track which responses are in progress (turn machine), choose the next request or the addressee of the
+//           user's words (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard
 //           (speech).
 //
 // Invariants
-//   RESPONSES-1. At most one response is requested at a time, and none while another one is generated. If the model
-//       begins one by itself meanwhile, the requested response counts as interrupted and is requested again, because it
-//       is unknown which of the two the model says; the request is also withdrawn, in case it is not sent yet.
-//   RESPONSES-4. Each offer ends in exactly one of: heard, interrupted, failed (with `speech`).
-//   RESPONSES-6. A requested or unprompted response without progress is cancelled after `responseTimeoutMs`. After a
-//       further grace time it counts as ended, so that no component waits for it forever.
-//   RESPONSES-8. At most `MAX_OWN` unended responses that the model began by itself are kept; beyond that the oldest
-//       counts as ended.
-//   RESPONSES-9. The failure of a response, requested or not, is reported with the message of the provider. (The
-//       transport reports a request that the wire refuses.)
+//   RESPONSES-1. At most one response is requested at a time, and none while another response is generated. If the
+//       model starts one by itself meanwhile, the requested response counts as interrupted and is requested again,
+//       because it is unknown which of the two the model is saying; the request is also withdrawn, in case it has not
+//       been sent.
+//   RESPONSES-4. Each offer has exactly one outcome: heard, interrupted or failed (together with `speech`).
+//   RESPONSES-6. A response without progress, requested or unprompted, is cancelled after `responseTimeoutMs`. After a
+//       further grace period it counts as ended, so that no component waits for it forever.
+//   RESPONSES-8. At most `MAX_OWN` unended unprompted responses are kept; beyond this, the oldest counts as ended.
+//   RESPONSES-9. A response's failure, requested or unprompted, is reported with the provider's message. (The transport
+//       reports a request that the server rejects.)
 //   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
-//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not
-//       heard before the addressee is known (held-speech).
+//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not played
+//       before the addressee is known (held-speech).
 //   MODEL-WORK-1. A model that reports work counts as generating: it receives no request and no offer.
-//   MODEL-WORK-2. After `responseTimeoutMs` without a sign of life such a model counts as idle.
+//   MODEL-WORK-2. After `responseTimeoutMs` without activity, such a model counts as idle.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -51,7 +51,7 @@ import type { Turn } from './turn.ts';
 
 /** A cancelled response reports its end within this time, or counts as ended. */
 const CANCEL_GRACE_MS = 3000;
-/** The limit of unprompted responses. A model makes one response at a time, so more show a fault. */
+/** The maximum number of unprompted responses. A model makes one response at a time, so more indicate a fault. */
 const MAX_OWN = 16;
 const NO_REASON = 'The model gave no reason';
 /** The number of responses whose late words can still be attributed. */
@@ -70,7 +70,7 @@ type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
 type Asked = TurnResponse & { readonly key: string };
 
 export class Responses {
-  /** Holds back the responses to words whose addressee is undecided. */
+  /** Holds back responses to words whose addressee is undecided. */
   readonly held: HeldSpeech;
   readonly #core: LeadSession;
   readonly #speech: Speech;
@@ -85,7 +85,7 @@ export class Responses {
   readonly #replied = new RecentIds();
   /** The last item that the model had read, by requested response; null for a response that says an offer. */
   readonly #readTo = new Map<string, string | null>();
-  /** The last item at the time of the request. */
+  /** The last item when the request was made. */
   #requestedAt: string | null = null;
   #ownSince = Number.NEGATIVE_INFINITY;
   /** Whether the last response was cancelled. */
@@ -141,14 +141,14 @@ export class Responses {
     return modelIsBusy(this.#chart.snapshot);
   }
 
-  /** Whether the model generates speech, or speech plays, so that the user could interrupt. */
+  /** Whether speech is generated or playing, so that the user could interrupt. */
   get isSpeaking(): boolean {
     return this.#isUnderWay || !this.#speech.isSilent;
   }
 
   /**
-   * Whether all speech that the model generates is cancelled; the model can say nothing else before that ends. Some
-   * transports report that end at once, and keep the next request until the model has really ended.
+   * Whether all speech in generation is cancelled; the model can say nothing else before it ends. Some transports
+   * report that end at once, and hold the next request until the model has really finished.
    */
   get isCalledOff(): boolean {
     const { responses } = this.#chart.context;
@@ -157,8 +157,8 @@ export class Responses {
   }
 
   /**
-   * Whether the response under way replies to the user instead of saying an offer. Without one under way: whether the
-   * response that still plays does.
+   * Whether the current response replies to the user instead of saying an offer. If there is none: whether the response
+   * that is still playing does.
    */
   get isReply(): boolean {
     if (!this.#isUnderWay) return this.#speech.playingOf.some((id) => this.#replied.has(id));
@@ -166,14 +166,14 @@ export class Responses {
   }
 
   /**
-   * Returns the last item that the model had read when it began this reply: null if the response says an offer,
-   * undefined if the model began it by itself.
+   * Returns the last item that the model had read when it started this reply: null if the response says an offer,
+   * undefined if it is unprompted.
    */
   repliesTo(responseId: string): string | null | undefined {
     return this.#readTo.get(responseId);
   }
 
-  /** When the model last began a response by itself, in milliseconds since 1970. */
+  /** When the last unprompted response started, in milliseconds since 1970. */
   get ownSince(): number {
     return this.#ownSince;
   }
@@ -183,7 +183,7 @@ export class Responses {
     this.#request(key);
   }
 
-  /** Requests that the model says an offer. */
+  /** Requests that the model say an offer. */
   say(attempt: Attempt, instructions: string, about: string): void {
     this.#speech.attempt = attempt;
     this.#request(attempt.responseKey, {
@@ -200,12 +200,12 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles a frame of the model's audio. */
+  /** Handles a model audio frame. */
   handleFrame(frame: AudioFrame): void {
     if (!this.held.handleFrame(frame)) this.#play(frame);
   }
 
-  /** Handles events about responses, and events that are to be held. Returns whether the event was handled. */
+  /** Handles events about responses, and events that must be held. Returns whether the event was handled. */
   handle(event: TransportEvent): boolean {
     if (this.held.handleEvent(event)) return true;
     if (event.type === 'response.started') {
@@ -222,7 +222,7 @@ export class Responses {
     if (responseKey === this.#asked?.key) this.#fail(responseKey, code);
   }
 
-  /** Records an event of a working model, which proves that it is not stuck. */
+  /** Records activity of a working model, which shows that it is not stuck. */
   sign(): void {
     if (this.#chart.snapshot.matches({ model: 'working' })) this.#workWatchdog.touch();
   }
@@ -233,7 +233,7 @@ export class Responses {
     this.#stopAll();
   }
 
-  /** Handles the loss of the client: unplayed audio is not heard, and no report tells how much was heard. */
+  /** Handles the loss of the client: unplayed audio counts as unheard, because no report will follow. */
   clientLeft(): void {
     this.#speech.stopWaiting();
     this.#speech.attempt = null;
@@ -242,8 +242,8 @@ export class Responses {
   }
 
   /**
-   * Handles the loss of the connection and its responses; audio that was sent plays on. Returns whether a reply was
-   * being generated.
+   * Handles the loss of the connection and its responses; audio that was sent continues to play. Returns whether a
+   * reply was being generated.
    */
   lost(): boolean {
     this.#speech.completedAll();
@@ -277,7 +277,7 @@ export class Responses {
     return this.#chart.context.responses.find(isAsked) ?? null;
   }
 
-  /** The responses that the model began by itself. */
+  /** Unprompted responses. */
   get #own(): readonly TurnResponse[] {
     return this.#chart.context.responses.filter(({ key }) => key === null);
   }
@@ -302,7 +302,7 @@ export class Responses {
     });
   }
 
-  /** Handles the start of a response. Returns whether the model began it by itself. */
+  /** Handles the start of a response. Returns whether it is unprompted. */
   #started(responseId: string, responseKey: string | null): boolean {
     const asked = this.#asked;
     this.#wasCalledOff = false;
@@ -323,7 +323,7 @@ export class Responses {
     this.#replied.add(responseId);
     this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    // A response with the key of an older request is not the requested one, which is still to come.
+    // A response with an older request's key is not the requested one, which will still follow.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
   }
@@ -345,7 +345,7 @@ export class Responses {
     this.#gone(oldest, null, 'forgotten');
   }
 
-  /** Handles a response that the model began by itself before the requested one (RESPONSES-1). */
+  /** Handles an unprompted response that started before the requested one (RESPONSES-1). */
   #collided(asked: Asked): void {
     this.#chart.send({ type: 'request.ended', continuesAs: null });
     this.#withdraw(asked);
@@ -372,7 +372,7 @@ export class Responses {
     this.#speech.play(frame, acknowledges);
   }
 
-  /** Handles the end that the wire reports. RESPONSES-9 */
+  /** Handles the end that the transport reports. RESPONSES-9 */
   #endedOnWire(event: Ended): void {
     const { status, responseId, responseKey } = event;
     const isCalledOff =
@@ -392,7 +392,7 @@ export class Responses {
     if (isOwn) this.#chart.send({ type: 'response.ended', responseId });
     const isAsked = asked !== null && !isOwn && this.#answers(event.responseKey, asked);
     if (isAsked) {
-      // The wire ended only the request: the response continues, and it is unknown what it answers.
+      // Only the request has ended: the response continues, and it is unknown what it replies to.
       const continues = this.#isByItself && asked.id !== null && asked.id !== responseId;
       const continuesAs = continues ? asked.id : null;
       const done = event.status === 'completed' || event.reason === 'nothing_said';
@@ -436,7 +436,7 @@ export class Responses {
       });
   }
 
-  /** Derives the outcome of an offer from the end of its response. */
+  /** Derives an offer's outcome from how its response ended. */
   #judge(attempt: Attempt | null, { status, audio }: Ended): void {
     if (!attempt) return;
     if (status === 'completed') attempt.ended(audio);
@@ -448,7 +448,7 @@ export class Responses {
     );
   }
 
-  /** Stops the generation and the unplayed audio at once. */
+  /** Stops generation and drops the unplayed audio at once. */
   #stopAll(): void {
     const asked = this.#asked;
     const { responses } = this.#chart.context;
@@ -461,7 +461,7 @@ export class Responses {
     this.#speech.stop(attempt !== null && asked?.key === attempt.responseKey);
   }
 
-  /** Silences an unprompted response. `isOver`: the transport has finished it. */
+  /** Silences an unprompted response. `isOver`: the transport has reported its end. */
   #silenceOwn(responseId: string, isOver: boolean): void {
     if (!this.#own.some(({ id, isCancelled }) => id === responseId && !isCancelled)) return;
     this.#chart.send({ type: 'response.cancelled', responseId });
@@ -478,7 +478,7 @@ export class Responses {
     this.#watchdog.watch(CANCEL_GRACE_MS);
   }
 
-  /** Withdraws a request that the transport may still hold. */
+  /** Withdraws a request that the transport may still be holding. */
   #withdraw({ key: responseKey }: Asked): void {
     this.#turn.send({ type: 'response.withdraw', responseKey });
   }
@@ -490,7 +490,7 @@ export class Responses {
       this.#stopAll();
       if (this.#cancels) return;
     }
-    // The end of a response frees the model, so a new request may follow at once, which is not overdue.
+    // The end of a response frees the model, so the next request may be made at once without being overdue.
     const asked = this.#asked;
     for (const { id } of this.#own) this.#gone(id ?? '', null, 'timeout');
     if (asked && asked.key === this.#asked?.key) this.#fail(asked.key, 'timeout');
@@ -500,7 +500,7 @@ export class Responses {
     this.#gone(this.#asked?.id ?? '', responseKey, reason);
   }
 
-  /** Ends a response as failed, without an end on the wire. */
+  /** Ends a response as failed, although the transport reported no end. */
   #gone(responseId: string, responseKey: string | null, reason: string): void {
     const type = 'response.ended';
     this.#ended({ type, responseId, responseKey, status: 'failed', reason, audio: [] });
@@ -519,7 +519,7 @@ export class Responses {
     }
   }
 
-  /** Forgets all responses and their held output; no component waits for them any more. */
+  /** Forgets all responses and their held output, because no component waits for them any more. */
   #forgetAll(): void {
     this.held.reset();
     this.#wasCalledOff = false;

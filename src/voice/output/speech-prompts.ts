@@ -1,12 +1,12 @@
-// The notes and instructions that ask a voice model to speak unprompted, and those about speech that was not heard.
+// The notes and instructions that ask a voice model to speak unprompted, and the notes about unheard speech.
 
 import { note, sentence, type Note } from '../../actors/notes/note.ts';
 import type { TransportCapabilities } from '../connection/transport.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
 
 /**
- * Returns instructions for the reply of a model that answers by itself: a reply that only acknowledges the answer is
- * heard in place of the runtime's acknowledgement (`acknowledgementIn`).
+ * Returns reply instructions for a model that replies by itself: a reply that only acknowledges the answer is played
+ * instead of the runtime's acknowledgement (`acknowledgementIn`).
  */
 const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
   ` When they answer, ${toolCalls === 'delegation' ? 'delegate it' : 'call settle_question'}, and say only their choice, ` +
@@ -14,8 +14,8 @@ const acknowledge = (toolCalls: TransportCapabilities['toolCalls']): string =>
   'time."; if they want to hear it again, only "Sure.". Respond to anything else as always.';
 
 /**
- * Returns the instructions for the one response that says this offer. They name the note with the content and do not
- * repeat quoted content, since instructions have the system role.
+ * Returns the instructions for the one response that says this offer. They name the note that contains the content and
+ * do not repeat quoted content, since instructions have the system role.
  */
 export function offerInstructions(
   offer: Offer,
@@ -25,7 +25,7 @@ export function offerInstructions(
   const { attempt, begunIn } = offer;
   const again =
     attempt > 1 ? ' The user was interrupted before hearing it to the end: say it again.' : '';
-  // Earlier versions kept the prompt as text without a mark: such a prompt is the last note that the model received.
+  // Earlier versions stored the prompt as text without a mark: such a prompt is the last note that the model received.
   const which = typeof offer.prompt === 'string' ? 'the last note' : `note ${mark}`;
   if (offer.kind === 'question')
     return (
@@ -46,7 +46,7 @@ export function offerInstructions(
 }
 
 /**
- * Returns a note that names the heard part of the model's speech; `heard` is null if the words are unknown. For
+ * Returns a note about the heard part of the model's speech; `heard` is null if the words are unknown. It is for
  * transports that cannot delete the unheard part from the model's memory.
  */
 export function unheardNote(heard: string | null, playedMs: number): Note {
@@ -63,7 +63,7 @@ export function unheardNote(heard: string | null, playedMs: number): Note {
   );
 }
 
-/** Tells the model that a noise broke its reply off (INTERRUPTIONS-6). */
+/** Tells the model that a noise interrupted its reply (INTERRUPTIONS-6). */
 export const CUT_NOTE = note(
   sentence`A noise interrupted you, and the user said nothing. Say again what they did not hear.`,
 );
@@ -73,7 +73,7 @@ export const UNPLAYED_NOTE = note(
   sentence`What you last said was not played: the user does not know it. Do not say it again.`,
 );
 
-/** The output of a call that the model made for words that were not addressed to it. */
+/** The output of a call that the model made in response to words for someone else. */
 export const NOT_RUN = JSON.stringify({
   error: 'Not run: what the user said was for somebody else, and is dealt with.',
 });
@@ -86,12 +86,12 @@ export function shownNote(mediaType: string): Note {
   );
 }
 
-/** Returns whether calls of another connection are told as text, because the transport has no items for them. */
+/** Returns whether calls of another connection are sent as text, because the transport has no items for them. */
 export function tellsCallsInWords(can: TransportCapabilities): boolean {
   return can.takesSystemMessages === false || can.toolCalls === 'delegation';
 }
 
-/** Returns a note about a call that the model made on another connection. */
+/** Returns a note about a call from another connection. */
 export function recallNote(callId: string, name: string, args: string): Note {
   return note(
     sentence`You have made this call before. Do not make it again: its result follows when it is there.`,
@@ -99,7 +99,7 @@ export function recallNote(callId: string, name: string, args: string): Note {
   );
 }
 
-/** Returns the output of a call as a note, for a connection that does not know the call. */
+/** Returns a call's output as a note, for a connection that does not know the call. */
 export function answerNote(callId: string, name: string | null, output: string): Note {
   return note(sentence`The result of a call that you made before.`, {
     callId,

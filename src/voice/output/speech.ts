@@ -1,31 +1,31 @@
-// The speech of the session as the user hears it: the audio on its way to the speaker, the offer that is being said,
-// and the rest of both after an interruption. Speech can pause at once and continue from where it was heard: sent audio
-// is kept until the client has reported it as played.
+// The session's speech as the user hears it: the audio on its way to the speaker, the offer that is being said, and
+// what remains of both after an interruption. Speech can pause at once and continue from where it was heard: sent audio
+// is kept until the client reports it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
 //      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, also as new items: this works with any client
 //      │                  └─ resume ─▶ playing
 //      └──────── stop ◀── paused, low                   nothing more of it is heard
 //
-// Owns:     the stream of audio, the kept part of it, the names by which the client knows the items, the attempt under
-//           way, and the speech that was cut off.
+// Owns:     the audio stream and its kept part, the item names that the client knows, the current attempt, and the
+//           speech that was cut off.
 // Does not: talk to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
-//   SPEECH-1. An attempt ends in exactly one of heard, interrupted, failed, or abandoned by the session.
-//   SPEECH-2. A stop reaches the client at once. The heard part follows from the client's next report; without one
-//       within `clearReportMs`, it follows from the previous report.
+//   SPEECH-1. An attempt has exactly one outcome: heard, interrupted, failed, or abandoned by the session.
+//   SPEECH-2. A stop reaches the client at once. The client's next report determines the heard part; if none arrives
+//       within `clearReportMs`, the previous report does.
 //   SPEECH-3. A client that stops reporting does not block the session: long after all audio must have been played, the
-//       speaker counts as silent and the unreported audio as not heard. An attempt whose playback had begun counts as
+//       speaker counts as silent and the unreported audio as unheard. An attempt whose playback had started counts as
 //       interrupted.
-//   LOUDSPEAKER-1. Continued audio begins where the last report ended: no audio is left out, and only the audio played
-//       since that report is heard twice.
-//   LOUDSPEAKER-2. Audio of a paused item reaches the client in order after the item continues, or never.
-//   LOUDSPEAKER-3. Each report is translated to the item that the model made, in the milliseconds of that item, however
-//       often it was paused.
-//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. If an item needs more, it cannot be paused.
+//   LOUDSPEAKER-1. Continued audio starts where the last report ended: no audio is skipped, and only audio played since
+//       that report is heard twice.
+//   LOUDSPEAKER-2. A paused item's audio reaches the client in order after the item continues, or never.
+//   LOUDSPEAKER-3. Each report is converted to the model's item and its milliseconds, however often the item was
+//       paused.
+//   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. An item that needs more cannot be paused.
 //   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does audio that is said
-//       meanwhile. The full level returns with `resume`, and for speech that begins after the lowered speech was heard
+//       meanwhile. The full level returns with `resume`, and for speech that starts after the lowered speech was heard
 //       or stopped.
 
 import { Subject, type Observable } from 'rxjs';
@@ -45,7 +45,7 @@ const STALL_GRACE_MS = 5000;
 const KEPT_MS = 120_000;
 /** The level of lowered speech: -15 dB. */
 const LOW_GAIN = 10 ** (-15 / 20);
-/** The number of newest aliases whose reports are still translated. */
+/** The number of newest aliases whose reports are still converted. */
 const MAX_RENAMED = 50;
 
 export class Speech {
@@ -56,12 +56,12 @@ export class Speech {
   readonly #environment: Environment;
   readonly #playout = new Playout();
   readonly #loudspeaker: Loudspeaker;
-  /** Measures how much of the speech the microphone hears. */
+  /** Measures how much of the speech the microphone picks up. */
   readonly echo = new EchoMeter();
   /** The attempt that is being said. */
   attempt: Attempt | null = null;
   #isPlaying = false;
-  /** Whether the speech is lowered, or about to be. */
+  /** Whether the speech is lowered or about to be lowered. */
   isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
@@ -70,7 +70,7 @@ export class Speech {
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;
   #cancelStall: (() => void) | null = null;
-  /** Whether a report has named audio that was sent, or the app was told that none has. */
+  /** Whether a report has named sent audio, or the app was told that none has. */
   #hasHeardOf = false;
 
   /** @param clearReportMs The time allowed for the client's report after a stop. */
@@ -84,7 +84,7 @@ export class Speech {
     this.#loudspeaker.audioOut.subscribe((frame) => this.echo.said(frame));
   }
 
-  /** The audio for the client. Hot. */
+  /** The audio for the client. This observable is hot. */
   get audioOut(): Observable<AudioFrame> {
     return this.#loudspeaker.audioOut;
   }
@@ -98,17 +98,17 @@ export class Speech {
     return !this.isSilent && this.#loudspeaker.canPause;
   }
 
-  /** The ids of the items that were sent and not played to their end. */
+  /** The ids of the items that were sent and not fully played. */
   get playing(): readonly string[] {
     return this.#playout.current.map(({ itemId }) => itemId);
   }
 
-  /** The ids in `playing`, and those of cut-off items whose heard part is unknown so far. */
+  /** The ids in `playing`, and those of cut-off items whose heard part is still unknown. */
   get unsettled(): readonly string[] {
     return [...this.playing, ...this.#cut.map(({ itemId }) => itemId)];
   }
 
-  /** The ids of the responses whose audio plays or is about to. */
+  /** The ids of the responses whose audio is playing or about to play. */
   get playingOf(): readonly string[] {
     return this.#playout.current.map(({ responseId }) => responseId);
   }
@@ -122,7 +122,7 @@ export class Speech {
     this.#core.receive('outbox', { type, generation, ...begun });
   }
 
-  /** Sends a frame of the model's speech to the client. `acknowledges`: the speech only acknowledges an answer. */
+  /** Sends a frame of model speech to the client. `acknowledges`: the speech only acknowledges an answer. */
   play(frame: AudioFrame, acknowledges = false): void {
     const { itemId = '', responseId = '' } = frame;
     const durationMs = frameDurationMs(frame);
@@ -138,8 +138,8 @@ export class Speech {
   }
 
   /**
-   * Records that speech other than a question follows the last question, before the client reports it as heard. The
-   * outbox reports a question's playback.
+   * Records that other speech follows the last question, before the client reports it as heard. The outbox reports a
+   * question's playback.
    */
   #follow(responseId: string): void {
     const attempt = this.attempt;
@@ -147,27 +147,27 @@ export class Speech {
     if (!isQuestion) followQuestion(this.#core);
   }
 
-  /** Plays background sound that is not speech: the client does not report whether it was heard. */
+  /** Plays background audio that is not speech: the client does not report whether it was heard. */
   playBackground(frame: AudioFrame): void {
     this.#loudspeaker.playBackground(frame);
   }
 
-  /** Drops the background sound that the client has not played. */
+  /** Drops background audio that the client has not played. */
   endBackground(): void {
     this.#loudspeaker.endBackground();
   }
 
-  /** Marks the audio of a response as complete. */
+  /** Marks a response's audio as complete. */
   completed(responseId: string): void {
     this.#over(this.#playout.complete(responseId));
   }
 
-  /** Marks all audio as complete; audio that has already arrived plays on. */
+  /** Marks all audio as complete; audio that has already arrived continues to play. */
   completedAll(): void {
     for (const { responseId } of this.#playout.current) this.completed(responseId);
   }
 
-  /** Handles a client report of played audio. */
+  /** Handles a client's playout report. */
   played(itemId: string, playedMs: number): void {
     this.echo.played(itemId, playedMs, this.#environment.clock.now());
     this.#reported(this.#loudspeaker.played({ itemId, playedMs }));
@@ -179,12 +179,12 @@ export class Speech {
     if (this.isSilent) return false;
     this.isLow = false;
     if (!this.#endChange) return this.#loudspeaker.pause();
-    // The client has already stopped for a change of the level.
+    // The client has already stopped for a level change.
     this.#cancelChange?.();
     return true;
   }
 
-  /** Lowers the speech, so that it can rise again or pause. Returns false if the speech cannot be lowered. */
+  /** Lowers the speech, so that it can be raised again or paused. Returns false if the speech cannot be lowered. */
   lower(): boolean {
     if (!this.canPause) return false;
     this.isLow = true;
@@ -192,7 +192,7 @@ export class Speech {
     return true;
   }
 
-  /** Continues the speech from where it was heard, at its full level. */
+  /** Continues the speech from where it was heard, at full level. */
   resume(): void {
     const wasLow = this.isLow;
     this.isLow = false;
@@ -201,7 +201,7 @@ export class Speech {
     else if (wasLow) this.#continuesAt(1);
   }
 
-  /** Continues the speech at this level as soon as the client has reported where it stopped. */
+  /** Continues the speech at this level once the client has reported where it stopped. */
   #continuesAt(gain: number): void {
     const { scheduler } = this.#environment;
     const end = () => this.#continue(gain);
@@ -212,7 +212,7 @@ export class Speech {
       this.#cancelChange = null;
     };
     this.#endChange = () => {
-      // During its report, a client may still be dropping audio, so the continued audio is sent after it.
+      // While reporting, a client may still be dropping audio, so the continued audio is sent afterwards.
       cancel();
       cancel = scheduler.schedule(end, 0);
     };
@@ -227,7 +227,7 @@ export class Speech {
     this.#core.projection.emit({ type: 'speech.resumed', itemId, playedMs });
   }
 
-  /** Stops all speech at once. `isGenerating`: the end of the attempt's response is still to come. */
+  /** Stops all speech at once. `isGenerating`: the attempt's response has not ended yet. */
   stop(isGenerating: boolean): void {
     if (this.#playout.isDrained) return;
     this.#endCut?.();
@@ -247,7 +247,7 @@ export class Speech {
     if (stoppedAt) this.#reported(stoppedAt);
   }
 
-  /** Stops waiting for reports: the last report counts. */
+  /** Stops waiting for reports and uses the last one. */
   stopWaiting(): void {
     this.#endCut?.();
     this.#cancelChange?.();
@@ -323,7 +323,7 @@ export class Speech {
     }, delayMs);
   }
 
-  /** Reports once that the app sends no playout reports: without them its user hears everything again and again. */
+  /** Reports once that the app sends no playout reports: without them, deliveries are repeated to the user forever. */
   #missReports(): void {
     if (this.#hasHeardOf || !this.#core.unit.isAttached) return;
     this.#hasHeardOf = true;
@@ -360,7 +360,7 @@ export class Speech {
     this.#turn.next();
   }
 
-  /** Ends the attempt if its response made one of these items: they will not be played any further. */
+  /** Ends the attempt if its response made one of these items, which will not be played any further. */
   #endAttempt(items: readonly Played[]): void {
     const attempt = this.attempt;
     if (!attempt || !items.some(({ responseId }) => responseId === attempt.responseId)) return;
@@ -369,7 +369,7 @@ export class Speech {
   }
 }
 
-/** How far an item was played, from its beginning. */
+/** How far an item was played, from its start. */
 export interface PlayedItem {
   readonly itemId: string;
   readonly playedMs: number;
@@ -378,22 +378,22 @@ export interface PlayedItem {
 interface Kept {
   readonly frame: AudioFrame;
   readonly itemId: string;
-  /** The position in its item where this audio begins. */
+  /** The position in the item where this audio starts. */
   readonly startMs: number;
 }
 
-/** An alias under which the client knows an item from a certain position on. */
+/** The alias under which the client knows an item from a certain position on. */
 interface Renamed {
   readonly itemId: string;
   readonly alias: string;
   readonly offsetMs: number;
 }
 
-/** The stream of audio to the client, with the part of it that may have to be sent again. */
+/** The audio stream to the client, with the part that may have to be sent again. */
 export class Loudspeaker {
   readonly #clear: () => void;
   readonly #audioOut = new Subject<AudioFrame>();
-  /** The length of the audio sent for each item that may still be needed. */
+  /** The duration of audio sent for each item that may still be needed. */
   readonly #saidMs = new Map<string, number>();
   #kept: Kept[] = [];
   #keptMs = 0;
@@ -431,20 +431,20 @@ export class Loudspeaker {
     if (!this.isPaused) this.#send(frame, itemId);
   }
 
-  /** Translates a report of the client to the item that the model made. */
+  /** Converts a client report to the model's item. */
   played(report: PlayedItem): PlayedItem {
     const renamed = this.#renamed.find(({ alias }) => alias === report.itemId);
     const itemId = renamed?.itemId ?? report.itemId;
     const playedMs = Math.max(0, report.playedMs) + (renamed?.offsetMs ?? 0);
-    // A client that is told to stop also reports items that it had not begun, with 0 ms: such a report does not show
-    // that earlier items were played.
+    // A client that is told to stop also reports unstarted items, with 0 ms: such a report does not show that earlier
+    // items were played.
     const hasBegun = report.playedMs > 0;
     if (hasBegun) this.#wasPlayed(itemId, playedMs);
     if (this.isPaused && (hasBegun || !this.#stoppedAt)) this.#stoppedAt = { itemId, playedMs };
     return { itemId, playedMs };
   }
 
-  /** Stops the audio so that it can continue later. Returns false, and changes nothing, if it cannot continue. */
+  /** Stops the audio so that it can continue later. If it cannot continue, changes nothing and returns false. */
   pause(): boolean {
     if (!this.canPause) return false;
     this.isPaused = true;
@@ -459,7 +459,7 @@ export class Loudspeaker {
     this.#gain = gain;
     this.#stoppedAt = null;
     this.#pauses += 1;
-    // The client has dropped the audio of the current names, so each item gets a new one.
+    // The client has dropped the audio of the current names, so each item gets a new name.
     for (const [itemId, saidMs] of this.#saidMs) {
       const first = this.#kept.find((kept) => kept.itemId === itemId);
       const alias = `${itemId}~${this.#pauses + 1}`;
@@ -476,7 +476,7 @@ export class Loudspeaker {
     this.#gain = 1;
   }
 
-  /** Drops the audio for good. Returns where the client stopped, if it was paused and has reported its position. */
+  /** Drops the audio permanently. Returns where the client stopped, if it was paused and has reported its position. */
   drop(): PlayedItem | null {
     const stoppedAt = this.#stoppedAt;
     // A paused client has already dropped all audio.
@@ -485,18 +485,18 @@ export class Loudspeaker {
     return stoppedAt;
   }
 
-  /** Plays background sound that is not speech: no report tells whether it was heard. */
+  /** Plays background audio that is not speech: no report tells whether it was heard. */
   playBackground(frame: AudioFrame): void {
     this.#audioOut.next(frame);
   }
 
-  /** Drops the background sound that the client has not played. */
+  /** Drops background audio that the client has not played. */
   endBackground(): void {
-    // Clearing would also drop speech that is on its way.
+    // Clearing would also drop speech that is already on its way.
     if (this.#kept.length === 0) this.#clear();
   }
 
-  /** Forgets the kept audio, of which nothing will be played any more. */
+  /** Forgets the kept audio, because none of it will be played any more. */
   drained(): void {
     this.isPaused = false;
     this.#gain = 1;

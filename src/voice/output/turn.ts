@@ -1,4 +1,4 @@
-// The turn of a voice session as its parts use it; `Turns` implements it.
+// The turn of a voice session, as its parts use it; `Turns` implements it.
 
 import type { TurnChart } from '../../actors/session/lead/turn-chart.ts';
 import type { TransportCommand, TransportEvent } from '../connection/transport.ts';
@@ -14,13 +14,13 @@ export interface MadeCall {
 }
 
 export interface Turn {
-  /** The machine that keeps the state of the turn. */
+  /** The machine that holds the turn's state. */
   readonly chart: TurnChart;
-  /** Whether the user speaks, or the words of the last utterance are not known yet. */
+  /** Whether the user speaks, or the last utterance's words are still unknown. */
   readonly userHasFloor: boolean;
-  /** Whether a response that the model begins now may reply to words that are addressed to a subagent. */
+  /** Whether a response that starts now may reply to words that are addressed to a subagent. */
   readonly isUndecided: boolean;
-  /** Whether the model waits for a tool result, or for the interpretation of a delegation. */
+  /** Whether the model waits for a tool result or for the interpretation of a delegation. */
   readonly isToolAwaited: boolean;
   /** Whether a reply is owed or about to be given. */
   readonly isReplyAwaited: boolean;
@@ -32,9 +32,9 @@ export interface Turn {
   called(call: MadeCall): void;
   /** Handles a released event as if it had just arrived. */
   handle(event: TransportEvent): void;
-  /** Stops the background sound that plays while the user waits: speech follows at once. */
+  /** Stops the thinking sound because speech follows at once. */
   beforeSpeech(): void;
-  /** Records that the model replies to the user in this response. */
+  /** Records that this response replies to the user. */
   replying(responseId: string): void;
   /** Handles the end of a requested response. `calledOff`: the session cancelled the response. */
   responded(says: 'reply' | 'offer', status: string, calledOff: boolean): void;
@@ -42,6 +42,6 @@ export interface Turn {
   settled(): void;
   /** Handles the end of the speaker's audio. */
   drained(): void;
-  /** Makes the next request, if the model is free for one. */
+  /** Makes the next request if the model is free for one. */
   next(): void;
 }

@@ -1,7 +1,7 @@
-// Records the speech of a voice session in the conversation, which subagents and new connections read, and sends it to
+// Records a voice session's speech in the conversation, which subagents and new connections read, and sends it to
 // clients.
 //
-// Owns:     the way speech becomes text (partials, the end, the heard part after an interruption), and the words of the
+// Owns:     how speech becomes text (partials, the end, the heard part after an interruption), and the words of the
 //           user's unfinished utterances.
 // Does not: decide to whom an utterance is addressed.
 
@@ -18,35 +18,35 @@ import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { Played } from './playout.ts';
 import type { TransportEvent } from '../connection/transport.ts';
 
-/** The limit of model messages that are unfinished at the same time. */
+/** The maximum number of unfinished model messages. */
 const MAX_UNFINISHED = 32;
 
 export class VoiceTranscript {
   readonly #core: LeadSession;
-  /** The words understood so far of the user's unfinished utterances, by utterance id. */
+  /** The words so far of the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
 
-  /** For each unfinished message of the model, the item that it replies to; see `Responses.repliesTo`. */
+  /** The item that each unfinished model message replies to; see `Responses.repliesTo`. */
   readonly #repliesTo = new Map<string, string | null>();
 
   constructor(core: LeadSession) {
     this.#core = core;
   }
 
-  /** The start of each utterance whose words clients show while its addressee is unknown. */
+  /** When each utterance started whose words clients see while its addressee is unknown. */
   readonly #shown = new Map<string, number>();
 
-  /** The words understood so far of all unfinished utterances. */
+  /** The words so far of all unfinished utterances. */
   get unfinished(): string {
     return [...this.#unfinished.values()].join(' ').trim();
   }
 
-  /** Returns the words understood so far of an utterance; empty if there are none. */
+  /** Returns an utterance's words so far; empty if there are none. */
   unfinishedOf(utteranceId: string): string {
     return (this.#unfinished.get(utteranceId) ?? '').trim();
   }
 
-  /** Marks an utterance as finished: no more words of it will come. */
+  /** Marks an utterance as finished: no more words will follow. */
   finished(utteranceId: string): void {
     this.#unfinished.delete(utteranceId);
   }
@@ -56,7 +56,7 @@ export class VoiceTranscript {
     this.#unfinished.clear();
   }
 
-  /** Handles the loss of the connection: unfinished messages count as finished with the words so far. */
+  /** Handles the loss of the connection: unfinished messages end with their words so far. */
   connectionLost(): void {
     this.reset();
     for (const unfinished of this.#core.records.unfinished) this.#said(unfinished);
@@ -71,7 +71,7 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Withdraws the words of an utterance that is addressed to nobody. */
+  /** Withdraws the words of an utterance that is addressed to no agent. */
   withdraw(id: string): void {
     const at = this.#shown.get(id);
     if (at === undefined) return;
@@ -80,7 +80,7 @@ export class VoiceTranscript {
     this.#core.projection.emit({ type: 'transcript.changed', item });
   }
 
-  /** Records the model's words; partials append. `repliesTo`: see `Responses.repliesTo`. */
+  /** Records the model's words; partials are appended. `repliesTo`: see `Responses.repliesTo`. */
   modelSaid(
     event: Extract<TransportEvent, { type: 'assistant.transcribed' }>,
     repliesTo: string | null | undefined,
@@ -92,7 +92,7 @@ export class VoiceTranscript {
     if (isOpen(said) && repliesTo !== undefined) this.#repliesTo.set(itemId, repliesTo);
     // Late words do not change an interrupted message.
     if (isOpen(said) && !final) {
-      // A message that exceeds the limit for clients is not sent again with each word.
+      // A message that exceeds the size limit for clients is not sent again for each word.
       if (records.saying(itemId, text, saidAt)) this.#show(itemId);
       if (records.sayings > MAX_UNFINISHED) this.#finishOldest();
       return;
@@ -101,7 +101,7 @@ export class VoiceTranscript {
     else this.#show(itemId);
   }
 
-  /** Finishes the oldest message of a model that begins messages and ends none, with the words so far. */
+  /** Ends the oldest message, with its words so far, if a model starts messages without ending any. */
   #finishOldest(): void {
     const [oldest] = this.#core.records.unfinished;
     if (!oldest) return;
@@ -115,7 +115,7 @@ export class VoiceTranscript {
     );
   }
 
-  /** Cuts an item to the part that the user heard. Returns the heard words; null if they are unknown. */
+  /** Truncates an item to the part that the user heard. Returns the heard words; null if they are unknown. */
   cut({ itemId: id, playedMs, sentMs }: Played): string | null {
     const { records, projection } = this.#core;
     const said = records.conversation.get(id);
@@ -154,13 +154,13 @@ export class VoiceTranscript {
     });
   }
 
-  /** Records a note of the runtime to the model. Returns the id of its item. */
+  /** Records a runtime note to the model. Returns its item id. */
   note(prompt: Prompt, id = this.#core.host.environment.ids.next('note')): string {
     intoConversation(this.#core, noted(id, prompt, 'system', this.#now()));
     return id;
   }
 
-  /** Records a finished message of the model. */
+  /** Records a finished model message. */
   #said({ itemId, text, saidAt }: Unfinished): void {
     const repliesTo = this.#repliesTo.get(itemId);
     this.#repliesTo.delete(itemId);
@@ -174,7 +174,7 @@ export class VoiceTranscript {
     this.#show(itemId);
   }
 
-  /** Sends a message of the model to clients. */
+  /** Sends a model message to clients. */
   #show(itemId: string): void {
     const { records, projection } = this.#core;
     const said = records.item(itemId);
@@ -189,7 +189,7 @@ export class VoiceTranscript {
   }
 }
 
-/** Returns whether more words of the item may come. */
+/** Returns whether more words of the item may follow. */
 function isOpen(item: ConversationItem | undefined): boolean {
   return item === undefined || (item.role === 'assistant' && item.partial);
 }
@@ -202,7 +202,7 @@ function heardPart(text: string, fraction: number): string {
   return words.slice(0, heard).join('').trimEnd();
 }
 
-/** Scripts that write no spaces between words. */
+/** Scripts without spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 

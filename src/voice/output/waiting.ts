@@ -1,21 +1,23 @@
-// The sounds that the user hears while they wait and no one speaks, so that silence is not mistaken for a lost
-// connection: the thinking sound, a soft loop while a model or a tool works; the filler, a short phrase ("One
-// moment."); and the acknowledgement of an answer ("Premium. One moment.").
+// What the user hears while waiting when nobody speaks, so that silence is not mistaken for a lost connection: the
+// thinking sound, a soft loop while a model or tool works; the filler, a short phrase ("One moment."); and the
+// acknowledgement of an answer ("Premium. One moment.").
 //
 //   filler:  no wait ──▶ waiting ── afterMs ──▶ asked for ──▶ sounding ──▶ said: nothing more in this wait
 //               ▲            │                     │             └── the user speaks ──▶ silent, at once
 //               └────────────┴── the answer is here ┘
 //
-// Owns:     the wait of the user, the beginning and end of each sound, and the text of the filler.
+// Owns:     the user's wait, the start and end of each sound, and the filler's text.
 // Does not: know who is working or speaking (turns), make a phrase audible (aside), or track playback (none of these
 //           sounds is speech).
 //
 // Invariants
-//   THINKING-SOUND-1. The audio plays only while the user waits for a reply, for a tool, or for the end of silenced
-//       speech that the model cannot stop. It begins after `afterMs`, stops at once, and pauses while the filler
-//       sounds.
-//   THINKING-SOUND-2. The audio has no item and no response: it is never reported as heard, interrupted or remembered.
-//   THINKING-SOUND-3. Frames leave in real time, at most `AHEAD_MS` early, so that few have to be dropped at the end.
+//   THINKING-SOUND-1. The thinking sound plays only while the user waits for a reply, for a tool, or for the end of
+//       silenced speech that the model cannot stop. It starts after `afterMs`, stops at once, and pauses while the
+//       filler is audible.
+//   THINKING-SOUND-2. The thinking sound has no item and no response: it is never reported as heard, interrupted or
+//                     remembered.
+//   THINKING-SOUND-3. Its frames are sent in real time, at most `AHEAD_MS` early, so that few have to be dropped at the
+//                     end.
 //   FILLER-1. The filler is said once per wait, and only while the user waits: not while a question has the floor, and
 //        not when a delivery is due.
 
@@ -39,32 +41,32 @@ import type { Turn } from './turn.ts';
 const FRAME_MS = 100;
 const AHEAD_MS = 200;
 
-/** The audio that plays while the user waits, and the silence before it. */
+/** The thinking sound that plays while the user waits, and the silence before it. */
 export interface ThinkingSoundOptions {
-  /** The audio, repeated: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` makes one. */
+  /** The audio to repeat: mono, 8 to 48 kHz, at least 100 ms. `workingSound()` creates one. */
   readonly loop: AudioFrame;
-  /** Silence before the audio begins, in milliseconds. @defaultValue 800 */
+  /** The silence before the thinking sound starts, in milliseconds. @defaultValue 800 */
   readonly afterMs?: number;
 }
 
 /** When and how a voice fills a silence with a phrase. */
 export interface FillerOptions {
-  /** Silence before the phrase is said, in milliseconds. @defaultValue 2000 */
+  /** The silence before the phrase, in milliseconds. @defaultValue 2000 */
   readonly afterMs?: number;
   /**
-   * The phrases, used in turn from wait to wait; or the phrases by language, such as
-   * `{ en: ['One moment.'], it: ['Un attimo.'] }`. In a language without phrases no filler is said.
+   * The phrases, used in rotation from wait to wait; or the phrases by language, such as
+   * `{ en: ['One moment.'], it: ['Un attimo.'] }`. In a language without phrases, no filler is said.
    * @defaultValue phrases in English, German, French and Spanish
    */
   readonly say?: readonly string[] | Readonly<Record<string, readonly string[]>>;
   /**
-   * The voice that says the phrase. @defaultValue the voice of the transport (`withVoice`), else the model, if the
-   * transport can speak out of band
+   * The voice that says the phrase. @defaultValue the transport's voice (`withVoice`), else the model, if the transport
+   * can speak out of band
    */
   readonly voice?: Voice;
 }
 
-/** Checked options with their defaults. */
+/** The checked options, with defaults filled in. */
 export interface FillerSettings {
   readonly afterMs: number;
   readonly say: NonNullable<FillerOptions['say']>;
@@ -82,7 +84,7 @@ const DEFAULT_PHRASES: Readonly<Record<string, readonly string[]>> = {
 };
 
 export interface WaitingOptions {
-  /** The audio while a model or a tool works; absent for none. */
+  /** The thinking sound while a model or tool works; absent for none. */
   readonly thinkingSound?: ThinkingSoundOptions | undefined;
   /** The phrase while the user waits; absent for none. */
   readonly filler?: FillerSettings | undefined;
@@ -133,7 +135,7 @@ export class Waiting {
       : null;
   }
 
-  /** Whether the model is asked for a phrase and cannot be asked for anything else. */
+  /** Whether the model is asked for a phrase and therefore accepts no other request. */
   get isAsked(): boolean {
     return this.#aside.isAsked;
   }
@@ -143,12 +145,12 @@ export class Waiting {
     return this.#turn.isToolAwaited && !this.#responses.isSpeaking && this.#canBeHeard;
   }
 
-  /** Whether the model generates silenced speech, and can say nothing else before that ends. */
+  /** Whether the model generates silenced speech, and can say nothing else before it ends. */
   get isForEnd(): boolean {
     return this.#responses.isCalledOff && this.#speech.isSilent && this.#canBeHeard;
   }
 
-  /** Whether a reply is owed and the model has not begun to speak. */
+  /** Whether a reply is owed and the model has not started to speak. */
   get isForReply(): boolean {
     return this.#turn.isReplyAwaited && this.#speech.isSilent && this.#canBeHeard;
   }
@@ -157,12 +159,12 @@ export class Waiting {
     return this.#core.unit.isAttached;
   }
 
-  /** Whether the user speaks, the model is heard, or no client listens. */
+  /** Whether the user speaks, the model is audible, or no client listens. */
   get hasOtherSound(): boolean {
     return !this.#canBeHeard || !this.#speech.isSilent;
   }
 
-  /** Whether neither side speaks or is about to. */
+  /** Whether neither side speaks or is about to speak. */
   get isSilent(): boolean {
     return this.#canBeHeard && this.#speech.isSilent && !this.#responses.isBusy;
   }
@@ -185,38 +187,38 @@ export class Waiting {
     this.updateThinkingSound();
   }
 
-  /** Handles words to a question that the model does not reply to. */
+  /** Handles words that answer a question, which the model does not reply to. */
   understood(were: NonNullable<WordsToQuestion>): void {
     this.#acknowledgement?.understood(were);
   }
 
-  /** Returns a reader of the model's own reply to such words, if that may acknowledge them. */
+  /** Returns a reader for the model's own reply to such words, if the reply may serve as the acknowledgement. */
   readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
     return this.#acknowledgement?.readerFor(were);
   }
 
-  /** Starts or stops the thinking sound; it is silent while a phrase sounds. */
+  /** Starts or stops the thinking sound, which is silent while a phrase is audible. */
   updateThinkingSound(): void {
     const isWanted = this.isForReply || this.isForTool || this.isForEnd;
     this.#thinkingSound?.update(isWanted && !this.#aside.isSounding);
   }
 
-  /** Stops the thinking sound: the client would play speech only after the audio that it holds. */
+  /** Stops the thinking sound: the client would play speech only after the audio that it has buffered. */
   stopThinkingSound(): void {
     this.#thinkingSound?.stop();
   }
 
-  /** Handles the events of a phrase that the model was asked for. Returns whether the event was one. */
+  /** Handles the events of a phrase that the model was asked for. Returns whether the event belongs to one. */
   handle(event: TransportEvent): boolean {
     return this.#aside.handle(event);
   }
 
-  /** Handles a frame of a phrase that the model was asked for. Returns whether the frame was one. */
+  /** Handles an audio frame of a phrase that the model was asked for. Returns whether the frame belongs to one. */
   handleFrame(frame: AudioFrame): boolean {
     return this.#aside.handleFrame(frame);
   }
 
-  /** Stops the phrases because speech is about to begin. */
+  /** Stops the phrases because speech is about to start. */
   silence(): void {
     this.#filler?.stop();
     this.#acknowledgement?.stop();
@@ -263,7 +265,7 @@ class ThinkingSound {
     this.#afterMs = afterMs;
   }
 
-  /** Starts the audio after a while if it is wanted, or stops it. */
+  /** Starts the thinking sound after a delay if it is wanted, or stops it. */
   update(isWanted: boolean): void {
     const { scheduler } = this.#environment;
     if (isWanted) this.#cancel ??= scheduler.schedule(() => this.#begin(), this.#afterMs);
@@ -327,7 +329,7 @@ class Filler {
     this.#settings = settings;
   }
 
-  /** Reconsiders the state after a change: starts or ends a wait. */
+  /** Reconsiders the state after a change, which may start or end a wait. */
   update(): void {
     if (this.#turn.userHasFloor || !this.#waiting.isAttached) {
       this.#stopWaiting();

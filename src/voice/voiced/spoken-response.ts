@@ -1,24 +1,24 @@
-// One response of a text model while a voice speaks it: the response is synthesised sentence by sentence, slightly
-// ahead of playback.
+// One response of a text model that a voice speaks: the response is synthesised sentence by sentence, slightly ahead of
+// playback.
 //
 //   writing ──▶ written ─┬─ all was said ───────────▶ ended as the model ended it
 //      └────────┴────────┼─ cancelled ──────────────▶ ended: cancelled
 //                        └─ the voice has failed ───▶ ended: failed
 //
-// Owns:     the text that is not said yet, the synthesis under way, the end of the response, and the positions of its
-//           words in the audio, which map played audio to words.
+// Owns:     the unspoken text, the running synthesis, the end of the response, and the positions of its words in the
+//           audio, which map played audio to words.
 // Does not: know other responses, the model's memory, or how much was played.
 //
 // Invariants
 //   SPOKEN-RESPONSE-1. A response ends once, after its last audio and after the model has ended it; its end lists the
-//        audio that was passed on.
-//   SPOKEN-RESPONSE-2. After a cancellation or a failure the response emits no word and no audio. The synthesis is
+//        forwarded audio.
+//   SPOKEN-RESPONSE-2. After a cancellation or failure, the response emits neither words nor audio. The synthesis is
 //        aborted, even if the voice ignores the signal.
-//   SPOKEN-RESPONSE-3. Words are shown when their audio is passed on: text that was never spoken is not in the
+//   SPOKEN-RESPONSE-3. Words are shown when their audio is forwarded: text that was never spoken is not in the
 //        transcript. The final transcript is the spoken text.
-//   SPOKEN-RESPONSE-4. A sentence is begun only when at most `maxAheadMs` of audio is unplayed.
-//   SPOKEN-ITEM-1. `textUntil` returns only words whose audio was passed on, and all words whose audio was played.
-//   SPOKEN-ITEM-2. A sentence of unknown length is assumed to be as long as similar ones.
+//   SPOKEN-RESPONSE-4. A sentence starts only when at most `maxAheadMs` of audio is unplayed.
+//   SPOKEN-ITEM-1. `textUntil` returns only words whose audio was forwarded, and all words whose audio was played.
+//   SPOKEN-ITEM-2. A sentence of unknown duration is assumed to be as long as similar ones.
 
 import { messageOf } from '../../values/errors.ts';
 import type { Environment } from '../../actors/ports/environment.ts';
@@ -29,7 +29,7 @@ import { placeWords } from '../speech/spoken-words.ts';
 import type { TransportEvent } from '../connection/transport.ts';
 
 const FRAME_MS = 100;
-/** Milliseconds per character, before the pace of the voice is known. */
+/** Milliseconds per character, used until the voice's pace is known. */
 const FIRST_GUESS_MS = 65;
 
 export type Started = Extract<TransportEvent, { type: 'response.started' }>;
@@ -38,10 +38,10 @@ export type Written = Extract<TransportEvent, { type: 'assistant.transcribed' }>
 
 /** How responses are spoken. */
 export interface SpeechSettings {
-  /** The rate of the audio that is passed on. */
+  /** The sample rate of the forwarded audio. */
   readonly sampleRateHz: number;
   readonly maxAheadMs: number;
-  /** Returns the audio of a sentence. */
+  /** Returns a sentence's audio. */
   sound(text: string, signal: AbortSignal): AsyncIterable<AudioFrame>;
 }
 
@@ -51,7 +51,7 @@ export interface ResponseOwner {
   readonly settings: SpeechSettings;
   emit(event: TransportEvent): void;
   emitAudio(frame: AudioFrame): void;
-  /** Handles a failure of the voice: the model need not continue the response. */
+  /** Handles a voice failure: the model need not continue the response. */
   responseFailed(response: SpokenResponse, error: unknown): void;
   responseEnded(response: SpokenResponse, end: Ended): void;
 }
@@ -70,7 +70,7 @@ export class SpokenResponse {
   #mayBegin = false;
   #isSpeaking = false;
   #isOver = false;
-  /** When the passed-on audio will have been played, in milliseconds since 1970. */
+  /** When the forwarded audio will have been played, in milliseconds since 1970. */
   #playedAt = 0;
 
   constructor({ responseId }: Started, isOutOfBand: boolean, owner: ResponseOwner) {
@@ -88,7 +88,7 @@ export class SpokenResponse {
     return this.#modelEnd === null;
   }
 
-  /** Starts speaking, after the previous response. */
+  /** Starts speaking after the previous response. */
   begin(): void {
     this.#mayBegin = true;
     this.#proceed();
@@ -116,13 +116,13 @@ export class SpokenResponse {
     this.#proceed();
   }
 
-  /** Stops the speech at once. The response ends when the model has ended it. */
+  /** Stops the speech at once. The response ends once the model has ended it. */
   cancel(): void {
     this.#breakOff('cancelled', null);
     this.#proceed();
   }
 
-  /** Drops the response without an end, because the connection is gone. */
+  /** Drops the response without reporting an end, because the connection is gone. */
   abandon(): void {
     this.#isOver = true;
     this.#breakOff('cancelled', null);
@@ -145,7 +145,7 @@ export class SpokenResponse {
   #proceed(): void {
     if (!this.#mayBegin || this.#isSpeaking || this.#isOver) return;
     this.#isSpeaking = true;
-    // A promise starts the speech, so that the caller finishes its work before the first audio.
+    // Starting in a promise lets the caller finish its work before the first audio.
     void Promise.resolve()
       .then(() => this.#speak())
       .catch((error: unknown) => this.#fail(error))
@@ -180,7 +180,7 @@ export class SpokenResponse {
     this.#finishItems();
   }
 
-  /** Passes audio on in pieces, each preceded by the words that begin in it. */
+  /** Forwards audio in chunks, each preceded by the words that start in it. */
   #passOn(item: SpokenItem, samples: Int16Array): void {
     const { environment } = this.#owner;
     const { sampleRateHz } = this.#owner.settings;
@@ -190,7 +190,7 @@ export class SpokenResponse {
       if (this.#brokenOff !== null) return;
       const piece = samples.slice(start, start + step);
       const durationMs = (piece.length * 1000) / sampleRateHz;
-      // If the voice is slow, the client has run out of audio: the next audio begins at once.
+      // If the voice is slow, the client has run out of audio: the next audio starts at once.
       this.#playedAt = Math.max(this.#playedAt, environment.clock.now()) + durationMs;
       this.#show(item, item.sounds(durationMs), false);
       this.#owner.emitAudio({
@@ -208,7 +208,7 @@ export class SpokenResponse {
     this.#owner.emit({ type: 'assistant.transcribed', itemId, responseId, text, final });
   }
 
-  /** Marks the items as final whose text is complete and said. */
+  /** Marks items as final once their text is complete and spoken. */
   #finishItems(): void {
     for (const item of this.#items.values()) {
       const isDone = item.isWritten && this.#unsaid.every((unsaid) => unsaid.item !== item);
@@ -261,23 +261,23 @@ export class SpokenResponse {
 interface Sentence {
   readonly text: string;
   readonly startMs: number;
-  /** The length of the audio that was passed on. */
+  /** The duration of the forwarded audio. */
   soundMs: number;
-  /** The length of the whole sentence, as far as known. */
+  /** The duration of the whole sentence, as far as known. */
   lengthMs: number;
 }
 
 /** One message of the response: its sentences and their positions in the audio. */
 export class SpokenItem {
   readonly itemId: string;
-  /** Whether the model is to forget the item's words. */
+  /** Whether the model should forget the item's words. */
   readonly isOutOfBand: boolean;
   readonly #chunker = new SentenceChunker();
   readonly #sentences: Sentence[] = [];
   #msPerCharacter = FIRST_GUESS_MS;
   #written = '';
   #shown = 0;
-  /** Whether the model has finished writing it. */
+  /** Whether the model has finished writing the item. */
   isWritten = false;
 
   constructor(itemId: string, isOutOfBand: boolean) {
@@ -285,17 +285,17 @@ export class SpokenItem {
     this.isOutOfBand = isOutOfBand;
   }
 
-  /** The whole text written by the model. */
+  /** The complete text written by the model. */
   get written(): string {
     return this.#written;
   }
 
-  /** The length of the passed-on audio, in milliseconds. */
+  /** The duration of the forwarded audio, in milliseconds. */
   get soundMs(): number {
     return this.#sentences.reduce((sum, { soundMs }) => sum + soundMs, 0);
   }
 
-  /** Adds text, or, if `final`, takes the whole text. Returns the sentences that can be spoken now. */
+  /** Adds text or, if `final`, sets the whole text. Returns the sentences that can be spoken now. */
   write(text: string, final: boolean): readonly string[] {
     if (this.isWritten) return [];
     const isWhole = final && text.startsWith(this.#written);
@@ -318,7 +318,7 @@ export class SpokenItem {
     this.#shown = 0;
   }
 
-  /** Records audio that is about to be passed on. Returns the words that begin in it. */
+  /** Records audio that is about to be forwarded. Returns the words that start in it. */
   sounds(durationMs: number): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';
@@ -328,7 +328,7 @@ export class SpokenItem {
     return this.#show(words.filter(({ startMs }) => startMs < sentence.soundMs));
   }
 
-  /** Ends the sentence. Returns its words that were not shown yet. */
+  /** Ends the sentence. Returns the words that were not shown yet. */
   spoken(): string {
     const sentence = this.#sentences.at(-1);
     if (!sentence) return '';
@@ -337,7 +337,7 @@ export class SpokenItem {
     return this.#show([sentence]);
   }
 
-  /** Returns the words of which more than half had sounded at `ms`. */
+  /** Returns the words of which more than half had been spoken at `ms`. */
   textUntil(ms: number): string {
     return this.#sentences
       .flatMap(({ text, startMs, soundMs, lengthMs }) =>
@@ -349,7 +349,7 @@ export class SpokenItem {
       .join('');
   }
 
-  /** Returns those words of the sentence that were not shown yet. */
+  /** Returns the sentence's words that were not shown yet. */
   #show(words: readonly { readonly text: string }[]): string {
     const text = words.map((word) => word.text).join('');
     const added = text.slice(this.#shown);

@@ -1,21 +1,21 @@
-// `withVoice`: makes a transport with a text model appear as one with a speaking model. A voice of the session says the
-// model's text; the session receives audio, words and ends as from any other transport.
+// `withVoice`: makes a transport with a text model look like one with a speaking model. A voice says the model's text;
+// the session receives audio, words and ends as from any other transport.
 //
-// Owns:     which responses are said, in which order, and which were cancelled; the items that can still be cut, and
-//           the messages that replace them in the model's conversation. The model keeps the text that it wrote, and is
-//           told which part the user heard.
-// Does not: say the responses (spoken-response), or know how much was played (the client reports it).
+// Owns:     which responses are spoken, in which order, and which were cancelled; the items that can still be
+//           truncated, and the messages that replace them in the model's conversation. The model keeps the text that it
+//           wrote, and is told which part the user heard.
+// Does not: speak the responses (spoken-response), or know how much was played (the client reports it).
 //
 // Invariants
-//   VOICED-CONNECTION-1. Responses are said one after the other, in the order in which the model began them.
-//   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not begun to answer. The model
-//        receives the cancellation if it is generating.
-//   VOICED-CONNECTION-3. `transport.error` reports a failure of the voice once per response; then the response ends as
+//   VOICED-CONNECTION-1. Responses are spoken one after the other, in the order in which the model started them.
+//   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not started to answer. The
+//        model receives the cancellation if it is generating.
+//   VOICED-CONNECTION-3. A voice failure is reported once per response, as `transport.error`; then the response ends as
 //        failed.
-//   VOICED-MEMORY-1. If the wire can delete an item, its unheard part is removed: a message with the heard
-//        part replaces it. The removed part is never put back.
-//   VOICED-MEMORY-2. On other wires the session tells the model which part of a cut item the user heard; this component
-//        tells the model about text that was never spoken.
+//   VOICED-MEMORY-1. If the transport can delete an item, its unheard part is removed: a message with the heard part
+//        replaces the item. The removed part is never put back.
+//   VOICED-MEMORY-2. On other transports, the session tells the model which part of a truncated item the user heard,
+//        and this component tells the model about text that was never spoken.
 
 import { Observable, type Subscriber } from 'rxjs';
 import { z } from 'zod';
@@ -48,27 +48,27 @@ import {
   type Written,
 } from './spoken-response.ts';
 
-/** The number of newest items that can still be cut. */
+/** The number of newest items that can still be truncated. */
 const MAX_ITEMS = 100;
 
 /** The options of `withVoice`. */
 export interface WithVoiceOptions {
-  /** The text to speech: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or an implementation of your own. */
+  /** The text-to-speech voice: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or your own implementation. */
   readonly voice: Voice;
   /**
-   * The rate of the audio that the session receives; the voice's audio is resampled to this rate. @defaultValue 24000
+   * The sample rate of the audio that the session receives; the voice's audio is resampled to it. @defaultValue 24000
    */
   readonly sampleRateHz?: number;
   /**
-   * The most unplayed audio with which the next sentence is synthesised, in milliseconds. An interruption wastes up to
-   * this much paid audio. @defaultValue 5000
+   * The next sentence is synthesised once at most this much audio is unplayed, in milliseconds. An interruption wastes
+   * up to this much paid audio. @defaultValue 5000
    */
   readonly maxAheadMs?: number;
-  /** The speed of the voice, 0.25 to 4; 1 is the normal pace of the voice. @defaultValue 1 */
+  /** The speaking rate, 0.25 to 4; 1 is the voice's normal pace. @defaultValue 1 */
   readonly speed?: number;
   /**
-   * Returns the text to synthesise for a sentence of the model; an empty result is skipped.
-   * @defaultValue removes the marks of Markdown
+   * Returns the text to synthesise for a model sentence; an empty result is skipped.
+   * @defaultValue removes Markdown markup
    */
   readonly spoken?: (text: string) => string;
 }
@@ -88,12 +88,12 @@ const optionsSchema = z.strictObject({
   spoken: z.custom<(text: string) => string>((value) => typeof value === 'function').optional(),
 } satisfies ChecksOf<WithVoiceOptions>);
 
-/** A transport that speaks in a voice of the session. */
+/** A transport whose text a voice of the session speaks. */
 export interface VoicedTransport extends Transport {
   readonly voice: Voice;
 }
 
-/** `withVoice` of the root. */
+/** The public `withVoice`. */
 export function withVoice(transport: Transport, options: WithVoiceOptions): VoicedTransport {
   const { voice, sampleRateHz, maxAheadMs, speed, spoken } = checked(options);
   const { capabilities: inner } = transport;
@@ -132,7 +132,7 @@ function checked(options: WithVoiceOptions) {
   return { spoken: withoutMarks, ...defaultWithVoiceOptions, ...given };
 }
 
-/** Returns the text as it is read aloud; empty if it has nothing to pronounce. */
+/** Returns the text as it is read aloud; empty if there is nothing to pronounce. */
 function withoutMarks(text: string): string {
   const words = text
     .replace(/!?\[([^[\]\n]*)\]\([^)[\n]*\)/g, '$1')
@@ -142,21 +142,21 @@ function withoutMarks(text: string): string {
   return /[\p{L}\p{N}]/u.test(words) ? words : '';
 }
 
-/** Returns whether written text can be cut on this wire. */
+/** Returns whether this transport can truncate written text. */
 function cutsWords(can: TransportCapabilities): boolean {
   return can.deletesItems && can.silentContext;
 }
 
 interface Remembered {
   readonly item: SpokenItem;
-  /** The id of the message in the model's conversation; null if the conversation has no such message. */
+  /** The message's id in the model's conversation; null if the conversation has no such message. */
   memoryId: string | null;
   text: string;
   heardMs: number;
   cuts: number;
 }
 
-/** A request that the model has not begun to answer. */
+/** A request that the model has not started to answer. */
 interface Request {
   readonly isOutOfBand: boolean;
   isCalledOff: boolean;
@@ -175,7 +175,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
   #responses: readonly SpokenResponse[] = [];
   #listener: Subscriber<TransportEvent> | null = null;
   #audioListener: Subscriber<AudioFrame> | null = null;
-  /** The newest items that may be cut, by id. */
+  /** The newest items that may be truncated, by id. */
   readonly #items = new Map<string, Remembered>();
 
   constructor(
@@ -189,7 +189,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     this.environment = environment;
     this.settings = settings;
     this.#notes = notes;
-    // The inner connection holds its events until the session subscribes.
+    // The inner connection buffers its events until the session subscribes.
     this.events = new Observable((listener) => {
       this.#listener = listener;
       return inner.events.subscribe({
@@ -221,8 +221,6 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     this.#abandon();
     return this.#inner.close();
   }
-
-  // As the owner of its responses
 
   emit(event: TransportEvent): void {
     this.#listener?.next(event);
@@ -271,7 +269,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     if (this.#responses[0] === response) response.begin();
   }
 
-  /** Handles text of the model; text of an ended response is dropped. */
+  /** Handles model text; text of an ended response is dropped. */
   #modelWrote(event: Written): void {
     const response = this.#find(event.responseId);
     response?.written(event);
@@ -304,15 +302,13 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     return this.#responses.find((response) => response.responseId === responseId);
   }
 
-  // The model's memory
-
-  /** Cuts an item to the part that the user heard. */
+  /** Truncates an item to the part that the user heard. */
   #cutTo(itemId: string, playedMs: number): void {
     const remembered = this.#items.get(itemId);
     if (remembered) this.#cut(remembered, playedMs, false);
   }
 
-  /** Records an item that can be cut from now on. */
+  /** Records an item that can be truncated from now on. */
   #remember(item: SpokenItem): void {
     if (item.isOutOfBand || this.#items.has(item.itemId)) return;
     const { itemId } = item;
@@ -321,7 +317,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     forgetOldest(this.#items, MAX_ITEMS);
   }
 
-  /** Corrects the model's memory after a response that was not spoken to its end. */
+  /** Corrects the model's memory after a response that was not fully spoken. */
   #correctMemory({ items, isOutOfBand }: SpokenResponse): void {
     if (isOutOfBand) return;
     if (cutsWords(this.#can)) {
