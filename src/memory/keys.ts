@@ -1,5 +1,5 @@
-// The keys of working memory: `subagent/<id>/report/part-1`. A key that begins with a namespace is absolute in every
-// operation; any other key is relative to the namespace of the caller.
+// The keys of working memory: `subagent/<id>/report/part-1`. A key that starts with a namespace is absolute in every
+// operation; every other key is relative to the caller's namespace.
 //
 // Invariants
 //   KEYS-1. A key has the same meaning in every operation.
@@ -26,7 +26,7 @@ interface Refused {
 
 export type ReadKey<T> = { readonly ok: true; readonly key: T } | Refused;
 
-/** Returns the namespace in which the owner writes: `session/<id>` or `subagent/<id>`. An id is escaped as in a URL. */
+/** Returns the namespace in which the owner writes: `session/<id>` or `subagent/<id>`. The id is URL-encoded. */
 export function namespaceOf({ sessionId, path }: MemoryOwner): string {
   const id = path.at(-1);
   return id === undefined
@@ -50,9 +50,7 @@ export function readKey(owner: MemoryOwner, key: string): ReadKey<MemoryKey> {
   return { ok: true, key: { namespace, path: `${namespace}/${own}` } };
 }
 
-/**
- * Parses a prefix of keys from a caller: relative or absolute; a whole namespace, or all namespaces of a kind, is allowed.
- */
+/** Parses a caller's key prefix, relative or absolute; an entire namespace, or all namespaces of a kind, is allowed. */
 export function readPrefix(owner: MemoryOwner, prefix: string): ReadKey<string> {
   const checked = segmentsOf(prefix.replace(/\/$/, ''));
   if (!checked.ok) return checked;
@@ -74,7 +72,7 @@ function segmentsOf(key: string): Segments {
       segment !== '' && segment !== '.' && segment !== '..' && segment.trim() === segment,
   );
   if (!isPath) return refuse(key, 'a path such as report/part-1, without empty segments');
-  // Callers could not repeat a key with invisible characters.
+  // An agent could not write a key with invisible characters again.
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(key))
     return refuse(key, 'a key without control characters');
   return { ok: true, segments };

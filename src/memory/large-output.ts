@@ -1,13 +1,14 @@
-// Stores an output that is too large for one reading in working memory, and replaces it by an excerpt that states the size
-// and how to read the whole. Plain JSON; nothing is cut silently.
+// Stores an output that is too large for one read in working memory, and replaces it with an excerpt that states the
+// size and how to read the rest. The replacement is plain JSON; nothing is cut without a mark.
 //
-// Owns:     the form of the replacement, and the mark of the tool that reads the stored output.
-// Does not: decide which outputs are too large for which reader (its callers do).
+// Owns:     the form of the replacement, and the mark on the tool that reads stored outputs.
+// Does not: decide which outputs are too large for a reader (its callers do).
 //
 // Invariants
 //   LARGE-OUTPUT-1. The replacement of a large output is JSON of at most `maxInlineBytes`, with the mark `truncated`.
-//   LARGE-OUTPUT-2. The replacement names a reference only if the memory has confirmed that it stores the output.
-//   LARGE-OUTPUT-3. If the memory refuses or fails, only the reference is lost, never the output's beginning.
+//   LARGE-OUTPUT-2. The replacement names a reference only if the memory has confirmed the write.
+//   LARGE-OUTPUT-3. If the memory refuses or fails, the replacement loses the reference, but keeps the beginning of the
+//   output.
 
 import type { JSONValue } from 'ai';
 import { messageOf } from '../values/errors.ts';
@@ -18,31 +19,31 @@ import type { LargeOutput } from '../actors/contracts/outcome.ts';
 import { raceAbort } from '../values/race-abort.ts';
 
 export interface LargeOutputOptions {
-  /** The memory that stores the output; without a memory the output is only truncated. */
+  /** Stores the output; without a memory the output is only truncated. */
   readonly memory?: WorkingMemory | undefined;
   readonly owner: MemoryOwner;
-  /** The key of the output in the namespace of the owner. */
+  /** The key of the output in the owner's namespace. */
   readonly key: string;
-  /** The size above which an output is large, in UTF-8 of the text or the JSON. At least 1024. */
+  /** The size above which an output is large, in bytes of UTF-8 (of the text or the JSON). At least 1024. */
   readonly maxInlineBytes: number;
-  /** The reader's tool for entries of working memory; null if the reader has none. */
+  /** The reader's tool that reads working memory; null if there is none. */
   readonly readWith?: string | null | undefined;
   /** Aborts when the caller stops waiting for the memory. */
   readonly signal?: AbortSignal | undefined;
-  /** Receives the errors of a memory that failed. */
+  /** Receives the memory's errors. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
 
-/** Marks the tool that reads entries, so that the runtime can name the tool in a hint. */
+/** Marks the tool that reads entries, so that a hint can name the tool. */
 export const READS_MEMORY: unique symbol = Symbol.for('offstage.readsMemory');
 
-/** The size of the excerpt: enough to recognize the output. */
+/** The size of the excerpt: enough to recognise the output. */
 const EXCERPT_BYTES = 4096;
 const MAX_REASON_CHARS = 200;
 
 /**
- * Returns the value itself, or its replacement if it is too large. Never rejects; resolves as soon as the memory answers or
- * the signal aborts. `value` is JSON.
+ * Returns the value, or its replacement if the value is too large. Never rejects; resolves as soon as the memory
+ * answers or the signal aborts. `value` must be JSON.
  */
 export async function keepLargeOutput(
   value: JSONValue,
@@ -53,7 +54,7 @@ export async function keepLargeOutput(
   return { ...(await largeOutput(value, text, options)) };
 }
 
-/** Tells whether a value is too large. */
+/** Returns whether a value is too large. */
 export function isLargeValue(value: JSONValue, maxInlineBytes: number): boolean {
   return isLongerThan(textOf(value), maxInlineBytes);
 }
@@ -62,7 +63,7 @@ function textOf(value: JSONValue): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Returns the replacement of this text: an excerpt, and the reference to the whole `value`. Never rejects. */
+/** Returns the replacement of this text: an excerpt, and a reference to the whole `value`. Never rejects. */
 export async function largeOutput(
   value: JSONValue,
   text: string,
@@ -82,7 +83,7 @@ export async function largeOutput(
   return { ...frame, excerpt: excerptOf(text, Math.max(0, wanted)) };
 }
 
-/** Tells whether the value is the replacement of a large output. */
+/** Returns whether the value is a replacement of a large output. */
 export function isLargeOutput(value: unknown): value is LargeOutput {
   try {
     return (
@@ -93,7 +94,6 @@ export function isLargeOutput(value: unknown): value is LargeOutput {
       'howToRead' in value
     );
   } catch {
-    // The value is a Proxy whose traps throw.
     return false;
   }
 }
@@ -126,13 +126,13 @@ function notKept(reason: string): string {
 /** Cuts the text so that its JSON fits. */
 function excerptOf(text: string, maxBytes: number): string {
   let excerpt = head(text, maxBytes);
-  // The size of the quotes is already reserved; escapes within the text add to it.
+  // The quotes are already counted; escapes within the text make it longer.
   while (excerpt !== '' && byteLength(JSON.stringify(excerpt)) - 2 > maxBytes)
     excerpt = head(excerpt, Math.floor(excerpt.length * 0.75));
   return excerpt;
 }
 
-/** Returns a toolset's name for the tool that reads entries; null if the toolset has none. */
+/** Returns the name of the tool that reads entries; null if the toolset has none. */
 export function memoryReaderIn(tools: Readonly<Record<string, unknown>>): string | null {
   const found = Object.entries(tools).find(
     ([name, held]) =>

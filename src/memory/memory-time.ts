@@ -1,4 +1,4 @@
-// The time limit for a memory of the app: facts, and working memory.
+// The time limit for the app's memory: facts, and working memory.
 
 import { TimeoutError } from '../values/errors.ts';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -6,7 +6,7 @@ import type { TimeLimit } from '../values/race-abort.ts';
 
 const MEMORY_TIMEOUT_MS = 5000;
 
-/** Returns the limit for an answer of the memory. A later answer is ignored: its content is missing, and that is reported. */
+/** Returns the time limit of a memory read or write. A later answer is ignored, and the error is reported. */
 export function memoryTime({ scheduler }: Pick<Environment, 'scheduler'>): TimeLimit {
   return {
     timeoutMs: MEMORY_TIMEOUT_MS,

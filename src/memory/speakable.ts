@@ -1,21 +1,21 @@
-// Makes a short speakable text from any result: whole sentences from its beginning, without markup. It selects without
-// understanding: a summary that the agent provides is better.
+// Turns any result into a short text for speech: whole sentences from its beginning, without markup. It only selects; a
+// summary from the agent is better.
 
 import type { JSONValue } from 'ai';
 import { head } from '../values/clip.ts';
 
 const DEFAULT_CHARS = 400;
-/** The number of characters that are read: the spoken text comes from the beginning. */
+/** The number of characters read, since the spoken text comes from the beginning. */
 const READ_CHARS = 8000;
 
-/** The properties in which an object states its subject. */
+/** The properties that usually contain an object's subject. */
 const TELLING = ['summary', 'answer', 'message', 'title', 'headline', 'description'];
 
-/** Returns at most `maxChars` characters, without line breaks; empty only if the result is. @defaultValue 400 */
+/** Returns at most `maxChars` characters, without line breaks; empty only if the result is empty. @defaultValue 400 */
 export function speakable(result: JSONValue, maxChars = DEFAULT_CHARS): string {
   if (typeof result !== 'string') return described(result, maxChars);
   const words = withoutMarkup(head(result, READ_CHARS));
-  // The result consists of code or a table only, which is not worth hearing.
+  // Code or a table alone is not worth hearing.
   if (words === '' && result.trim() !== '')
     return sentences(`A text with ${counted(result.trim().split('\n').length, 'line')}.`, maxChars);
   return sentences(words, maxChars);
@@ -38,7 +38,7 @@ function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** Returns Markdown in the form in which a person would read it aloud. */
+/** Returns the text that a person would read aloud from this Markdown. */
 function withoutMarkup(text: string): string {
   return (
     text
@@ -62,7 +62,7 @@ function withoutMarkup(text: string): string {
 function sentences(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const room = text.slice(0, maxChars);
-  // A whole sentence of at least a third of the length is better than more words.
+  // A whole sentence of at least a third of the length is better than more words that break off.
   const end = Math.max(...['. ', '! ', '? ', '。'].map((mark) => room.lastIndexOf(mark)));
   if (end >= maxChars / 3) return room.slice(0, end + 1);
   const word = room.slice(0, maxChars - 1);

@@ -1,10 +1,10 @@
 // Working memory as tools: for a lead agent, for subagents, and for any AI SDK agent.
 //
-// Owns:     the shapes of these tools, and their results for a model, cut to the size of one answer.
-// Does not: decide permissions (the memory does), or the owner (the caller does).
+// Owns:     the schemas of these tools, and their results, cut to the size of one answer.
+// Does not: decide permissions (the memory does), or who the owner is (the caller does).
 //
 // Invariants
-//   TOOLSET-3. A result reports `saved: true` only for a saved entry; a refusal is `{ saved: false, error }`.
+//   TOOLSET-3. A result reports `saved: true` only if the entry was saved; a refusal is `{ saved: false, error }`.
 //   TOOLSET-4. The result of a read is at most `pageBytes` of JSON, and states how much remains.
 
 import { tool, zodSchema } from 'ai';
@@ -25,7 +25,6 @@ import { head } from '../values/clip.ts';
 import { READS_MEMORY } from './large-output.ts';
 import { byteLength } from '../values/json.ts';
 
-/** The names of the tools. */
 export type WorkingMemoryTool =
   | 'save_to_working_memory'
   | 'get_from_working_memory'
@@ -37,13 +36,16 @@ export type WorkingMemoryTool =
 export interface WorkingMemoryToolsetOptions {
   /** The memory that the tools read and write. */
   readonly memory: WorkingMemory;
-  /** The owner of the memory for calls outside a session and a subagent. Within one, Offstage determines the owner. */
+  /**
+   * The owner of the memory in calls that come from neither a session nor a subagent. Inside one, Offstage determines
+   * the owner.
+   */
   readonly owner?: MemoryOwner;
-  /** The largest result of one read, as JSON in UTF-8. @defaultValue 16384 */
+  /** The maximum size of one read, in bytes of JSON in UTF-8. @defaultValue 16384 */
   readonly pageBytes?: number;
 }
 
-/** Name and version for a registry of toolsets. */
+/** Name and version, for a toolset registry. */
 export const WORKING_MEMORY_TOOLSET = { name: 'working-memory', version: '0.1.0' } as const;
 
 const DEFAULT_PAGE_BYTES = 16_384;
@@ -90,8 +92,8 @@ const optionsSchema = z.strictObject({
 
 /**
  * Creates plain AI SDK tools: `save_to_working_memory`, `get_from_working_memory`, `delete_from_working_memory`,
- * `list_working_memory`, `search_working_memory`. An agent saves to its namespace; it reads entries of other agents by their
- * full path.
+ * `list_working_memory`, `search_working_memory`. An agent saves in its own namespace, and reads other agents' entries
+ * by their full path.
  * @throws {ConfigurationError} when `pageBytes` is not a whole number ≥ 1024.
  */
 export function createWorkingMemoryToolset(
@@ -119,7 +121,7 @@ export function createWorkingMemoryToolset(
           'Keep a text for later, and for the other agents of this conversation: notes, large results. ' +
           'Returns { saved: true, key } with the full path, or { saved: false, error }.',
         inputSchema: zodSchema(saveInput),
-        // `ttl_minutes` is RockBot's name for the argument; models with RockBot's prompts use it.
+        // RockBot calls this argument `ttl_minutes`; models with RockBot's prompts use that name.
         execute: async ({ ttl_minutes: written, ttlMinutes = written, ...entry }, call) => {
           const ttlMs = ttlMinutes === undefined ? undefined : ttlMinutes * MINUTE_MS;
           const answer = await memory.save(ownerOf(call), { ...entry, ttlMs });
@@ -226,9 +228,7 @@ export function memoryOwnerOf(options: unknown): MemoryOwner | null {
   return caller ? { sessionId: caller.sessionId, path: pathOf(caller) } : null;
 }
 
-/**
- * Returns the path from the lead agent's direct subagent down to the caller. All ancestors of a running subagent are running.
- */
+/** Returns the path from the lead agent's direct subagent to the caller. While a subagent runs, its ancestors run too. */
 function pathOf({ subagentId, parentId, service }: Caller): readonly string[] {
   const path = subagentId === null ? [] : [subagentId];
   for (let id = parentId; id !== null;) {
@@ -239,7 +239,7 @@ function pathOf({ subagentId, parentId, service }: Caller): readonly string[] {
   return path;
 }
 
-/** Reserved for the numbers and names that accompany a page or a list. */
+/** Reserved for the fields that accompany a page or a list. */
 const FRAME_BYTES = 120;
 
 const LEAST_BYTES = 64;
@@ -247,16 +247,16 @@ const LEAST_BYTES = 64;
 export interface Page {
   readonly text: string;
   readonly offset: number;
-  /** The offset of the next page; null if this was the last. */
+  /** The offset of the next page; null after the last page. */
   readonly nextOffset: number | null;
   readonly totalChars: number;
 }
 
-/** Returns the longest text from `offset` on that fits beside `frame`. */
+/** Returns the longest text from `offset` on that fits in addition to `frame`. */
 export function pageOf(text: string, offset: number, pageBytes: number, frame: object): Page {
   const room = Math.max(LEAST_BYTES, pageBytes - FRAME_BYTES - jsonBytes(frame));
   let page = head(text.slice(offset, offset + room), room);
-  // JSON escapes make the text longer, by an amount that depends on the text.
+  // JSON escapes lengthen the text by an amount that depends on the text.
   while (jsonBytes(page) > room) page = head(page, Math.floor(page.length / 2));
   const end = offset + page.length;
   return {
@@ -267,7 +267,7 @@ export function pageOf(text: string, offset: number, pageBytes: number, frame: o
   };
 }
 
-/** Returns the first items that fit. */
+/** Returns as many items as fit, from the first on. */
 export function fitting<T>(items: readonly T[], pageBytes: number): T[] {
   const fit: T[] = [];
   let bytes = FRAME_BYTES;

@@ -1,17 +1,16 @@
-// Working memory that lasts as long as the process.
+// Working memory that lasts until the process ends.
 //
-// Owns:     the entries by session and namespace, their limits, weight and expiry; the permissions on entries; the full-text
-//           search, which reads one entry for each turn of the event loop, so that a search over megabytes does not delay
-//           audio.
-// Does not: know the subagents: the caller states its place in the tree.
+// Owns:     the entries by session and namespace, their limits, size and expiry; the permissions; the full-text search,
+//           which reads one entry per turn of the event loop, so that a search over megabytes does not delay audio.
+// Does not: know the subagents: each caller states its place in the tree.
 //
 // Invariants
-//   WORKING-MEMORY-1. No session reads, changes or counts entries of another (P8).
-//   WORKING-MEMORY-4. A refusal changes nothing.
-//   WORKING-MEMORY-5. Only the owner of a namespace writes and deletes in it.
-//   ENTRY-TABLE-2. An expired entry is gone for every reader, and no longer counts.
-//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, the bytes of an entry, of a session and of
-//       the table are at most their limits; nothing is evicted to make room.
+//   WORKING-MEMORY-1. A session cannot read, change or count another session's entries (P8).
+//   WORKING-MEMORY-4. A refused operation changes nothing.
+//   WORKING-MEMORY-5. Only the owner of a namespace writes to it or deletes from it.
+//   ENTRY-TABLE-2. No reader sees an expired entry, and it no longer counts against the limits.
+//   ENTRY-TABLE-3. A namespace has at most `maxEntries` entries, and the bytes of an entry, a session and the table
+//       stay within their limits; nothing is evicted to make room.
 
 import type { JSONValue } from 'ai';
 import { byteLength, asJson } from '../values/json.ts';
@@ -34,21 +33,21 @@ import { z } from 'zod';
 
 const HOUR_MS = 3_600_000;
 
-/** The limits of working memory: how long entries are kept, their number and size. */
+/** The limits of working memory: lifetime, number and size of the entries. */
 export interface WorkingMemoryLimits {
-  /** How long an entry of a subagent is kept by default, in milliseconds. @defaultValue 14400000, 4 hours */
+  /** The default lifetime of a subagent's entry, in milliseconds. @defaultValue 14400000, 4 hours */
   readonly subagentTtlMs: number;
-  /** How long an entry of the lead agent is kept by default, in milliseconds. @defaultValue 14400000 */
+  /** The default lifetime of a lead agent's entry, in milliseconds. @defaultValue 14400000 */
   readonly sessionTtlMs: number;
-  /** The limit of an entry's lifetime, in milliseconds. @defaultValue 604800000, a week */
+  /** The maximum lifetime of an entry, in milliseconds. @defaultValue 604800000, a week */
   readonly maxTtlMs: number;
-  /** The limit of entries in one namespace; an existing key can always be overwritten. @defaultValue 50 */
+  /** The maximum number of entries in one namespace; an existing key can always be overwritten. @defaultValue 50 */
   readonly maxEntries: number;
-  /** The limit of one entry, in bytes of UTF-8. @defaultValue 1048576 */
+  /** The maximum size of one entry, in bytes of UTF-8. @defaultValue 1048576 */
   readonly maxEntryBytes: number;
-  /** The limit of one session, with keys and labels, in bytes. @defaultValue 16777216 */
+  /** The maximum size of one session's entries, with keys and labels, in bytes. @defaultValue 16777216 */
   readonly maxSessionBytes: number;
-  /** The limit of all sessions together, in bytes. @defaultValue 67108864 */
+  /** The maximum size of all sessions together, in bytes. @defaultValue 67108864 */
   readonly maxTotalBytes: number;
 }
 
@@ -62,7 +61,7 @@ const defaultWorkingMemoryLimits = {
   maxTotalBytes: 64 * 1024 ** 2,
 } as const satisfies WorkingMemoryLimits;
 
-/** @throws {ConfigurationError} when a limit is unknown, not a whole number ≥ 1, or above `maxTtlMs`. */
+/** @throws {ConfigurationError} if a limit is unknown or not a whole number ≥ 1, or a default lifetime is above `maxTtlMs`. */
 function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): WorkingMemoryLimits {
   const limits = { ...defaultWorkingMemoryLimits, ...partial };
   for (const [name, value] of Object.entries(limits)) {
@@ -88,11 +87,11 @@ function checkedWorkingMemoryLimits(partial: Partial<WorkingMemoryLimits>): Work
 
 /** The options of `workingMemory`: limits, and a source of time. */
 export interface WorkingMemoryOptions extends Partial<WorkingMemoryLimits> {
-  /** The source of time: the environment of the runtime that the memory is used with. */
+  /** The source of time: the environment of the runtime that uses this memory. */
   readonly environment: Pick<Environment, 'clock' | 'scheduler'>;
 }
 
-/** @throws {ConfigurationError} when a limit is not a whole number ≥ 1. */
+/** @throws {ConfigurationError} if a limit is not a whole number ≥ 1. */
 export function workingMemory({ environment, ...limits }: WorkingMemoryOptions): WorkingMemory {
   return new InMemoryWorkingMemory(environment, checkedWorkingMemoryLimits(limits));
 }
@@ -152,7 +151,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
 
   async delete(owner: MemoryOwner, key: string) {
     const found = this.#find(owner, key);
-    // The caller cannot see the entry: an error that named the owner would disclose too much.
+    // The caller cannot see the entry; an error that names the owner would reveal too much.
     if (!found.ok) return found;
     const { namespace } = found.at;
     const notOwned = notOwner(owner, namespace, 'deletes');
@@ -207,7 +206,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, at: read.key, entry };
   }
 
-  /** Returns the entries that the owner may read and the filter accepts; the owner's entries first, then by key. */
+  /** Returns the entries that the owner may read and the filter accepts: the owner's first, then the rest, each by key. */
   #select(
     owner: MemoryOwner,
     { prefix, category, tags = [], limit }: MemoryFilter,
@@ -233,7 +232,7 @@ class InMemoryWorkingMemory implements WorkingMemory {
     return { ok: true, entries };
   }
 
-  /** Returns the time, after dropping expired entries. */
+  /** Returns the time, after deleting expired entries. */
   #now(): number {
     const now = this.#environment.clock.now();
     this.#table.expire(now);
@@ -248,13 +247,13 @@ function notOwner(owner: MemoryOwner, namespace: string, what: string): MemoryRe
     : refused('NOT_OWNER', `Expected ${what} in ${own}/, got ${namespace}/: others are read only`);
 }
 
-/** Tells whether the owner may see an entry: of two relatives, one path begins with the other. */
+/** Returns whether the owner may see an entry: for two relatives, one path is a prefix of the other. */
 function isFamily(owner: MemoryOwner, { path }: Namespace): boolean {
   const shorter = Math.min(path.length, owner.path.length);
   return path.slice(0, shorter).every((step, index) => step === owner.path[index]);
 }
 
-/** Tells whether an entry was shared with the owner. */
+/** Returns whether an entry was shared with the owner. */
 function isSharedWith(owner: MemoryOwner, { sharedWith }: KeptEntry): boolean {
   const id = owner.path.at(-1);
   return id !== undefined && sharedWith.has(id);
@@ -278,7 +277,7 @@ function isSame(a: string, b: string): boolean {
   return a.trim().toLowerCase() === b.toLowerCase();
 }
 
-/** The limit of searched characters in one entry. */
+/** The maximum number of searched characters per entry. */
 const MAX_SEARCHED_CHARS = 32_768;
 
 const EXCERPT_CHARS = 240;
@@ -291,7 +290,7 @@ interface FoundEntry {
   readonly excerpt: string;
 }
 
-/** Returns the entries that contain a word of the query: the best first, among equals the newest. */
+/** Returns the entries that contain a word of the query, the best first; of equals, the newest first. */
 async function searchEntries(
   entries: readonly KeptEntry[],
   query: string,
@@ -347,7 +346,7 @@ type CheckedEntry =
     }
   | { readonly ok: false; readonly message: string };
 
-/** Checks a new entry, except its key. */
+/** Checks a new entry, but not its key. */
 function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEntry {
   const labels = labelsSchema.safeParse({ ttlMs, category, tags });
   if (!labels.success) return { ok: false, message: z.prettifyError(labels.error) };
@@ -371,13 +370,13 @@ function checkEntry({ value, ttlMs, category, tags }: NewMemoryEntry): CheckedEn
 interface KeptEntry extends MemoryEntryInfo {
   readonly text: string;
   readonly isText: boolean;
-  /** The bytes that count against the limits. */
+  /** The number of bytes that count against the limits. */
   readonly weight: number;
-  /** Subagents outside the family that may read the entry. */
+  /** Subagents outside the owner's family that may read the entry. */
   readonly sharedWith: Set<string>;
 }
 
-/** A namespace exists while it has entries. */
+/** A namespace exists as long as it has entries. */
 interface Namespace {
   readonly name: string;
   /** The owner's place in the tree. */
@@ -390,7 +389,6 @@ interface SessionMemory {
   bytes: number;
 }
 
-/** The place of an entry. */
 interface Place {
   readonly sessionId: string;
   readonly namespace: string;
@@ -402,7 +400,7 @@ class EntryTable {
   readonly #limits: WorkingMemoryLimits;
   readonly #sessions = new Map<string, SessionMemory>();
   #bytes = 0;
-  /** The time before which nothing expires. */
+  /** No entry expires before this time. */
   #nextExpiry = Infinity;
 
   constructor(limits: WorkingMemoryLimits) {
@@ -417,7 +415,7 @@ class EntryTable {
     return [...(this.#sessions.get(sessionId)?.namespaces.values() ?? [])];
   }
 
-  /** Returns the reason why this entry does not fit; null if it fits. An entry with the same key is replaced. */
+  /** Returns why this entry does not fit; null if it fits. It replaces an entry with the same key. */
   noRoom({ sessionId, namespace }: Place, kept: KeptEntry): MemoryRefusal | null {
     const { maxEntries, maxEntryBytes, maxSessionBytes, maxTotalBytes } = this.#limits;
     if (kept.bytes > maxEntryBytes)
@@ -440,7 +438,7 @@ class EntryTable {
         'MEMORY_FULL',
         `The session holds ${session} bytes of at most ${maxSessionBytes} (maxSessionBytes)`,
       );
-    // The usage of other sessions is not disclosed.
+    // The message must not reveal other sessions' usage.
     if (this.#bytes + growth > maxTotalBytes)
       return refused('MEMORY_FULL', `Working memory is full (maxTotalBytes: ${maxTotalBytes})`);
     return null;
@@ -473,7 +471,7 @@ class EntryTable {
     this.#sessions.delete(sessionId);
   }
 
-  /** Drops the entries that have expired. */
+  /** Deletes expired entries. */
   expire(now: number): void {
     if (now < this.#nextExpiry) return;
     this.#nextExpiry = Infinity;

@@ -1,8 +1,8 @@
-// A second check of a report's claims, by a model or a program of the app. It works in every language; it can only add
-// objections to those of the ledger, never remove one.
+// Has a report's claims checked a second time, by a model or a program of the app. A judge works in every language; it
+// can add objections to those of the ledger, but never remove one.
 //
 // Invariants
-//   JUDGE-CLAIMS-1. A judge that fails, or exceeds its time, changes nothing, and its error is reported.
+//   JUDGE-CLAIMS-1. A judge that fails or times out changes nothing, and its error is reported.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -22,14 +22,14 @@ import { note, sentence, type Note } from '../actors/notes/note.ts';
 
 /** The verdict of a judge. */
 export interface ClaimVerdict {
-  /** Sentences of the report that claim a side effect which no successful call can have had. */
+  /** Sentences of the report that claim a side effect which no successful call can have caused. */
   readonly unverified: readonly string[];
-  /** The report ends before announced work. */
+  /** Whether the report ends before announced work. */
   readonly incomplete?: boolean;
 }
 
 /**
- * Reads a report and the calls that were made; may reject. `signal` aborts when the runtime stops waiting. In a session,
+ * Reads a report and the calls that ran; may reject. `signal` aborts when the runtime stops waiting. In a session,
  * `calls` records the usage of the judge's model calls.
  */
 export type ClaimJudge = (
@@ -44,7 +44,7 @@ export interface JudgingOptions {
   /** The time limit of the judge, in milliseconds. @defaultValue 10000 */
   readonly timeoutMs?: number;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** Receives the error of a judge that failed. */
+  /** Receives the judge's error. */
   readonly report?: ((error: unknown, where: string) => void) | undefined;
 }
 
@@ -52,7 +52,7 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_ADDED = 10;
 const MAX_CLAIM_CHARS = 300;
 
-/** Returns the verification with the findings of the judge. Never rejects. */
+/** Returns the verification, with the judge's findings. Never rejects. */
 export async function judgeClaims(
   report: Pick<Outcome, 'text' | 'toolLedger'>,
   verification: ClaimVerification,
@@ -117,7 +117,7 @@ const judgeSchema = z.strictObject({
 });
 
 /**
- * Creates a judge that asks a model once. It rejects with the error of the model call, or if the model gives no verdict.
+ * Creates a judge that asks a model once. The judge rejects if the model call fails or gives no verdict.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function modelClaimJudge(options: {
@@ -144,7 +144,7 @@ export function modelClaimJudge(options: {
   };
 }
 
-/** Quotes the report and the log, so that a model cannot mistake their text for instructions. */
+/** Quotes the report and the log, so that the model cannot take their text for instructions. */
 function caseOf(text: string, toolLedger: readonly LedgerEntry[]): Note {
   const calls = toolLedger.map(({ toolName, input, status, output }) => ({
     toolName,

@@ -1,14 +1,15 @@
-// Processes the results of a scope's subagents for their readers: stores large outputs in working memory, checks claims,
-// records the details of a failed run for a developer, and briefs later subagents on earlier work.
+// Prepares subagents' results for their readers: stores large outputs in working memory, checks claims, records the
+// details of a failed run for a developer, and briefs later subagents on earlier work.
 //
-// Owns:     the options of a scope for this, the order of the steps that complete an outcome, and their time limit.
-// Does not: know the subagents (its callers pass the facts about each), or decide whether a run succeeded (its machine does).
+// Owns:     a scope's options for these steps, the order in which they complete an outcome, and their time limit.
+// Does not: know the subagents (its callers pass the facts about each one), or decide whether a run succeeded (its
+// machine does).
 //
 // Invariants
-//   SETTLE-OUTCOME-1. The result is always an outcome with the same status; a step that fails is reported, and its part is
-//       missing.
+//   SETTLE-OUTCOME-1. The result is always an outcome with the same status; if a step fails, its error is reported and
+//       its part is missing.
 //   SETTLE-OUTCOME-2. Without a judge, and with nothing to store, `settle` returns synchronously.
-//   SETTLE-OUTCOME-3. Each part of an outcome that a model will read is at most `maxInlineBytes`.
+//   SETTLE-OUTCOME-3. Each part of an outcome that a model reads has at most `maxInlineBytes`.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -62,14 +63,14 @@ import { DEFAULT_MAX_OUTPUT_BYTES } from '../actors/model/tool-run.ts';
 
 /** The options of a scope for outputs and outcomes. */
 export interface OutcomeOptions {
-  /** The memory for large outputs, results and failure details. Without a memory they are truncated, and marked so. */
+  /** Stores large outputs, results and failure details. Without a memory, they are truncated and marked as truncated. */
   readonly workingMemory?: WorkingMemory;
   /**
-   * The size in UTF-8 above which a value is stored in working memory; the model then reads an excerpt, and how to read the
-   * rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
+   * The size in bytes of UTF-8 above which a value is stored in working memory; the model then reads an excerpt, and
+   * how to read the rest. At least 1024. @defaultValue 32768 with a working memory, 262144 without
    */
   readonly maxInlineBytes?: number;
-  /** Checks the claims of a result, in addition to the rules of the runtime: `modelClaimJudge(…)`. */
+  /** Checks a result's claims in addition to the runtime's rules: `modelClaimJudge(…)`. */
   readonly claimJudge?: ClaimJudge;
 }
 
@@ -80,7 +81,7 @@ export const outcomeChecks = {
   claimJudge: aFunction.optional(),
 } satisfies ChecksOf<OutcomeOptions>;
 
-/** Splits these options from the others. */
+/** Separates these options from the rest. */
 export function splitOutcomeOptions<T extends OutcomeOptions>(
   options: T,
 ): [OutcomeOptions, Omit<T, keyof OutcomeOptions>] {
@@ -90,12 +91,12 @@ export function splitOutcomeOptions<T extends OutcomeOptions>(
 
 const DEFAULT_MAX_INLINE_BYTES = 32_768;
 
-/** Tools by name, as the app's author wrote them. */
+/** Tools by name, as the app's author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
-/** The facts about an ended subagent that its record lacks. */
+/** The facts about an ended subagent that its record does not contain. */
 export interface EndedWork {
-  /** Its place in working memory. */
+  /** The subagent's place in working memory. */
   readonly owner: MemoryOwner;
   readonly startedAt: number;
   readonly tools: Tools;
@@ -105,17 +106,16 @@ export interface EndedWork {
   readonly progress: readonly ProgressLine[];
 }
 
-/** The facts about a new subagent. */
 export interface NewWork {
   readonly subagentId: string;
   readonly task: SubagentTask;
-  /** The agent that gives the task. */
+  /** The agent that assigns the task. */
   readonly giver: MemoryOwner;
-  /** The subagent's tools, as the app's author wrote them. */
+  /** The subagent's tools, as the app's author defined them. */
   readonly tools: Tools;
-  /** The user's words that led to the subagent; null: the user did not ask for it. */
+  /** The user's words that led to the subagent; null if the user did not ask for it. */
   readonly request: string | null;
-  /** The earlier subagents that the giver can see, oldest first. */
+  /** The earlier subagents that `giver` can see, oldest first. */
   readonly ended: readonly EndedSubagent[];
   /** Writes the notes for the subagent. */
   readonly notes: NoteWriter;
@@ -128,8 +128,8 @@ export class OutcomeProcessor {
   readonly #judge: ClaimJudge | undefined;
   readonly #calls: ModelCalls | undefined;
 
-  /** @throws {ConfigurationError} when `maxInlineBytes` is not a whole number ≥ 1024. */
-  /** @param calls The usage account of the conversation. Without one, the judge's usage is added to the outcome's usage. */
+  /** @throws {ConfigurationError} if `maxInlineBytes` is not a whole number ≥ 1024. */
+  /** @param calls The conversation's usage account. Without one, the outcome's usage includes the judge's. */
   constructor(
     host: Host,
     { workingMemory, maxInlineBytes, claimJudge }: OutcomeOptions,
@@ -153,18 +153,18 @@ export class OutcomeProcessor {
     return this.#memory !== undefined;
   }
 
-  /** Tells whether `keepLarge` may replace a value. */
+  /** Returns whether `keepLarge` may replace a value. */
   isLarge(value: JSONValue): boolean {
     return isLargeValue(value, this.#maxInlineBytes);
   }
 
-  /** Returns a tool's return value in the form that is stored and read. Never rejects. */
+  /** Returns a tool's return value as it is stored and read. Never rejects. */
   async keepLarge(
     owner: MemoryOwner,
     tools: Tools,
     { callId, toolName, part, value }: Omit<ReturnedValue, 'signal'>,
   ): Promise<JSONValue> {
-    // The tool reads working memory: its output would be stored and read again without end.
+    // The tool reads working memory: storing its output would lead to endless reads.
     if (memoryReaderIn({ [toolName]: tools[toolName] }) !== null) return value;
     const { environment, report } = this.#host;
     return inTime(
@@ -182,7 +182,7 @@ export class OutcomeProcessor {
     );
   }
 
-  /** Returns the outcome in the form that others read, synchronously or as a promise. The promise never rejects. */
+  /** Returns the outcome as others read it, synchronously or as a promise. The promise never rejects. */
   settle(
     { definition, task }: SubagentHandle,
     { owner, startedAt, tools, readerTools, progress }: EndedWork,
@@ -213,7 +213,10 @@ export class OutcomeProcessor {
     return settled.then((settledLater) => withUsage(settledLater, account.used()));
   }
 
-  /** Describes which `inputs` of these arguments `giver` cannot read; null if `giver` can read all, or the memory failed. */
+  /**
+   * Describes the `inputs` in these arguments that `giver` cannot read; null if `giver` can read all of them, or the
+   * memory failed.
+   */
   async missingInputs(
     args: Readonly<Record<string, unknown>>,
     giver: MemoryOwner,
@@ -231,7 +234,7 @@ export class OutcomeProcessor {
   }
 
   /**
-   * Adds the block with earlier work to the briefing. If the memory fails, only the inputs and keys are missing.
+   * Adds the earlier work to the briefing. If the memory fails, only the inputs and keys are missing.
    * @throws {ConfigurationError} `INPUT_NOT_FOUND`.
    */
   async withLineage(briefing: Briefing, work: NewWork): Promise<Briefing> {
@@ -240,7 +243,7 @@ export class OutcomeProcessor {
     const reader = memoryReaderIn(tools) === null ? undefined : memory;
     const orElse = <T>(instead: T) => {
       return (error: unknown): T => {
-        // The giver must correct an input that does not exist.
+        // If an input does not exist, `giver` must correct the call.
         if (error instanceof ConfigurationError) throw error;
         this.#host.report(error, 'working memory');
         return instead;
@@ -266,7 +269,7 @@ export class OutcomeProcessor {
 
 const MAX_ID_CHARS = 100;
 
-/** Every attempt at the call gets the same key. */
+/** Every attempt at the call has the same key. */
 function outputKey(toolName: string, callId: string, part: ReturnedValue['part']): string {
   const id = callId.replace(/[^\w-]/g, '_').slice(0, MAX_ID_CHARS);
   return `outputs/${toolName}-${id}${part === 'read' ? '-read' : ''}`;
@@ -274,17 +277,17 @@ function outputKey(toolName: string, callId: string, part: ReturnedValue['part']
 
 /** The facts about an ended run. */
 export interface EndedRun extends RunFacts {
-  /** Its place in working memory. */
+  /** The subagent's place in working memory. */
   readonly owner: MemoryOwner;
-  /** The run's tools as the app's author wrote them: they may declare `effects`. */
+  /** The run's tools, as the app's author defined them; they may declare `effects`. */
   readonly tools: Readonly<Record<string, unknown>>;
-  /** The reader's tool for working memory; null if the reader has none. */
+  /** The reader's tool that reads working memory; null if there is none. */
   readonly readWith: string | null;
 }
 
 export interface OutcomeSettings {
   readonly memory?: WorkingMemory | undefined;
-  /** The size above which a part goes to working memory. */
+  /** The size above which a part is stored in working memory. */
   readonly maxInlineBytes: number;
   readonly judge?: ClaimJudge | undefined;
   readonly calls?: ModelCalls | undefined;
@@ -292,14 +295,14 @@ export interface OutcomeSettings {
   readonly report: (error: unknown, where: string) => void;
 }
 
-/** The key, in a subagent's namespace, under which the runtime stores its result. */
+/** The key in a subagent's namespace under which the runtime stores the subagent's result. */
 const RESULT_KEY = 'final-result';
 const PARTIAL_KEY = 'partial-result';
 const FAILURE_KEY = 'failure-details';
 
 const MAX_NOTES = 20;
 
-/** Returns the outcome synchronously, or a promise that never rejects. */
+/** Returns the outcome, or a promise that never rejects. */
 export function settleOutcome(
   raw: Outcome,
   run: EndedRun,
@@ -331,7 +334,7 @@ async function settle(
   }, memoryTime(environment));
 }
 
-/** Adds the usage of the judge. */
+/** Adds the judge's usage. */
 function withUsage(outcome: Outcome, more: Usage): Outcome {
   const isNothing = more.totalTokens === 0 && more.cost === undefined;
   return isNothing ? outcome : { ...outcome, usage: addUsage(outcome.usage, more) };
@@ -341,7 +344,7 @@ function verified(outcome: Outcome, { tools }: EndedRun): Outcome {
   return withVerification(outcome, verifyClaims(outcome, effectsOf(tools)));
 }
 
-/** Adds the verification; an outcome without claims stays unchanged. */
+/** Adds the verification; without claims, returns the outcome unchanged. */
 function withVerification(outcome: Outcome, verification: ClaimVerification): Outcome {
   const { claims, incomplete } = verification;
   return claims.length === 0 && !incomplete ? outcome : { ...outcome, verification };
@@ -380,7 +383,7 @@ async function withBoundedResult(outcome: Outcome, keeping: Keeping): Promise<Ou
   const given = outcome.summary;
   const own = given !== undefined && isTooLong(given) ? speakable(given) : given;
   if (!isOutputLarge && !isTextLarge) return own === given ? outcome : { ...outcome, summary: own };
-  // The text of structured output is the same as the output, or its summary; the larger of the two is stored.
+  // For structured output, the text is the output itself or its summary; the larger of the two is stored.
   const large = isOutputLarge
     ? await largeOutput(output, whole, { ...keeping, key: RESULT_KEY })
     : await largeOutput(text, text, { ...keeping, key: RESULT_KEY });
@@ -422,7 +425,7 @@ async function withKeptDetails(outcome: Outcome, keeping: Keeping): Promise<Outc
   return outcome;
 }
 
-/** Adds the keys that the subagent saved, for agents that continue its work. */
+/** Adds the keys that the subagent saved, so that other agents can continue its work. */
 async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   const { memory, owner, report, signal } = keeping;
   if (!memory) return outcome;
@@ -437,7 +440,7 @@ async function withNotes(outcome: Outcome, keeping: Keeping): Promise<Outcome> {
   }
 }
 
-/** The facts about a run that its outcome lacks. */
+/** The facts about a run that its outcome does not contain. */
 export interface RunFacts {
   readonly description: string;
   readonly startedAt: number;

@@ -1,16 +1,15 @@
-// Briefs a new subagent on the earlier work in its conversation: collects its inputs from working memory, the records of
-// earlier subagents and the user's request, and writes a block of the prompt.
+// Briefs a new subagent on the earlier work in its conversation: collects its inputs from working memory, the records
+// of earlier subagents and the user's request, and writes them as a block of the prompt.
 //
 // Invariants
 //   PRIOR-WORK-4. The block is never longer than the budget, whatever it contains.
-//   PRIOR-WORK-5. Inputs come before results; results are sorted by their relevance to the task. Failed results are listed,
-//       never inlined; results that do not fit are listed with a hint how to read them.
-//   PRIOR-WORK-6. Text of other agents is data: only the runtime's lines start at the margin.
-//   LIN-1. The new subagent can read every key that the block names, with a tool that it has: keys that the task's giver can
-//       read are shared with it; other keys, or all of them without such a tool, are not named.
-//   LIN-2. Inputs that the task's giver cannot read are refused, each with similar keys: before the subagent is spawned if a
-//       tool spawns it, else before its first step.
-//          subagent is spawned if a tool spawns it, else before its first step.
+//   PRIOR-WORK-5. Inputs come before results; results are sorted by relevance to the task. Failed results are listed,
+//       never included in full; results that do not fit are listed with a hint on how to read them.
+//   PRIOR-WORK-6. Other agents' text is data: only the runtime's lines start at the margin.
+//   LIN-1. The new subagent can read every key that the block names. Keys that the task's giver can read are shared with
+//       the subagent; other keys are not named, nor is any key if the subagent has no tool that reads working memory.
+//   LIN-2. Inputs that the task's giver cannot read are refused, each with a list of similar keys: before the spawn if
+//       a tool spawns the subagent, otherwise before its first step.
 
 import type { ModelMessage } from 'ai';
 import type { Outcome } from '../actors/contracts/outcome.ts';
@@ -26,7 +25,7 @@ import { ConfigurationError } from '../values/errors.ts';
 
 /** An input that the new subagent was given. */
 export interface PriorInput {
-  /** The name of the input: a key of working memory, or another name. */
+  /** The input's name: a key of working memory, or another name. */
   readonly key: string;
   readonly text: string;
 }
@@ -41,17 +40,17 @@ export interface PriorResult {
   readonly text: string;
   /** The reason why the subagent did not complete. */
   readonly error?: string;
-  /** The key under which the whole result can be read, if any. */
+  /** The key that stores the whole result, if any. */
   readonly reference?: string | null;
-  /** The readable keys that the subagent saved in working memory. */
+  /** The keys that the subagent saved in working memory and the reader can read. */
   readonly saved?: readonly string[];
   /** Milliseconds since 1970. */
   readonly endedAt: number;
 }
 
-/** The earlier work of a conversation, for a new subagent. */
+/** A conversation's earlier work, for a new subagent. */
 export interface PriorWork {
-  /** The user's words that led to the subagent; null: the user did not ask for it. */
+  /** The user's words that led to the subagent; null if the user did not ask for it. */
   readonly request: string | null;
   readonly inputs: readonly PriorInput[];
   readonly results: readonly PriorResult[];
@@ -59,7 +58,7 @@ export interface PriorWork {
   readonly canRead?: boolean;
 }
 
-/** The default limit of the block that `priorWorkSection` writes, in characters. */
+/** The default size of the block from `priorWorkSection`, in characters. */
 export const LINEAGE_BUDGET_CHARS = 24_000;
 
 const TITLE = '# Prior Work in This Conversation';
@@ -69,12 +68,12 @@ const MAX_REQUEST_CHARS = 2000;
 const MAX_LINE_CHARS = 240;
 const MAX_KEYS = 10;
 const MAX_RANKED_CHARS = 8000;
-/** A shorter excerpt of an input would be useless. */
+/** A shorter excerpt would be useless. */
 const LEAST_CHARS = 400;
 
 /**
- * Returns the block for the prompt of a subagent with this task; empty without earlier work.
- * @param budgetChars the longest length of the whole block. @defaultValue 24000
+ * Returns the block for the prompt of a subagent with this task; empty if there is no earlier work.
+ * @param budgetChars the maximum length of the block, in characters. @defaultValue 24000
  */
 export function priorWorkSection(
   { request, inputs, results, canRead = true }: PriorWork,
@@ -108,7 +107,7 @@ export function priorWorkSection(
   return block.text;
 }
 
-/** A block that accepts lines while they fit. */
+/** A block that accepts lines as long as they fit. */
 class Block {
   readonly #budgetChars: number;
   #text = '';
@@ -123,18 +122,18 @@ class Block {
     return this.#text;
   }
 
-  /** The free characters, minus the pending heading and a line break. */
+  /** The free characters, excluding the pending heading and a line break. */
   get room(): number {
     const due = this.#heading === null ? 0 : this.#heading.length + 1;
     return this.#budgetChars - this.#text.length - due - 2;
   }
 
-  /** Sets a heading, which is written only if a line follows. */
+  /** Sets a heading, which is written only when a line follows. */
   begin(heading: string): void {
     this.#heading = heading;
   }
 
-  /** Adds a line; returns false if it does not fit beside `kept` reserved characters. */
+  /** Adds a line; returns false if the line does not fit in addition to `kept` reserved characters. */
   add(line: string, kept = 0): boolean {
     if (line.length + kept > this.room) return false;
     const before = this.#text === '' ? '' : this.#heading === null ? '\n' : '\n\n';
@@ -166,7 +165,7 @@ function addInput(block: Block, canRead: boolean, key: string, text: string, kep
   else block.add(`${title}\n  ${head(indented(head(text, room)), room)}${rest}`, kept);
 }
 
-/** Sorts the results: the most relevant first, among equals the newest. */
+/** Sorts the results by relevance, and equally relevant ones from newest to oldest. */
 function ranked(results: readonly PriorResult[], task: string): readonly PriorResult[] {
   const counted = results.map(({ name, task: done, text }) =>
     countWords(`${name} ${done} ${head(text, MAX_RANKED_CHARS)}`),
@@ -217,7 +216,7 @@ export interface EndedSubagent {
 const MAX_RESULTS = 50;
 const MAX_INPUTS = 20;
 
-/** Returns the results of the ended subagents among the latest fifty subagents. */
+/** Returns the results of those of the latest fifty subagents that have ended. */
 export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   return ended.slice(-MAX_RESULTS).flatMap(({ id, name, task, outcome, endedAt }) => {
     if (!outcome || endedAt === null) return [];
@@ -230,7 +229,7 @@ export function priorResults(ended: readonly EndedSubagent[]): PriorResult[] {
   });
 }
 
-/** Returns the keys under `inputs` in the arguments of a task: a list, or a list as JSON. */
+/** Returns the keys in a task's `inputs` argument: a list, or a list as JSON text. */
 export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string[] {
   const list = typeof inputs === 'string' ? parsedList(inputs) : inputs;
   if (!Array.isArray(list)) return [];
@@ -238,9 +237,9 @@ export function inputKeys({ inputs }: Readonly<Record<string, unknown>>): string
 }
 
 /**
- * Reads the inputs with the rights of the task's giver, and shares them with the new subagent.
- * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist, or the giver may not see it; nothing is shared
- *   then (LIN-2).
+ * Reads the inputs with the giver's permissions, and shares them with the new subagent.
+ * @throws {ConfigurationError} `INPUT_NOT_FOUND` if an input does not exist, or the giver may not see it; then nothing
+ *   is shared (LIN-2).
  */
 export async function handOver(
   keys: readonly string[],
@@ -255,7 +254,7 @@ export async function handOver(
   return inputs;
 }
 
-/** Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if `giver` can read all. */
+/** Describes which of these keys `giver` cannot read, each with similar keys (LIN-2); null if `giver` can read all of them. */
 export async function missingInputs(
   keys: readonly string[],
   giver: MemoryOwner,
@@ -319,8 +318,8 @@ function keysLike(key: string, known: readonly string[]): readonly string[] {
 }
 
 /**
- * Returns the results with only those keys that the new subagent can read: keys that the giver can read are shared with the
- * subagent (LIN-1). Without `memory` no key is named.
+ * Returns the results, each with only the keys that the new subagent can read: those that the giver can read, which are
+ * then shared with the subagent (LIN-1). Without `memory`, no key is named.
  */
 export async function readable(
   results: readonly PriorResult[],
@@ -332,7 +331,7 @@ export async function readable(
   const canRead = async (key: string): Promise<boolean> => {
     if (!memory) return false;
     if ((await memory.get(receiver, key)).ok) return true;
-    // A giver that cannot read a key cannot share it.
+    // An agent that cannot read a key cannot share it.
     await memory.share(giver, key, subagentId);
     return (await memory.get(receiver, key)).ok;
   };
@@ -346,7 +345,7 @@ export async function readable(
   );
 }
 
-/** Returns the briefing with the quoted block before the task: text of other agents is never a system message (P8). */
+/** Returns the briefing with the quoted block before the task: other agents' text is never a system message (P8). */
 export function withPriorWork(briefing: Briefing, section: string, notes: NoteWriter): Briefing {
   if (section === '') return briefing;
   const at = briefing.messages.length - 1;
@@ -364,7 +363,6 @@ function parsedList(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;
   } catch {
-    // The text is one key, not a list.
     return json.trim() === '' ? [] : [json];
   }
 }

@@ -1,18 +1,17 @@
-// Compares the actions that a subagent's report claims with the calls that the runtime saw.
+// Compares the actions that a subagent's report claims with the calls that the runtime observed.
 //
-// The check finds claimed side effects, in English and only in the reporter's statements about itself: reports are full of
-// other people's actions, quotations and drafts. A report that ends before announced work ("Now let me save the results.")
-// means that the subagent was cut off, or ended its turn too early.
+// The check finds claimed side effects in English, and only in the reporter's statements about itself: reports are full
+// of other people's actions, quotations and drafts. A report that ends before announced work ("Now let me save the
+// results.") means that the subagent was cut off, or ended its turn too early.
 //
-// Owns:     the match between the report's claims and the calls in the ledger; the words for side effects.
-// Does not: understand the report: a judge model may, in every language, and can add objections (judge-claims.ts).
+// Owns:     the comparison of the report's claims with the calls in the ledger; the words for side effects.
+// Does not: understand the report: a judge model can, in every language, and may add objections (judge-claims.ts).
 //
 // Invariants
-//   FIND-CLAIMS-1. A doubtful statement is not a claim: a description of data accuses no subagent.
+//   FIND-CLAIMS-1. A doubtful statement is not a claim: a description of data must not accuse a subagent.
 //   VERIFY-CLAIMS-2. A claim is unverified only if no successful call can have caused it: a tool whose effects are neither
 //       declared nor clear from its name may have any effect.
 //   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has no effect.
-//   VERIFY-CLAIMS-3. A call that failed, was denied or was not run has done nothing.
 
 import type {
   ClaimVerification,
@@ -26,7 +25,7 @@ import { ownValue } from '../values/own-value.ts';
 /** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
 export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
 
-/** The runtime's tools have no outside effects. */
+/** The runtime's own tools have no outside effects. */
 const OWN: DeclaredEffects = {
   ask_user: [],
   complete_task: [],
@@ -35,7 +34,7 @@ const OWN: DeclaredEffects = {
 };
 
 /**
- * Checks the claims of side effects in a report against the tool ledger. Deterministic, for English, and conservative: a
+ * Checks a report's claims of side effects against the tool ledger. Deterministic, English only and conservative: a
  * description of data is not a claim.
  */
 export function verifyClaims(
@@ -66,7 +65,7 @@ export function verifyClaims(
   };
 }
 
-/** Returns the declared effects of AI SDK tools: the property `effects` of their definition. */
+/** Returns the declared effects of AI SDK tools, from the property `effects` of each definition. */
 export function effectsOf(tools: Readonly<Record<string, unknown>>): DeclaredEffects {
   const declared = Object.entries(tools).flatMap(([name, held]) => {
     const effects = typeof held === 'object' && held !== null && 'effects' in held && held.effects;
@@ -82,7 +81,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
     return declared.some((effect) => {
       const { word, noun } = declaredEffect(effect);
       const kinds = effectVerb(word)?.kinds;
-      // Only the tool's author uses this verb, so that the noun decides.
+      // Only the tool's author uses this verb, so the noun decides.
       return kinds ? kinds.some((kind) => verb.kinds.includes(kind)) : words.includes(noun);
     });
   const nature = toolNature(toolName);
@@ -98,7 +97,7 @@ function canHaveDone({ toolName }: LedgerEntry, claim: Claim, effects: DeclaredE
 const REFUSING = ['ok', 'success', 'saved', 'sent', 'deleted', 'created', 'booked', 'completed'];
 const failedText = /^\s*(?:error\b|failed\b|(?:http\S*\s+)?[45]\d\d\b)/i;
 
-/** Tells whether the call ran and its output reports no failure. */
+/** Returns whether the call ran and its output reports no failure. */
 function succeeded({ status, output }: LedgerEntry): boolean {
   if (status !== 'ok') return false;
   if (typeof output === 'string') return !failedText.test(output);
@@ -110,15 +109,15 @@ function succeeded({ status, output }: LedgerEntry): boolean {
   return !REFUSING.some((name) => told[name] === false);
 }
 
-/** The rough kind of a side effect; a verb may have two kinds. */
+/** The coarse kind of a side effect; a verb may have two kinds. */
 type EffectKind = 'send' | 'write' | 'book' | 'delete';
 
 interface EffectVerb {
   readonly kinds: readonly EffectKind[];
-  /** Prefixes of words in the names of tools with this effect. */
+  /** Prefixes of words in tool names that indicate this effect. */
   readonly stems: readonly string[];
   /**
-   * Whether the verb claims an effect only together with a thing outside the report: a report also "adds" a number, or
+   * Whether the verb claims an effect only with an object outside the report: a report also "adds" a number, or
    * "updates" a plan.
    */
   readonly needsThing: boolean;
@@ -179,15 +178,15 @@ const verbs = new Map<string, EffectVerb>(
   ),
 );
 
-/** All words that claim an effect, for a pattern. */
+/** A pattern of all words that claim an effect. */
 const CLAIMING = [...verbs.keys()].toSorted((a, b) => b.length - a.length).join('|');
 
-/** Returns the effect that this past tense claims. */
+/** Returns the effect that this past-tense verb claims. */
 function effectVerb(past: string): EffectVerb | undefined {
   return verbs.get(past.toLowerCase());
 }
 
-/** Things outside a report: creating one of these is a side effect, creating a list is not. */
+/** Objects outside a report: creating one of these is a side effect, creating a list is not. */
 const THINGS: ReadonlySet<string> = new Set(
   (
     'account accounts alarm appointment appointments basket board booking bookings branch calendar cart channel ' +
@@ -205,7 +204,7 @@ const READING = new Set(
   ).split(' '),
 );
 
-/** Verbs that may do anything: a tool's name with such a verb is unclear. */
+/** Verbs that may do anything: a tool name with such a verb is unclear. */
 const ANYTHING = new Set(
   (
     'run execute exec call invoke perform do make use http post put patch api request curl browser computer shell bash ' +
@@ -213,7 +212,7 @@ const ANYTHING = new Set(
   ).split(' '),
 );
 
-/** The side effects that the name of a tool indicates. */
+/** The side effects that a tool's name indicates. */
 interface ToolNature {
   readonly words: readonly string[];
   /** The tool only reads. */
@@ -240,7 +239,7 @@ function toolNature(toolName: string): ToolNature {
   return { words, reads: reads && !words.some((word) => ANYTHING.has(word)), unclear, kinds };
 }
 
-/** Splits a declared effect such as `email.sent`; its last part is the verb that a claim would use. */
+/** Splits a declared effect such as `email.sent`; its last part is the verb of a claim. */
 function declaredEffect(effect: string): { readonly word: string; readonly noun: string } {
   const parts = effect.toLowerCase().split(/[.:/\s]+/);
   return { word: parts.at(-1) ?? '', noun: parts.at(-2) ?? '' };
@@ -252,7 +251,7 @@ interface Claim {
   readonly verb: EffectVerb;
   /** The words after the verb, in lower case: the object of the action. */
   readonly words: readonly string[];
-  /** The claim is in the passive: "has been sent". */
+  /** Whether the claim is in the passive: "has been sent". */
   readonly passive: boolean;
 }
 
@@ -288,7 +287,7 @@ const hypothetical =
 const nothing =
   /^ (?:(?:nothing|no|none|neither|money|time|you|attention|up to|by|about)\b|\$|€|£|[\d.]+ ?%)/i;
 
-/** Returns the claims of a report, in their order; at most ten. */
+/** Returns a report's claims in order; at most ten. */
 function findClaims(text: string): Claim[] {
   const all = sentencesIn(ownWords(head(text, MAX_READ_CHARS)));
   const claims: Claim[] = [];
@@ -326,7 +325,7 @@ function claimIn(sentence: string, isOutermost: boolean): Claim | null {
 const quotedSpeech =
   /^(?!(?:done|result|results|summary|status|note|update|answer|ok|okay|report|final answer|actions?(?: taken)?)\b)[\p{L}\p{N} .'’_-]{1,40}: (?:I|we)\b/iu;
 
-/** Returns the text without code, quotations and letters, whose contents are not the reporter's statements. */
+/** Returns the text without code, quotations and letters, which are not the reporter's statements. */
 function ownWords(text: string): string {
   const plain = text
     .replace(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' … ')
@@ -338,7 +337,7 @@ function ownWords(text: string): string {
 const SALUTATION = /^[ \t*]*(?:dear|hi|hello|hey)\b.{0,61}$/i;
 const SIGN_OFF = /^[ \t]*(?:best|kind|warm|regards|sincerely|cheers|thanks|yours)\b/i;
 
-/** Removes letters: a letter reaches from its salutation to the line after its sign-off, or to the end. */
+/** Removes letters, each from its salutation to the line after the sign-off, or to the end. */
 function withoutLetters(lines: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (let index = 0; index < lines.length; index += 1) {
@@ -355,7 +354,7 @@ function withoutLetters(lines: readonly string[]): readonly string[] {
 
 interface Sentence {
   readonly sentence: string;
-  /** The sentence belongs to a list or a table. */
+  /** Whether the sentence is part of a list or a table. */
   readonly isItem: boolean;
 }
 
@@ -380,11 +379,11 @@ const announcement = new RegExp(
   'i',
 );
 
-/** An offer, or a promise that depends on another party, ends a report properly. */
+/** An offer, or a promise that depends on another party, is a complete ending. */
 const depends =
   /\b(?:if|once|when|whenever|unless|until|as soon as|after you|upon|would you|let you know|let me know)\b|\?$/i;
 
-/** Tells whether the last sentence only announces the next action. */
+/** Returns whether the last sentence only announces the next action. */
 export function isUnfinished(text: string): boolean {
   const said = ownWords(text.slice(-MAX_READ_CHARS)).trimEnd();
   const last = said

@@ -1,15 +1,13 @@
-// Base64 in any JavaScript host. `Buffer` of Node.js is more than ten times as fast for an audio frame, so
-// these functions use it if the process has one. The file imports nothing.
+// Base64 in any JavaScript host. Node's `Buffer` is more than ten times as fast for an audio frame, so these functions
+// use it if it exists.
 //
 // BASE64-1. `fromBase64(toBase64(bytes))` returns the same bytes.
-// BASE64-2. `fromBase64` also accepts the alphabet of URLs, and text without padding.
-// BASE64-3. Each host gives the same bytes, and refuses the same texts.
+// BASE64-2. `fromBase64` also accepts the URL-safe alphabet, and text without padding.
+// BASE64-3. Every host returns the same bytes, and refuses the same texts.
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 const PAD = 61;
-/**
- * Marks a character that is no digit. No digit has this bit, so it survives the disjunction of all digits.
- */
+/** Marks a character that is not a digit. No digit has this bit, so a bitwise OR of several digits preserves it. */
 const NO_DIGIT = 64;
 
 const codes = Uint8Array.from(ALPHABET, (letter) => letter.charCodeAt(0));
@@ -40,23 +38,23 @@ export function toBase64(bytes: Uint8Array): string {
   return new TextDecoder().decode(text);
 }
 
-/** Returns the number of bytes in the text, from its length and its padding alone. */
+/** Returns the number of bytes that the text encodes, from its length and padding alone. */
 export function base64ByteLength(text: string): number {
   return Math.floor((digitsIn(text) * 3) / 4);
 }
 
-/** Decodes base64; null for a text with a character that is no digit of base64. */
+/** Decodes base64; null if the text contains a character that is not a base64 digit. */
 export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
   const length = digitsIn(text);
-  // One leftover digit encodes no whole byte: the text was cut off.
+  // A single leftover digit does not encode a whole byte: the text was cut off.
   if (length % 4 === 1) return null;
   const bytes = new Uint8Array(base64ByteLength(text));
   if (native) {
-    // Node.js skips invalid characters, and so writes fewer bytes.
+    // Node.js skips invalid characters, and therefore writes fewer bytes.
     const written = native.from(bytes.buffer).write(text, 'base64');
     return written === bytes.length ? bytes : null;
   }
-  // Each character beyond ASCII becomes several bytes, none of which is a digit.
+  // Each non-ASCII character becomes several bytes, none of which is a digit.
   const characters = new TextEncoder().encode(text.slice(0, length));
   if (characters.length !== length) return null;
   let all = 0;
@@ -67,7 +65,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> | null {
     const c = from + 2 < length ? at(digits, at(characters, from + 2)) : 0;
     const d = from + 3 < length ? at(digits, at(characters, from + 3)) : 0;
     all |= a | b | c | d;
-    // Writes beyond the end of the array are dropped.
+    // Writes beyond the end of the array have no effect.
     bytes[to++] = (a << 2) | (b >> 4);
     bytes[to++] = (b << 4) | (c >> 2);
     bytes[to++] = (c << 6) | d;

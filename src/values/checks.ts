@@ -1,13 +1,12 @@
-// Checks the options and arguments that callers pass to the public API, with zod. TypeScript checks most of
-// them at compile time; callers without types, and JSON, are checked here. `plain-checks.ts` has the checks
-// that need no schema.
+// Checks options and arguments of the public API with zod. TypeScript checks most of them at compile time; these checks
+// cover callers without types, and JSON. `plain-checks.ts` has the checks that need no schema.
 
 import { z } from 'zod';
 import { CapacityError, ConfigurationError, messageOf } from './errors.ts';
 import { objectWith, shown, unknownOptions } from './plain-checks.ts';
 import { isStorable } from './storable.ts';
 
-// An installer may choose zod 3 instead of zod 4, and at most warns about it.
+// An app may have installed zod 3 instead of zod 4; package managers only warn about that.
 if (typeof z.looseObject !== 'function')
   throw new ConfigurationError(
     'MISSING_DEPENDENCY',
@@ -16,9 +15,9 @@ if (typeof z.looseObject !== 'function')
 
 /**
  * Parses `value` with `schema`.
- * @param where names the function and the argument, such as `answer(requestId, answer)`; the message begins with it.
+ * @param where the function and the argument, such as `answer(requestId, answer)`, with which the message begins.
  * @param code the error's code. @defaultValue 'INVALID_OPTION'
- * @throws {ConfigurationError} that names each wrong property, the value it has and what was expected.
+ * @throws {ConfigurationError} that names each wrong property, its value and what was expected.
  */
 export function check<Schema extends z.ZodType>(
   where: string,
@@ -32,7 +31,7 @@ export function check<Schema extends z.ZodType>(
 }
 
 /**
- * Like `check`, for options that include secrets: the message names what was expected and shows no value.
+ * Like `check`, for options that contain secrets: the message shows no value.
  * @throws {ConfigurationError}
  */
 export function checkUnshown<Schema extends z.ZodType>(
@@ -51,7 +50,7 @@ export function checkUnshown<Schema extends z.ZodType>(
   throw new ConfigurationError('INVALID_OPTION', `${where}: ${why}`);
 }
 
-/** The longest text that a caller may pass at once, in UTF-16 code units: a message, an answer or a notice. */
+/** The maximum length of a text that a caller passes at once, in UTF-16 code units: a message, an answer or a notice. */
 const LONGEST_TEXT_CHARS = 100_000;
 
 /** @throws {CapacityError} `TEXT_TOO_LONG` */
@@ -63,7 +62,7 @@ export function checkLength(where: string, text: string): string {
   );
 }
 
-/** A check for each option of `T`. A missing check, or one for no option of `T`, does not compile. */
+/** One check per option of `T`. A missing check, or a check for an unknown option, does not compile. */
 export type ChecksOf<T> = { readonly [Option in keyof Required<T>]: z.ZodType };
 
 /** A callback. */
@@ -72,15 +71,13 @@ export const aFunction = z.custom<(...given: never[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** Checks for an object, such as a journal or a runtime, with at least these methods. */
+/** Checks for an object with at least these methods, such as a journal or a runtime. */
 export function anObject(what: string, ...methods: readonly string[]): z.ZodType {
   const fits = objectWith(what, ...methods);
   return z.custom((value) => fits(value, true) === null, { error: `expected ${what}` });
 }
 
-/**
- * The name that an app gives a session or a service of a program. The journal keeps its entries under this name.
- */
+/** The name that an app gives a session, or a program's service. The journal stores the entries under this name. */
 export const scopeName = z
   .string()
   .min(1)
@@ -100,7 +97,7 @@ function parse<Schema extends z.ZodType>(schema: Schema, value: unknown): Parsed
       why: error.issues.map((issue) => described(issue, value, schema)).join('; '),
     };
   } catch (cause) {
-    // A getter or a Proxy that throws, or a value so deeply nested that the stack overflows.
+    // A getter or a Proxy threw, or the nesting overflowed the stack.
     return { success: false, why: `the value cannot be read: ${messageOf(cause)}` };
   }
 }
@@ -113,7 +110,7 @@ function described(issue: z.core.$ZodIssue, value: unknown, schema: z.ZodType): 
   return `${path === '' ? '' : `\`${path}\`: `}${issue.message}, got ${got}`;
 }
 
-/** Returns the options that a schema knows at this path; none if the schema does not list them. */
+/** Returns the options in a schema at this path; none if the schema does not list them. */
 function optionsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: unknown = schema;
   for (const key of [...path, null]) {
@@ -135,7 +132,7 @@ function property(value: unknown, key: PropertyKey): unknown {
 }
 
 /**
- * Checks that the environment (time and chance) is an object with all members of the port.
+ * Checks that the environment (time and randomness) is an object with all members of the port.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkEnvironment(where: string, environment: unknown): void {

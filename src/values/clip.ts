@@ -1,28 +1,26 @@
-// Cuts texts that are too long, and marks the cut for the reader; indents text from outside.
+// Cuts texts that are too long, and marks the cut for the reader; indents texts from outside.
 
-/**
- * Returns `text`, or its beginning and a mark that says how much is missing: at most `maxChars` and the mark.
- */
+/** Returns `text`, or at most its first `maxChars` characters and a mark that states how much is missing. */
 export function clip(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const kept = head(text, maxChars);
   return `${kept} ${cutMark(text.length - kept.length)}`;
 }
 
-/** Returns the first `maxChars` characters; never half of a surrogate pair. */
+/** Returns the first `maxChars` characters, without splitting a surrogate pair. */
 export function head(text: string, maxChars: number): string {
   const last = text.charCodeAt(maxChars - 1);
   const splitsPair = text.length > maxChars && last >= 0xd800 && last <= 0xdbff;
   return text.slice(0, splitsPair ? maxChars - 1 : maxChars);
 }
 
-/** Returns the mark that stands for this number of removed characters. */
+/** Returns the mark for this number of removed characters. */
 export function cutMark(chars: number): string {
   return `[… ${chars} more characters]`;
 }
 
 /**
- * Indents all lines but the first of a text from outside: no line can pass for a heading, another speaker or
+ * Indents all lines but the first of a text from outside, so that no line can pass for a heading, another speaker or
  * another entry.
  */
 export function indented(text: string): string {

@@ -1,12 +1,11 @@
-// A model's reasoning, and the ids and signatures of its parts, which later requests return to the provider. Thinking
-// models refuse a history that has a call without them.
+// A model's reasoning, with the ids and signatures of its parts, which later requests return to the provider. Thinking
+// models refuse a history that contains a call without its reasoning.
 //
-// Owns:     the stored form of these parts, and reading them from a stream of the AI SDK.
-// Does not: keep the words and the calls themselves.
+// Owns:     the stored form of these parts, and how they are read from an AI SDK stream.
+// Does not: store the words and the calls.
 //
 // Invariants
-//   PROVIDER-ECHO-1. A part is kept as the provider wrote it, in the order of the response. Metadata that is not JSON
-//                    is dropped.
+//   PROVIDER-ECHO-1. Parts are stored unchanged, in the order of the response. Metadata that is not JSON is dropped.
 //   PROVIDER-ECHO-2. A response without reasoning, custom parts and provider metadata has no echo.
 
 import type {
@@ -31,15 +30,15 @@ interface OfProvider {
 
 export type EchoPart =
   | OwnPart
-  /** A range of characters in the words of the response. */
+  /** A range of characters in the response's text. */
   | ({ readonly type: 'text'; readonly from: number; to: number } & OfProvider)
-  /** The call that the echo is stored with. */
+  /** The call that owns the echo. */
   | ({ readonly type: 'tool-call' } & OfProvider);
 
 export interface Echo {
   /** The provider that wrote the parts (`providerOf`). No other provider reads the echo. */
   readonly provider: string;
-  /** In the order of the response. */
+  /** In response order. */
   readonly parts: readonly EchoPart[];
 }
 
@@ -69,7 +68,7 @@ export const echoSchema: z.ZodType<Echo> = z.object({
   ),
 });
 
-/** Returns the name of a model's provider. Behind a gateway, the first part of the model's id belongs to the name. */
+/** Returns the name of a model's provider. Behind a gateway, the name includes the first part of the model id. */
 export function providerOf(model: LanguageModel): string {
   const [provider, id] =
     typeof model === 'string' ? ['gateway', model] : [model.provider, model.modelId];
@@ -77,10 +76,10 @@ export function providerOf(model: LanguageModel): string {
   return slash < 0 ? provider : `${provider}/${id.slice(0, slash)}`;
 }
 
-/** Caches sizes: a conversation counts its characters at each change. */
+/** Caches sizes, because a conversation counts its characters at each change. */
 const lengths = new WeakMap<Echo, number>();
 
-/** Returns how many characters of a conversation an echo takes. */
+/** Returns the number of characters that an echo adds to a conversation. */
 export function echoChars(echo: Echo | undefined): number {
   if (echo === undefined) return 0;
   const chars = lengths.get(echo) ?? JSON.stringify(echo.parts).length;
@@ -88,7 +87,7 @@ export function echoChars(echo: Echo | undefined): number {
   return chars;
 }
 
-/** Reads the echo off the parts of one response. */
+/** Collects the echo from the parts of one response. */
 export class EchoReader {
   readonly #provider: string;
   #parts: EchoPart[] = [];
@@ -120,7 +119,7 @@ export class EchoReader {
       this.#parts.push({ type: 'custom', kind: part.kind, ...optionsOf(part.providerMetadata) });
     else if (part.type === 'tool-call')
       this.#parts.push({ type: 'tool-call', ...optionsOf(part.providerMetadata) });
-    // A signature of reasoning may arrive in a part without words; the last signature is complete.
+    // A reasoning signature may arrive in a part without text; the last signature is complete.
     if ('id' in part && 'providerMetadata' in part && part.providerMetadata !== undefined) {
       const open = this.#open.get(`${part.type.slice(0, part.type.lastIndexOf('-'))} ${part.id}`);
       if (open) Object.assign(open, optionsOf(part.providerMetadata));
@@ -144,7 +143,7 @@ export class EchoReader {
   }
 }
 
-/** A provider may withhold its reasoning, and send only its signature. */
+/** A provider may withhold its reasoning and send only the signature. */
 function holdsSomething({ text, providerOptions }: { text: string } & OfProvider): boolean {
   return text !== '' || providerOptions !== undefined;
 }

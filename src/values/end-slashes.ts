@@ -1,4 +1,4 @@
-/** Returns an address without the slashes at its end. The look-behind keeps the search linear. */
+/** Returns a URL without its trailing slashes. The look-behind keeps the search linear. */
 export function withoutEndSlashes(address: string): string {
   return address.replace(/(?<!\/)\/+$/, '');
 }

@@ -1,18 +1,17 @@
-// The errors that Offstage throws. A failure in the life of a subagent is data (`Outcome`); a thrown error
-// calls for action, and its class says who must act. The message names the value and what was expected
-// instead.
+// The errors that Offstage throws. A failure of a subagent is data (`Outcome`); a thrown error calls for action, and
+// its class says who must act. The message names the value, and what was expected instead.
 
 interface OffstageErrorOptions {
   /** The error that caused this one. @defaultValue none */
   readonly cause?: unknown;
 }
 
-/** The root of every error that Offstage throws. `code` is stable; the message may change. */
+/** The base class of every error that Offstage throws. `code` is stable; the message may change. */
 export class OffstageError extends Error {
-  /** The stable code of the error; `docs/errors.md` lists all. */
+  /** The stable code; `docs/errors.md` lists all codes. */
   readonly code: string;
   constructor(code: string, message: string, options: OffstageErrorOptions = {}) {
-    // Callers without types may pass null: creating an error must not throw another one.
+    // Untyped callers may pass null: creating an error must not throw another one.
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
     this.code = code;
@@ -22,12 +21,9 @@ export class OffstageError extends Error {
 /** The programmer must act: an option, a definition or a call is wrong. Thrown at construction. */
 export class ConfigurationError extends OffstageError {}
 
-/**
- * The author of an adapter must act: the other side sent something that its protocol does not allow. Keeps
- * `raw`.
- */
+/** The author of an adapter must act: the other side sent a message that violates its protocol. The message is in `raw`. */
 export class ProtocolError extends OffstageError {
-  /** The refused message, as it came. */
+  /** The refused message, unchanged. */
   readonly raw: unknown;
   constructor(
     code: string,
@@ -39,10 +35,10 @@ export class ProtocolError extends OffstageError {
   }
 }
 
-/** The caller must act: wait, or shed load. The message names the limit. */
+/** The caller must act: wait, or reduce the load. The message names the limit. */
 export class CapacityError extends OffstageError {}
 
-/** Something outside could not do what was requested; `retryable`: it may later. */
+/** An outside system could not do what was requested; `retryable`: a later attempt may succeed. */
 export class RetryableError extends OffstageError {
   /** Whether the same call may succeed later. */
   readonly retryable: boolean;
@@ -56,7 +52,7 @@ export class RetryableError extends OffstageError {
   }
 }
 
-/** A provider failed. The supervisor may try again if `retryable`. */
+/** A provider failed. The supervisor may retry if `retryable`. */
 export class ProviderError extends RetryableError {
   constructor(
     code: string,
@@ -67,12 +63,9 @@ export class ProviderError extends RetryableError {
   }
 }
 
-/**
- * No action is needed: the work was stopped on purpose. `reason` says who stopped it. Never logged as a
- * failure.
- */
+/** No action is needed: the work was stopped on purpose. `reason` says who stopped it. Never logged as a failure. */
 export class CancelledError extends OffstageError {
-  /** The reason of the stop, in words. */
+  /** A description of why the work was stopped. */
   readonly reason: string;
   constructor(reason: string, options: OffstageErrorOptions = {}) {
     super('CANCELLED', `Cancelled: ${reason}`, options);
@@ -81,8 +74,8 @@ export class CancelledError extends OffstageError {
 }
 
 /**
- * An operation took longer than its limit. Offstage does not throw this error: it is the `reason` of an
- * `AbortSignal`, or reported for a callback that the runtime no longer waits for.
+ * An operation took longer than its limit. Offstage does not throw this error: it is the `reason` of an `AbortSignal`,
+ * or reported when the runtime stops waiting for a callback.
  */
 export class TimeoutError extends OffstageError {
   constructor(message: string, options: OffstageErrorOptions & { readonly code?: string } = {}) {
@@ -90,10 +83,10 @@ export class TimeoutError extends OffstageError {
   }
 }
 
-// Tools, hooks and models throw anything: a revoked Proxy, an object whose getters throw, an
-// error of another realm. The functions below read such a value and never throw themselves.
+// Tools, hooks and models may throw anything: a revoked Proxy, an object whose getters throw, an error from another
+// realm. The functions below read such a value, and never throw.
 
-/** Characters of a thrown value that its message keeps. */
+/** The maximum number of characters from a thrown value in its message. */
 const MAX_MESSAGE_CHARS = 16_000;
 
 const UNREADABLE = 'a value that cannot be read was thrown';
@@ -114,7 +107,7 @@ export function codeOf(thrown: unknown, fallback = 'INTERNAL'): string {
   return isA(thrown, OffstageError) ? thrown.code : fallback;
 }
 
-/** As `instanceof`, but never throws: an unreadable value is an instance of nothing. */
+/** Like `instanceof`, but never throws: an unreadable value is an instance of nothing. */
 export function isA<T>(
   thrown: unknown,
   type: abstract new (...parameters: never[]) => T,
@@ -126,7 +119,7 @@ export function isA<T>(
   }
 }
 
-/** Tells whether the value is an error of this or another realm. Never throws. */
+/** Returns whether the value is an error, of this or another realm. Never throws. */
 export function isError(thrown: unknown): thrown is Error {
   try {
     return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
@@ -136,8 +129,8 @@ export function isError(thrown: unknown): thrown is Error {
 }
 
 /**
- * Makes a caller's error listener safe to call: anything that it throws or rejects with is dropped, because
- * no other listener is left.
+ * Makes a caller's error listener safe to call: anything that it throws or rejects with is dropped, since no other
+ * listener is left.
  */
 export function quietly<Told extends readonly unknown[]>(
   onError: ((...told: Told) => unknown) | undefined,
@@ -145,15 +138,13 @@ export function quietly<Told extends readonly unknown[]>(
   return (...told) => {
     try {
       handleRejection(onError?.(...told), () => {});
-    } catch {
-      // The error of the last listener has no further listener.
-    }
+    } catch {}
   };
 }
 
 /**
- * Handles the rejection of a promise that a caller's code returned where no promise was expected.
- * Not every promise is an instance of `Promise`: other libraries and other realms have their own.
+ * Handles the rejection of a promise that a caller's code returned unexpectedly. Not every promise is an instance of
+ * `Promise`: other libraries and other realms have their own classes.
  */
 export function handleRejection(returned: unknown, rejected: (error: unknown) => void): void {
   if (typeof returned !== 'object' || returned === null || !('then' in returned)) return;
@@ -164,7 +155,7 @@ function textOf(thrown: unknown): string {
   if (typeof thrown === 'string') return thrown;
   try {
     if (isError(thrown)) {
-      // The error's author may have put any value into `message` and `name`.
+      // The author of the error may have put any value into `message` and `name`.
       const { message, name }: { message: unknown; name: unknown } = thrown;
       if (typeof message === 'string') return message;
       return `${typeof name === 'string' ? name : 'Error'} without a message`;
@@ -176,7 +167,7 @@ function textOf(thrown: unknown): string {
   }
 }
 
-/** Renders a value that has no JSON: cyclic, too deep, a BigInt, or with a getter that throws. */
+/** Formats a value that has no JSON: cyclic, too deep, a BigInt, or with a getter that throws. */
 function textOfUnserializable(thrown: unknown): string {
   try {
     const text: unknown = String(thrown);

@@ -1,26 +1,24 @@
-// Recognizes JSON, and measures its size.
+// Recognises JSON, and measures its size.
 
 import type { JSONValue, ProviderMetadata } from 'ai';
 import { isA, messageOf } from './errors.ts';
 import { shown } from './plain-checks.ts';
 
 /**
- * The most levels of nested objects and arrays. Journals, schemas and the AI SDK walk JSON recursively, so a value some
- * thousands of levels deep overflows a stack. Checks at the edge refuse deeper values.
+ * The maximum nesting of objects and arrays. Journals, schemas and the AI SDK process JSON recursively, so a value with
+ * thousands of levels overflows the stack. Checks of input refuse deeper values.
  */
 export const MAX_DEPTH = 200;
 
-/** The reason why a value that is nested too deeply is not accepted as JSON. */
+/** The reason given for a value that is nested too deeply. */
 export const TOO_DEEP = `it is nested deeper than ${MAX_DEPTH} levels`;
 
-/**
- * Tells whether the value survives being written to a journal and read again, and is not nested too deeply.
- */
+/** Returns whether the value survives a round trip through a journal, and is not nested too deeply. */
 export function isJson(value: unknown): value is JSONValue {
   try {
     return isJsonWithin(value, 0);
   } catch {
-    // A getter, or a Proxy, that throws.
+    // A getter or a Proxy threw.
     return false;
   }
 }
@@ -33,7 +31,7 @@ function isJsonWithin(value: unknown, depth: number): boolean {
   if (Array.isArray(value)) return value.every((held) => isJsonWithin(held, depth + 1));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return false;
-  // A key that holds undefined is the same as no key.
+  // A key whose value is undefined is the same as a missing key.
   return Object.values(value).every((held) => held === undefined || isJsonWithin(held, depth + 1));
 }
 
@@ -42,19 +40,19 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 }
 
 /**
- * Returns the value if it is an object, else an empty object. A history keeps the arguments of a call in this form:
- * models sometimes write other values, and providers refuse every later request that repeats one.
+ * Returns the value if it is an object, otherwise an empty object. The history contains a call's arguments in this
+ * form: models sometimes write other values, and providers refuse every later request that repeats one.
  */
 export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** Tells whether the value is metadata by provider that a journal can store and the SDK accepts in a prompt. */
+/** Returns whether the value is provider metadata that a journal can store and the SDK accepts in a prompt. */
 export function isProviderOptions(value: unknown): value is ProviderMetadata {
   return isRecord(value) && Object.values(value).every(isRecord) && isJson(value);
 }
 
-/** Tells whether this JSON is nested deeper than 200 levels. */
+/** Returns whether this JSON has more than 200 levels of nesting. */
 export function isTooDeep(json: unknown, depth = 0): boolean {
   if (typeof json !== 'object' || json === null) return false;
   return depth >= MAX_DEPTH || Object.values(json).some((held) => isTooDeep(held, depth + 1));
@@ -72,8 +70,8 @@ export type AsJson =
 type Replacer = (this: Record<string, unknown>, key: string, value: unknown) => unknown;
 
 /**
- * Serializes and parses a value as `JSON.stringify` does: `toJSON` is applied, undefined becomes null. Fails for big
- * integers, cycles, a function or a symbol as the whole value, values nested deeper than 200 levels, and objects whose
+ * Serialises and parses a value like `JSON.stringify`: applies `toJSON`, and turns undefined into null. Fails for big
+ * integers, cycles, a function or a symbol as the whole value, more than 200 levels of nesting, and objects whose
  * content JSON would lose, such as a `Map`, a stream or a `Response`.
  */
 export function asJson(value: unknown, replacer?: Replacer): AsJson {
@@ -87,12 +85,12 @@ export function asJson(value: unknown, replacer?: Replacer): AsJson {
     if (isTooDeep(written)) return { ok: false, message: TOO_DEEP };
     return { ok: true, value: written, text };
   } catch (error) {
-    // The stack overflows at a depth that depends on the caller, so an overflow counts as too deep.
+    // The depth at which the stack overflows depends on the caller, so an overflow means too deep.
     return { ok: false, message: isA(error, RangeError) ? TOO_DEEP : messageOf(error) };
   }
 }
 
-/** Tells whether an object without properties keeps its content elsewhere. */
+/** Returns whether an object without properties has its content elsewhere. */
 function holdsMore(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return (
@@ -108,18 +106,18 @@ function holdsMore(value: unknown): boolean {
 const MAX_BYTES_PER_CHARACTER = 3;
 const encoder = new TextEncoder();
 
-/** Tells whether the text has more than `maxBytes` bytes in UTF-8. */
+/** Returns whether the text has more than `maxBytes` bytes in UTF-8. */
 export function isLongerThan(text: string, maxBytes: number): boolean {
-  // Only a long text needs its bytes counted.
+  // Only a long text needs a byte count.
   return text.length * MAX_BYTES_PER_CHARACTER > maxBytes && byteLength(text) > maxBytes;
 }
 
-/** The length of the text in UTF-8. */
+/** The length of the text in bytes of UTF-8. */
 export function byteLength(text: string): number {
   return encoder.encode(text).length;
 }
 
-/** Parses JSON; returns the text unchanged if it is not JSON. */
+/** Parses JSON; returns text that is not JSON unchanged. */
 export function parsedOrText(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;
@@ -128,7 +126,7 @@ export function parsedOrText(json: string): unknown {
   }
 }
 
-/** Returns the same key for calls of a tool whose arguments differ only in the order of their keys. */
+/** Returns the same key for two calls of a tool whose arguments differ only in key order. */
 export function callKey(toolName: string, input: unknown): string {
   const json = asJson(input ?? {});
   return `${toolName} ${json.ok ? JSON.stringify(json.value, sorted) : String(input)}`;

@@ -1,39 +1,36 @@
-// Checks of options and arguments that need no schema library, and the texts of their errors. The code that runs in
-// any host (`offstage/voice`, the life of a subagent) uses only these checks.
+// Checks of options and arguments that need no schema library, and the texts of their errors. Code that runs in any
+// host (`offstage/voice`, the life of a subagent) uses only these checks.
 //
-// PLAIN-CHECKS-1. The messages and codes are those of `check` in `checks.ts`.
+// PLAIN-CHECKS-1. The messages and codes equal those of `check` in `checks.ts`.
 
 import { secretRemover } from './secrets.ts';
 import { ConfigurationError, messageOf } from './errors.ts';
 
-// A package manager at most warns about an old Node.js, and a browser does not check.
+// A package manager only warns about an old Node.js, and a browser does not check.
 if (typeof Promise.withResolvers !== 'function')
   throw new ConfigurationError(
     'UNSUPPORTED_RUNTIME',
     `Expected Node.js 22.13 or newer, or a browser of 2024, got ${runtimeName()}`,
   );
 
-/** Characters of a wrong value that an error message shows. */
+/** The maximum number of characters of a wrong value in an error message. */
 const MAX_SHOWN_CHARS = 80;
 const MAX_LOOKED_AT_CHARS = 2000;
-/** The most unknown options that one message names. The given object may have a million keys. */
+/** The maximum number of unknown options in one message. The given object may have a million keys. */
 const MAX_UNKNOWN_KEYS = 5;
 
 const withoutSecrets = secretRemover([]);
 
-/**
- * Describes the expected value of one option; null if the given value fits. `isGiven` is false for an absent
- * option.
- */
+/** Returns a description of the expected value; null if the given value fits. `isGiven` is false for a missing option. */
 export type OptionCheck = (value: unknown, isGiven: boolean) => string | null;
 
-/** A check for each option of `Options`. A missing check, or one for no option of `Options`, does not compile. */
+/** One check per option of `Options`. A missing check, or a check for an unknown option, does not compile. */
 export type OptionChecks<Options> = { readonly [Option in keyof Required<Options>]: OptionCheck };
 
 /**
- * Checks options that are given in one object, and reads each of them once.
- * @param where names the function; the message begins with it.
- * @throws {ConfigurationError} `INVALID_OPTION` that names each wrong or unknown option.
+ * Checks the options in one object, and reads each one once.
+ * @param where the function, with which the message begins.
+ * @throws {ConfigurationError} `INVALID_OPTION` with each wrong or unknown option.
  */
 export function checkOptions<Options extends object>(
   where: string,
@@ -69,22 +66,22 @@ function readOptions<Options extends object>(
     else if (isGiven) read[name] = value;
   }
   const unknown: string[] = [];
-  // Inherited names count, too: an instance of a class is no options object.
+  // Inherited names count too: an instance of a class is not an options object.
   for (const name in given) if (!Object.hasOwn(checks, name)) unknown.push(name);
   if (unknown.length > 0) problems.push(unknownOptions(unknown, known));
   return [read, problems];
 }
 
-/** Accepts an option that is absent, or undefined. */
+/** Accepts a missing option, or undefined. */
 export function optional(check: OptionCheck): OptionCheck {
   return (value, isGiven) => (value === undefined ? null : check(value, isGiven));
 }
 
-/** Accepts any value, which is checked later; the option must be present. */
+/** Accepts any value, which a later check validates; the option must be present. */
 export const anyValue: OptionCheck = (_value, isGiven) =>
   isGiven ? null : 'Invalid input: expected nonoptional, received undefined';
 
-/** Checks for an object, such as an Observable, with at least these methods. */
+/** Checks for an object with at least these methods, such as an Observable. */
 export function objectWith(what: string, ...methods: readonly string[]): OptionCheck {
   return (value) =>
     typeof value === 'object' &&
@@ -117,7 +114,7 @@ function expected(type: string, value: unknown): string {
   return `Invalid input: expected ${type}, received ${typeName(value)}`;
 }
 
-/** Returns the name of a value's type as zod writes it. */
+/** Returns the name of a value's type in zod's notation. */
 function typeName(value: unknown): string {
   if (typeof value === 'number') return Number.isFinite(value) ? 'number' : String(value);
   if (value === null) return 'null';
@@ -128,7 +125,7 @@ function typeName(value: unknown): string {
   return typeof made === 'function' ? made.name : 'object';
 }
 
-/** Names the unknown options, at most five, each with the name that was probably meant. */
+/** Names the unknown options, at most five, each with a suggestion. */
 export function unknownOptions(
   names: readonly string[],
   known: readonly string[],
@@ -143,7 +140,7 @@ export function unknownOptions(
   return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
 }
 
-/** Returns `; did you mean …?`, or the list of all options, or nothing. */
+/** Returns `; did you mean …?`, the list of all options, or nothing. */
 function meant(key: string, known: readonly string[]): string {
   const near = nearest(key, known);
   if (near !== null) return `; did you mean \`${near}\`?`;
@@ -151,10 +148,7 @@ function meant(key: string, known: readonly string[]): string {
   return `; expected ${known.map((name) => `\`${name}\``).join(', ')}`;
 }
 
-/**
- * Returns the known name that was probably meant: equal except for case, or a few letters away; null if none
- * is near.
- */
+/** Returns the known name that was probably meant: equal except for case, or a few letters away; null if there is none. */
 export function nearest(key: string, known: readonly string[]): string | null {
   const plain = (name: string): string => name.toLowerCase().replace(/[^a-z0-9]|ms$/g, '');
   const wanted = plain(key);
@@ -169,7 +163,7 @@ export function nearest(key: string, known: readonly string[]): string | null {
 
 const MAX_COMPARED_CHARS = 64;
 
-/** Counts the letters to insert, delete or replace (Levenshtein). */
+/** Counts the letters to insert, delete or replace (Levenshtein distance). */
 function edits(one: string, other: string): number {
   const [from, to] = [one.slice(0, MAX_COMPARED_CHARS), other.slice(0, MAX_COMPARED_CHARS)];
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
@@ -189,8 +183,8 @@ function edits(one: string, other: string): number {
 }
 
 /**
- * Checks that the options as a whole are an object, and not a promise of one, before any of them is read.
- * @param example the code to write instead, such as `new TextSession({ model, agents: [agent] })`.
+ * Checks that the options are an object, and not a promise of one, before any option is read.
+ * @param example the correct code, such as `new TextSession({ model, agents: [agent] })`.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkIsObject(where: string, value: unknown, example: string): void {
@@ -217,10 +211,10 @@ export function notAnObject(value: unknown): string | null {
 }
 
 /**
- * Returns a shallow copy of the options that a caller gave. Each is read once: an unreadable option is
- * refused here, and no later read can throw or return another value.
- * @param where names the function; the message begins with it.
- * @throws {ConfigurationError} `INVALID_OPTION` if the value is no object, or cannot be read.
+ * Returns a shallow copy of the options that a caller gave. Each option is read once: an unreadable option is refused
+ * here, and later reads cannot throw or return another value.
+ * @param where the function, with which the message begins.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the value is not an object or cannot be read.
  */
 export function readable<Options extends object>(where: string, options: Options): Options {
   let why: string;
@@ -235,8 +229,8 @@ export function readable<Options extends object>(where: string, options: Options
 }
 
 /**
- * Formats a value for an error message: short, on one line. The class describes a value whose JSON would not, such
- * as `Float32Array(480)` or `Map {}`. Never throws.
+ * Formats a value for an error message, briefly and on one line. Names the class if the JSON would say little:
+ * `Float32Array(480)`, `Map {}`. Never throws.
  */
 export function shown(value: unknown): string {
   try {
@@ -248,7 +242,7 @@ export function shown(value: unknown): string {
             : typeof value === 'string'
               ? JSON.stringify(value)
               : undefined) ?? String(value));
-    // Secrets are removed before the cut: half of a credential no longer matches a shape.
+    // Secrets are removed before the text is cut: half of a credential no longer matches a pattern.
     const clean = withoutSecrets(text.slice(0, MAX_LOOKED_AT_CHARS));
     return clean.length > MAX_SHOWN_CHARS ? `${clean.slice(0, MAX_SHOWN_CHARS)}…` : clean;
   } catch {
@@ -269,7 +263,7 @@ function shownObject(value: object): string | undefined {
   return name === 'Object' ? json : `${name} {}`;
 }
 
-/** Returns the name of the class of an object: `Object` for a plain one. */
+/** Returns the name of an object's class: `Object` for a plain object. */
 export function classOf(value: object): string {
   const made: unknown = (Object.getPrototypeOf(value) as { constructor?: unknown } | null)
     ?.constructor;

@@ -1,14 +1,13 @@
-// Races of work against an abort signal, and against time.
+// Races work against an abort signal, and against time.
 //
 // Invariants
 //   RACE-ABORT-1. The race rejects with `signal.reason` as soon as the signal aborts, whatever the work does.
-//   RACE-ABORT-2. A settled race leaves no listener on the signal, however long the signal lives.
+//   RACE-ABORT-2. A settled race leaves no listener on the signal.
 //   RACE-ABORT-3. A late rejection of the work is handled.
 
 /**
- * Returns the result of `work`, unless `signal` aborts first. The work itself continues: pass it the signal
- * to stop it.
- * @throws the work's error, or `signal.reason`.
+ * Returns the result of `work`, unless `signal` aborts first. The work itself continues; pass `signal` to the work to stop it.
+ * @throws the error of `work`, or `signal.reason`.
  */
 export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -33,7 +32,7 @@ export function raceAbort<T>(work: T | PromiseLike<T>, signal: AbortSignal): Pro
 export interface TimeLimit {
   readonly timeoutMs: number;
   readonly scheduler: { schedule(task: () => void, delayMs: number): () => void };
-  /** Creates the error for work that takes longer. */
+  /** Creates the error for work that exceeds the time limit. */
   readonly late: () => Error;
 }
 
@@ -52,8 +51,8 @@ export async function inTime<T>(
 }
 
 /**
- * Like `inTime`, for work that may ignore its signal: returns the result of `work`, unless it takes longer.
- * @throws the work's error, or `late()`.
+ * Like `inTime`, for work that may ignore its signal: returns the result of `work`, unless the time limit passes.
+ * @throws the error of `work`, or `late()`.
  */
 export function raceTime<T>(
   work: (signal: AbortSignal) => T | PromiseLike<T>,

@@ -1,19 +1,19 @@
-// Finds credentials in texts by their shapes and by the names of properties, and removes them.
+// Finds credentials in texts by their shape and by property names, and removes them.
 //
 // Invariants
-//   SHAPES-1. A credential has a shape: a prefix, a length and an alphabet. Speech has none of them: "basic economy"
+//   SHAPES-1. A credential has a shape: a prefix, a length and an alphabet. Speech has none of these: "basic economy"
 //             and "the bearer of bad news" stay (`test/support/innocent-speech.ts`).
-//   SHAPES-2. A credential is found in every escaped form: `\u0041` or `\/` of JSON, at any depth of JSON within JSON,
-//             and `%2F` of a URL.
-//   SHAPES-3. Names of properties match in any case: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
+//   SHAPES-2. A credential is found in every escaped form: JSON's `\u0041` or `\/`, at any depth of JSON within JSON,
+//             and a URL's `%2F`.
+//   SHAPES-3. Property names match in any case style: camel, snake, kebab, dotted, and with acronyms (`DBPassword`).
 //   SHAPES-4. The time grows linearly with the text. A pattern that may fail matches the whole run of characters, and
-//             `is` judges the run; otherwise each start within the run would scan the rest of it.
+//             `is` judges the run; otherwise every start within the run would scan the rest of the run.
 
-/** A shorter value stays: `local`, the key of a server on this machine, is no secret and may be part of a word. */
+/** Shorter values stay: `local`, the key of a server on this machine, is not a secret, and may be part of a word. */
 const SHORTEST_SECRET = 8;
 
 /**
- * A pattern with conditions. `needs`: the pattern is tried only on texts that contain one of these in lower case,
+ * A pattern with conditions. `needs`: the pattern is tried only on texts that contain one of these lower-case strings,
  * because a lookbehind runs at each character. `is`: a match is a credential only if this function returns true.
  */
 interface Shape {
@@ -25,7 +25,7 @@ interface Shape {
 /** SHAPES-1 */
 const SHAPES: readonly (RegExp | Shape)[] = [
   /-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g,
-  // The value after the scheme of a header: any value if `authorization` precedes it; otherwise one with letters and
+  // The value after an authentication scheme: any value if `authorization` precedes it; otherwise one with letters and
   // digits, or a long one that is not a plain word.
   {
     pattern:
@@ -41,14 +41,14 @@ const SHAPES: readonly (RegExp | Shape)[] = [
     pattern: /(?<=\b(?:bearer|BEARER)\s{1,9})(?=[\w.~+/-]*[a-z][A-Z])[\w.~+/-]{24,}=*/g,
     needs: ['bearer'],
   },
-  // Parts with dots between them, as in a signed token: `Bearer abc.def`. In prose, a space follows a dot.
+  // Parts joined by dots, as in a signed token: `Bearer abc.def`. In prose, a space follows a dot.
   { pattern: /(?<=\bBearer\s{1,9})[\w~+/-]{3,}(?:\.[\w~+/-]{3,})+=*/g, needs: ['bearer'] },
   {
     pattern: /(?<=\bbasic\s{1,9})[\w+/-]{6,}={0,2}/gi,
     needs: ['basic'],
     is: ([found]) => isUserAndPassword(found),
   },
-  // OpenAI, Anthropic, Stripe; also as an error message shows them (`sk-ab***yz`).
+  // OpenAI, Anthropic, Stripe; also in the masked form of error messages (`sk-ab***yz`).
   {
     pattern: /\b(?:sk|ek|rk)-[\w*.…-]{4,}/g,
     is: ([found = '']) =>
@@ -79,7 +79,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   /\bwhsec_[\w+/-]{8,}={0,2}/g,
   // A JSON Web Token
   { pattern: /\beyJ[\w.-]{8,}/g, is: ([found]) => hasWebToken(found) },
-  // In a URL: the password of a user, and parameters by their name.
+  // In a URL: a user's password, and parameters by name.
   { pattern: /(?<=:\/\/[^\s/:@?#]{0,64}:)[^\s/@?#]+(?=@)/g, needs: ['://'] },
   { pattern: /(?<=:\/\/)(?=[\w-]*\d)(?=[\w-]*[a-z])[\w-]{20,}(?=@)/gi, needs: ['://'] },
   {
@@ -87,13 +87,13 @@ const SHAPES: readonly (RegExp | Shape)[] = [
       /(?<=[?&](?:access_?token|api[_-]?key|password|passwd|pwd|secret|signature)=)[^&\s"'#\\]{6,}/gi,
     needs: ['='],
   },
-  // These names have innocent values, too: `?key=restaurants`, `&token=nextpage`.
+  // These names also have innocent values: `?key=restaurants`, `&token=nextpage`.
   {
     pattern:
       /(?<=[?&](?:auth|key|sig|token)=)(?:(?=[^&\s"'#\\]*\d)[^&\s"'#\\]{6,}|[^&\s"'#\\]{24,})/gi,
     needs: ['='],
   },
-  // A value after the name of a secret: one with a digit; in a line of an environment file, any value.
+  // The value after a secret's name: with a digit; in a line of an environment file, any value.
   {
     pattern:
       /(?=[^\s"'\\,;}&])(?<=(?:api[_-]?key|password|passwd|pwd|secret|token|passwort|kennwort|contraseña|mot de passe)\\*["']?\s{0,9}[:=]\s{0,9}\\*["']?)[^\s"'\\,;}&]{6,}/gi,
@@ -105,7 +105,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
       /(?<=\b(?:[A-Z][A-Z\d]*_)*(?:API_?KEY|ACCESS_KEY|SECRET_KEY|PASSWORD|PASSWD|SECRET|TOKEN)=["']?)[^\s"'\\]{4,}/g,
     needs: ['='],
   },
-  // A property of JSON within a text: any value. Its quotes have the same number of backslashes.
+  // A JSON property within a text: any value. Both quotes have the same number of backslashes.
   {
     pattern:
       /(?<=(?<!\\)\2"([\w.-]{0,80}(?:key|password|passwd|pwd|passphrase|secret|token|authorization|cookie|credentials))\2"\s{0,9}:\s{0,9}(\\*)")(?:(?!(?<!\\)\2").){1,4000}/gis,
@@ -114,7 +114,7 @@ const SHAPES: readonly (RegExp | Shape)[] = [
   },
 ];
 
-/** The names of properties that `redactingJournal` treats as secrets. */
+/** The property names that `redactingJournal` treats as secrets. */
 export const SECRET_NAMES: readonly string[] = [
   'accessToken',
   'apiKey',
@@ -149,19 +149,16 @@ export function nameMatcher(names: readonly string[]): (name: string) => boolean
 
 const listed = nameMatcher(SECRET_NAMES);
 
-/**
- * Tells whether the name belongs to a property that holds a credential: one of `SECRET_NAMES`, or one with
- * such an ending.
- */
+/** Returns whether the property holds a credential: its name is one of `SECRET_NAMES`, or ends like a credential's. */
 export function isSecretName(name: string): boolean {
   return listed(name) || endsAsSecret(name);
 }
 
-/** The last words of names of properties that hold a credential: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`. */
+/** The last words of names of credentials: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`. */
 const SECRET_TAIL =
   /(?:^|_)(?:(?:api|access|secret|private|signing|encryption)_?key|password|passwd|pwd|passphrase|secret|(?:access|refresh|session|id|auth|api|bearer|bot|client|ephemeral)_?token)$|api_?key$/;
 
-/** Tells whether the name ends like that of a credential, in camel, snake or kebab case. */
+/** Returns whether the name ends like a credential's, in camel, snake or kebab case. */
 function endsAsSecret(name: string): boolean {
   if (name.length > 100) return false;
   const words = name
@@ -176,7 +173,7 @@ export const REDACTED = '[redacted]';
 export type TakeOut = (text: string) => string;
 
 /**
- * Returns a function that removes these secrets wherever they occur, and everything that looks like a key. Secrets of
+ * Returns a function that removes every occurrence of these secrets, and everything that looks like a key. Secrets with
  * fewer than eight characters stay.
  */
 export function secretRemover(
@@ -186,10 +183,10 @@ export function secretRemover(
   const texts = secrets.filter((secret) => typeof secret === 'string');
   const known = texts
     .filter(({ length }) => length >= SHORTEST_SECRET)
-    // Also as JSON escapes the secret, and as JSON within JSON does.
+    // Includes the secret in JSON escapes, and in JSON within JSON.
     .flatMap((secret) => [secret, quoted(secret), quoted(quoted(secret))])
     .flatMap(inPieces)
-    // Longer secrets first: a shorter one that is part of a longer one would leave the rest of it.
+    // Longer secrets come first: removing a shorter one that is part of a longer one would leave the rest of it.
     .toSorted((a, b) => b.length - a.length);
   const shapes: readonly Shape[] = [
     ...Array.from(new Set(known), (secret) => ({ pattern: exactly(secret) })),
@@ -200,7 +197,7 @@ export function secretRemover(
     const plain = unescaped(text);
     let clean = plain ? without(text, plain, shapes, replacement) : text;
     for (const { pattern, is } of tried(shapes, clean))
-      // A function, because `$&` in a replacement text has a meaning.
+      // A function, because `$&` in a replacement string has a special meaning.
       clean = clean.replace(pattern, (...found: readonly string[]) =>
         !is || is(found) ? replacement : (found[0] ?? ''),
       );
@@ -208,10 +205,10 @@ export function secretRemover(
   };
 }
 
-/** The longest text that is searched for as one pattern: an engine refuses patterns of 100,000 characters. */
+/** The length of the longest text that is searched for as one pattern: engines refuse patterns of 100,000 characters. */
 const MAX_PATTERN_CHARS = 4096;
 
-/** Splits a secret into pieces of about the same length, each of which is removed separately. */
+/** Splits a secret into pieces of similar length, each of which is removed separately. */
 function inPieces(secret: string): readonly string[] {
   const count = Math.ceil(secret.length / MAX_PATTERN_CHARS);
   const size = Math.ceil(secret.length / count);
@@ -220,22 +217,22 @@ function inPieces(secret: string): readonly string[] {
   );
 }
 
-/** A text without escapes. `at` has the index of each of its characters, and of its end, in the escaped text. */
+/** A text after its escapes are removed. `at`: the index in the escaped text of each character, and of the end. */
 interface Plain {
   readonly text: string;
   readonly at: readonly number[];
 }
 
 /**
- * Escapes of JSON, at any depth, and of URLs: those of the characters in credentials and their names, and those of
- * white space, whose letter would otherwise join the credential that follows (`\nghp_…`).
+ * The escapes of JSON, at any depth, and of URLs: those for the characters in credentials and their names, and those
+ * for white space, whose letter would otherwise join the credential that follows (`\nghp_…`).
  */
 const ESCAPE = /(?<!\\)\\+(?:u00([2-7][\da-f])|([/bfnrt]))|%([2-7][\da-f])/gi;
 
-/** How often a text is unescaped: escapes within escapes, such as `%252F` and `%5Cu0041`, are few. */
+/** The number of times that a text is unescaped, for escapes within escapes such as `%252F` and `%5Cu0041`. */
 const ESCAPED_TIMES = 3;
 
-/** SHAPES-2. Removes the escapes of a text; null if it has none. */
+/** SHAPES-2. Removes a text's escapes; null if it has none. */
 function unescaped(text: string): Plain | null {
   let plain = unescapedOnce(text);
   for (let times = 1; plain && times < ESCAPED_TIMES; times += 1) {
@@ -269,7 +266,7 @@ function unescapedOnce(text: string): Plain | null {
   return { text: plain, at };
 }
 
-/** Removes from the text the secrets that are found in its plain form. */
+/** Removes the secrets that appear in the text's unescaped form. */
 function without(
   text: string,
   plain: Plain,
@@ -298,12 +295,12 @@ function tried(shapes: readonly Shape[], text: string): readonly Shape[] {
   return shapes.filter(({ needs }) => !needs || needs.some((need) => lower.includes(need)));
 }
 
-/** Returns the text as JSON writes it between quotes. */
+/** Returns the text in the form that JSON writes between quotes. */
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }
 
-/** Tells whether the parts of the text, with dots between them, contain those of a JSON Web Token. */
+/** Returns whether the dot-separated parts of the text include a JSON Web Token. */
 function hasWebToken(text = ''): boolean {
   const parts = text.split('.');
   return parts.some(
@@ -314,7 +311,7 @@ function hasWebToken(text = ''): boolean {
   );
 }
 
-/** Tells whether the text is `user:password` in base64. */
+/** Returns whether the text is `user:password` in base64. */
 function isUserAndPassword(text: string | undefined): boolean {
   try {
     const plain = atob((text ?? '').replaceAll('-', '+').replaceAll('_', '/'));
@@ -329,6 +326,6 @@ function exactly(text: string): RegExp {
 }
 
 function everywhere({ source, flags }: RegExp): RegExp {
-  // A sticky expression would match at the beginning only.
+  // A sticky expression would match only at the beginning.
   return new RegExp(source, `${flags.replace(/[gy]/g, '')}g`);
 }

@@ -1,6 +1,6 @@
 // Finds the ends of sentences, in any script.
 
-/** Tells whether a text ends with the end of a sentence. */
+/** Returns whether the text ends with a complete sentence. */
 export function endsSentence(text: string): boolean {
   return /[.!?。！？؟…]["'”’»)\]]*\s*$/u.test(text);
 }

@@ -1,34 +1,32 @@
-// Makes values of models, providers, tools and users storable: texts that every database and every wire keep
-// unchanged, in values that JSON can hold.
+// Makes values from models, providers, tools and users storable: every database and every wire format preserves the
+// texts, and JSON can represent the values.
 //
-// The mailbox of a commit unit applies `storable` to each event, so that memory and journal agree. The files
-// that take ids from outside apply `storableId` first, so that an id is the same in the event, in the name of
-// the actor and in the answer.
+// A commit unit's mailbox applies `storable` to each event, so that memory and journal agree. Code that accepts ids from
+// outside applies `storableId` first, so that the id is the same in the event, in the actor's name and in the answer.
 //
 // Invariants
-//   STORE-1. The result of `storableText` holds neither the character 0 nor half of a surrogate pair.
-//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is
-//            returned itself, not a copy.
-//   STORE-3. Two ids that differ stay different (up to a hash of 64 bits for ids that are too long).
+//   STORE-1. The result of `storableText` contains neither the character 0 nor half of a surrogate pair.
+//   STORE-2. `storable` and `storableId` are pure and idempotent. A value that needs no change is returned as is, not copied.
+//   STORE-3. Two different ids stay different (up to a 64-bit hash for ids that are too long).
 
 import { head } from './clip.ts';
 
-/** Longer ids are shortened. Ids of providers have some 30 to 60 characters. */
+/** Longer ids are shortened. Providers' ids have some 30 to 60 characters. */
 const MAX_ID_CHARS = 256;
-/** `JSON.stringify` is recursive and overflows the stack at some 5,000 levels. */
+/** `JSON.stringify` is recursive, and overflows the stack at some 5,000 levels. */
 const MAX_DEPTH = 1000;
 
 const REPLACEMENT = '\uFFFD';
 const TOO_DEEP = '[nested too deeply]';
 const CIRCULAR = '[circular]';
 
-/** Returns the text with U+FFFD in place of each character 0 and each half of a surrogate pair (STORE-1). */
+/** Returns the text with U+FFFD for each character 0 and each half of a surrogate pair (STORE-1). */
 export function storableText(text: string): string {
   if (isStorable(text)) return text;
   return text.toWellFormed().replaceAll('\0', REPLACEMENT);
 }
 
-/** Returns an id of at most 256 characters: the same for the same id, and different for others (STORE-3). */
+/** Returns an id of at most 256 characters: equal for equal ids, and different for different ids (STORE-3). */
 export function storableId(id: string): string {
   const text = isStorable(id)
     ? id
@@ -41,19 +39,19 @@ export function storableId(id: string): string {
 }
 
 /**
- * Returns the value with storable texts and keys at any depth; a `bigint` becomes text. A placeholder text
- * replaces levels below the thousandth, and an object that contains itself.
+ * Returns the value with storable texts and keys at any depth; a `bigint` becomes a string. A placeholder text replaces
+ * objects below level 1,000, and circular references.
  */
 export function storable<T>(value: T): T {
   return isMade(value, []) ? value : (made(value, []) as T);
 }
 
-/** Tells whether the text has neither the character 0 nor half of a surrogate pair. */
+/** Returns whether the text contains neither the character 0 nor half of a surrogate pair. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** Tells whether `made` would return the value itself, as for almost all values; makes no copy to find out. */
+/** Returns whether `made` would return the value itself, as it does for almost all values; makes no copy to find out. */
 function isMade(value: unknown, within: object[]): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value === 'bigint') return false;
@@ -107,7 +105,7 @@ function madeObject(object: object, within: object[]): object {
     isChanged ||= name !== key || !Object.is(to, value);
     return [name, to] as const;
   });
-  // Not by assignment: a property may be named `__proto__`.
+  // Not by assignment: a property may have the name `__proto__`.
   return isChanged ? Object.fromEntries(copy) : object;
 }
 
@@ -124,7 +122,7 @@ export function hashOf(text: string): string {
   return hash.toString(16).padStart(16, '0');
 }
 
-/** Returns 14 letters and digits: two FNV-1a of 32 bits, from either end. Much faster than `hashOf`. */
+/** Returns 14 letters and digits: two 32-bit FNV-1a hashes, one from each end. Much faster than `hashOf`. */
 export function shortHashOf(text: string): string {
   let one = 0x811c9dc5;
   let other = 0x811c9dc5 ^ text.length;

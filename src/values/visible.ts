@@ -1,22 +1,25 @@
-// Shows hidden characters: one that a screen does not draw, or draws elsewhere, is written as a code such as \u202e.
+// Shows hidden characters: a character that screens do not draw, or draw elsewhere, is written as a code such as \u202e.
 
-/** Controls except line ends and tabs, format characters (zero-width, direction, tags), fillers, variation selectors. */
+/**
+ * Control characters except line ends and tabs, format characters (zero-width, direction, tags), fillers, and variation
+ * selectors.
+ */
 const HIDDEN =
   /\r(?!\n)|(?![\n\r\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
 
-/** Hidden characters that stay: those of an emoji, and joiners between letters of scripts that use them. */
+/** Hidden characters that are kept: those in emoji, and joiners between letters of scripts that need them. */
 const JOINING =
   /(?<=\p{Extended_Pictographic})\ufe0f|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})|(?<=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])[\u200c\u200d](?=[\p{scx=Arab}\p{scx=Beng}\p{scx=Deva}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Taml}])/u;
 
 const SIGNS = new RegExp(`(${JOINING.source})|${HIDDEN.source}`, 'gu');
-/** A word, or an escape of JSON before it. */
+/** A word, or a JSON escape before it. */
 const WORD = /\\(?:u[\da-f]{4}|.)|[\p{L}\p{M}\p{N}]+/gu;
 const LATIN = /\p{Script=Latin}/u;
-/** Letters of other scripts that look like Latin ones. */
+/** Letters of other scripts that look like Latin letters. */
 const ALIKE = /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Cherokee}]/gu;
 const PLAIN = /^[\t\n -~]*$/;
 
-/** Writes the characters as the escapes of JSON. */
+/** Writes the characters as JSON escapes. */
 export function escapes(text: string): string {
   return Array.from({ length: text.length }, (_, at) => {
     const unit = text.charCodeAt(at).toString(16);
@@ -30,7 +33,7 @@ export function withoutHidden(text: string): string {
   return text.replace(SIGNS, (sign, joining?: string) => joining ?? escapes(sign));
 }
 
-/** Like `withoutHidden`, and writes look-alike letters as codes in a word that has Latin letters. */
+/** Like `withoutHidden`; also writes look-alike letters as codes if the word has Latin letters. */
 export function visible(text: string): string {
   if (PLAIN.test(text)) return text;
   return withoutHidden(
@@ -38,7 +41,7 @@ export function visible(text: string): string {
   );
 }
 
-/** Returns the arguments of a call on one line for a person: `to: "Ada", sum: 7`. */
+/** Returns a call's arguments on one line for a person: `to: "Ada", sum: 7`. */
 export function argumentsText(input: unknown): string {
   if (typeof input !== 'object' || input === null || Array.isArray(input))
     return visible(JSON.stringify(input) ?? '');

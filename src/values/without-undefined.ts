@@ -1,8 +1,8 @@
-// Removes keys that hold undefined, which JSON does not have.
+// Removes keys whose value is undefined, which JSON cannot represent.
 
 type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
 
-/** Returns a copy without the keys that hold undefined. */
+/** Returns a copy without the keys whose value is undefined. */
 export function withoutUndefined<T extends object>(object: T): Defined<T> {
   const kept: Partial<T> = {};
   for (const key of Object.keys(object) as (keyof T)[])
