@@ -1,18 +1,18 @@
-// Decides before a tool call runs whether it needs approval: none is needed, the author gave it in the configuration, the
-// user has to be asked, or the user has already denied the call.
+// Decides before a tool call runs whether it needs approval: no approval is needed, the author has given it in the
+// configuration, the user must be asked, or the user has already denied the call.
 //
 // Owns:     the order in which these reasons are checked.
 // Does not: ask the user (session), or hold the user's answers (the subagent does).
 //
 // Invariants
-//   APPROVAL-1. Only the runtime creates an approval: from the user's answer, or from the author's
-//       configuration. No statement of a model or a tool is one.
+//   APPROVAL-1. Only the runtime creates an approval: from the user's answer, or from the author's configuration. A
+//       statement of a model or a tool never approves.
 //   APPROVAL-2. An approval covers one execution of one call: this tool with exactly these arguments.
-//   APPROVAL-3. A call that the user denied to a subagent is denied to all subagents below it, at once and without a
-//       question; no pre-approval and no milder tool of the same name bypasses the denial.
-//   APPROVAL-4. In doubt the user is asked: a condition that throws, or returns a value that the AI SDK does not document,
-//       approves nothing.
-//   APPROVAL-5. A call needs approval unless its tool says with certainty that it needs none.
+//   APPROVAL-3. A call that the user denied to a subagent is denied at once to all subagents below it, without a
+//       question; no pre-approval and no milder tool with the same name bypasses the denial.
+//   APPROVAL-4. If in doubt, the user is asked: a condition that throws, or returns a value that the AI SDK does not
+//       document, approves nothing.
+//   APPROVAL-5. A call needs approval unless its tool certainly does not require it.
 
 import type { ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -24,18 +24,21 @@ import type { PreApproval, ToolApproval } from '../contracts/config.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import type { ApprovalOptions, ToolEntry } from './tools.ts';
 
-/** A call, as it is passed to the author's functions. */
+/** A call, as the author's functions receive it. */
 interface JudgedCall {
   readonly callId: string;
   readonly messages: readonly ModelMessage[];
-  /** Whether `input` is the model's original, not yet validated. @defaultValue false */
+  /** Whether `input` is the model's original, before validation. @defaultValue false */
   readonly raw?: boolean | undefined;
   readonly context?: unknown;
   readonly signal?: AbortSignal;
   readonly report?: (error: unknown, where: string) => void;
 }
 
-/** Calls the author's function for a call; returns `otherwise` on an abort, or if the function throws, which is reported. */
+/**
+ * Calls the author's function for a call; returns `otherwise` after an abort, or if the function throws, and reports
+ * the error.
+ */
 async function judgement<T>(
   tool: ToolEntry,
   input: unknown,
@@ -65,7 +68,7 @@ async function judgement<T>(
   }
 }
 
-/** Returns whether this call needs the user's approval. Always resolves: true on an abort, or if the predicate throws. */
+/** Returns whether this call needs the user's approval. Always resolves: true after an abort, or if the predicate throws. */
 export function approvalNeeded(
   tool: ToolEntry,
   input: unknown,
@@ -85,13 +88,13 @@ const approvalStatus = z.union(
   [z.enum(STATUSES), z.strictObject({ type: z.enum(STATUSES), reason: z.string().optional() })],
   { error: `expected one of ${STATUSES.join(', ')}, or { type, reason }` },
 );
-/** `toolApproval` of a configuration. */
+/** The option `toolApproval`. */
 export const aToolApproval = z.union(
   [aFunction, z.record(z.string(), z.union([aFunction, approvalStatus, z.undefined()]))],
   { error: `expected a function, or for each tool a function or one of ${STATUSES.join(', ')}` },
 );
 
-/** The decision of the author about a call. */
+/** The author's decision about a call. */
 interface Decision {
   readonly needed: Needed;
   readonly reason?: string | undefined;
@@ -104,14 +107,14 @@ const NEEDED = {
   'user-approval': true,
 } as const satisfies Readonly<Record<(typeof STATUSES)[number], Needed>>;
 
-/** The contexts that a function of `toolApproval` gets beside the call. */
+/** The contexts that a `toolApproval` function receives together with the call. */
 interface ApprovalContexts {
   readonly tools: Readonly<Record<string, unknown>>;
   readonly toolsContext: Readonly<Record<string, Record<string, unknown>>>;
   readonly runtimeContext: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the decision of `toolApproval` about a call; null: the tool decides. Always resolves, like `approvalNeeded`. */
+/** Returns the `toolApproval` decision about a call; null if the tool decides. Always resolves, like `approvalNeeded`. */
 export async function authorsDecision(
   toolApproval: ToolApproval | undefined,
   tool: ToolEntry,
@@ -142,7 +145,7 @@ export async function authorsDecision(
   });
 }
 
-/** @throws {ZodError} for a value that the AI SDK does not document. */
+/** @throws {ZodError} if it returns a value that the AI SDK does not document. */
 function decisionOf(said: unknown = 'not-applicable'): Decision {
   const status = approvalStatus.parse(said);
   if (typeof status === 'string') return { needed: NEEDED[status] };
@@ -152,8 +155,8 @@ function decisionOf(said: unknown = 'not-applicable'): Decision {
 const MAX_QUESTION_CHARS = 2_000;
 
 /**
- * Returns the author's question for this call; undefined: the runtime's question is asked. Always resolves: a function that
- * throws, or returns no text, is reported.
+ * Returns the author's question for this call; undefined if the runtime's question is asked. Always resolves: if the
+ * function throws or returns no text, the error is reported.
  */
 export function approvalWords(
   tool: ToolEntry,
@@ -173,7 +176,7 @@ export function approvalWords(
   });
 }
 
-/** The treatment of a call. */
+/** The decision about a call. */
 export type Consent =
   | 'not_needed'
   | 'ask'
@@ -181,7 +184,7 @@ export type Consent =
   | 'inherited_denial'
   | 'author_denied';
 
-/** Whether a call needs the user's approval, or the decision of the author. */
+/** Whether a call needs the user's approval, or the author's decision about it. */
 export type Needed = boolean | 'approved' | 'denied';
 
 interface Asked {
@@ -190,12 +193,12 @@ interface Asked {
   readonly preApproved: readonly PreApproval[];
   /** Returns whether the tool requires approval for these arguments, or the author's decision. */
   needed(): Needed | Promise<Needed>;
-  /** Returns whether the user denied the same call to a subagent above. */
+  /** Returns whether the user denied the same call to an ancestor. */
   deniedAbove(): boolean;
   report(error: unknown, where: string): void;
 }
 
-/** Determines the approval that a call has, or needs. */
+/** Determines which approval a call has or needs. */
 export async function consentFor(asked: Asked): Promise<Consent> {
   if (asked.deniedAbove()) return 'inherited_denial';
   const needed = await asked.needed();
@@ -210,7 +213,7 @@ function isPreApproved({ toolName, input, preApproved, report }: Asked): boolean
     if (tool !== toolName) return false;
     if (!when) return true;
     try {
-      // Only `true` approves. A promise does not.
+      // Only `true` approves; a promise does not.
       const said: unknown = when(input);
       handleRejection(said, (error) => report(error, `preApproved of ${toolName}`));
       return said === true;
@@ -224,6 +227,6 @@ function isPreApproved({ toolName, input, preApproved, report }: Asked): boolean
 /** The output of a call that the author's `toolApproval` denies without a reason. */
 export const AUTHORS_DENIAL = 'This call is not permitted. Find another way, or say so.';
 
-/** The output of a call that the user denied to a subagent above. */
+/** The output of a call that the user denied to an ancestor. */
 export const INHERITED_DENIAL =
   'The user has already denied exactly this call. Do not try it again; say so, or find another way.';

@@ -1,4 +1,4 @@
-// The caller of a tool: the runtime adds it under `offstage` to the author's context of every `execute`.
+// A tool's caller, which the runtime adds as `offstage` to the author's context of every `execute`.
 
 import type { SubagentService } from '../contracts/service-types.ts';
 
@@ -12,35 +12,34 @@ export interface Caller {
   readonly parentId: string | null;
   /** 1 for a subagent of the lead agent or of a program; 0 for the lead agent or the program. */
   readonly depth: number;
-  /** The identity for whom the work is done, if the app vouched for one (`by`, `SessionOptions.user`). */
+  /** The identity for which the work is done, if the app vouched for one (`by`, `SessionOptions.user`). */
   readonly requester: string | null;
-  /** The identity that approved this call, if the app vouched for one; null also if no approval was needed. */
+  /** The identity that approved this call, if the app vouched for one; also null if no approval was needed. */
   readonly approver: string | null;
-  /** The same for every attempt at this call, also after a crash. */
+  /** The same for every attempt at this call, even after a crash. */
   readonly idempotencyKey: string;
   /** The subagents that the caller may start and talk to. */
   readonly service: SubagentService;
 }
 
-/** The `context` of a tool as the runtime extends it. */
+/** A tool's `context`, as the runtime extends it. */
 export interface CallerContext {
-  /** The caller of the tool. */
   readonly offstage: Caller;
 }
 
-/** The second argument of `execute`: `{ context }`, or the older name. */
+/** The second argument of `execute`: `{ context }`, or the older name of that property. */
 interface ToolOptions {
   readonly context?: unknown;
   readonly experimental_context?: unknown;
 }
 
-/** Returns the caller of a tool; null if it was not called through a session or a subagent. */
+/** Returns a tool's caller; null if neither a session nor a subagent called the tool. */
 export function callerOf(options: object | undefined): Caller | null {
   const { context, experimental_context } = (options ?? {}) as ToolOptions;
   return callerIn(context) ?? callerIn(experimental_context);
 }
 
-/** Returns the author's own context with the caller added. */
+/** Returns the author's context, with the caller added. */
 export function withCaller(context: unknown, caller: Caller): CallerContext {
   return { ...(context as object | undefined), offstage: caller };
 }

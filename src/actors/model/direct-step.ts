@@ -1,14 +1,14 @@
-// One model call, made of the AI SDK's own parts (`ai/internal`): they build the prompt and the tools, and parse the
-// calls and messages of the answer. `generateText` makes a loop of many steps around them, at twice the cost.
+// Makes one model call from the AI SDK's own parts (`ai/internal`), which build the prompt and the tools, and parse the
+// calls and messages of the answer. `generateText` would add a loop of many steps around these parts, at twice the cost.
 //
-// Owns:     the order of these parts, and the check that they are those of the installed SDK.
+// Owns:     the order of the parts, and the check that the installed SDK has the expected ones.
 // Does not: convert a prompt or parse an answer; the SDK's parts do.
 //
 // Invariants
-//   DIRECT-1. The model gets the options that `generateText` would give it; its answer is parsed in the same way.
-//   DIRECT-2. `generateText` makes the first call of a process. If these parts would have made other options, or parsed
-//       another step, this file does not know the installed SDK, and `generateText` makes all later calls too. The
-//       model is called once in either case.
+//   DIRECT-1. The model receives the options that `generateText` would give it, and its answer is parsed in the same way.
+//   DIRECT-2. `generateText` makes a process's first call. If the parts would have made other options, or parsed
+//       another step, this file does not fit the installed SDK, and `generateText` makes all later calls too. Either
+//       way, the model is called once.
 
 import {
   ToolChoiceViolationError,
@@ -17,20 +17,20 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
-// A namespace import, because another version of the SDK may lack some of the parts.
+// A namespace import, because other versions of the SDK may lack some of the parts.
 import * as sdk from 'ai/internal';
 import type { Answer, Model } from './model.ts';
 
 type Call = Parameters<Model['doGenerate']>[0];
 type SdkStep = Awaited<ReturnType<typeof generateText>>['finalStep'];
 
-/** The parts of a step of `generateText` that the runtime reads. */
+/** The parts of a `generateText` step that the runtime reads. */
 export type StepRead = Pick<
   SdkStep,
   'content' | 'text' | 'reasoningText' | 'finishReason' | 'usage' | 'providerMetadata'
 > & { readonly response: Pick<SdkStep['response'], 'messages'> };
 
-/** A step to make. */
+/** The step to make. */
 export interface Asked {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
@@ -40,13 +40,14 @@ export interface Asked {
   readonly signal: AbortSignal;
 }
 
-/** Makes the step with `generateText`. */
 type BySdk = (model: Model) => Promise<StepRead>;
 
-/** The finding of the first call: the SDK's headers; null: no call was made yet; `other`: the installed SDK differs. */
+/**
+ * The result of the first call's check: the SDK's headers; null before the first call; `other` if the installed SDK differs.
+ */
 let shown: Readonly<Record<string, string | undefined>> | null | 'other' = null;
 
-/** Calls the model once: by the parts of the SDK, or by `generateText` where these may differ. */
+/** Calls the model once, with the SDK's parts, or with `generateText` where they may differ. */
 export async function directStep(model: Model, asked: Asked, bySdk: BySdk): Promise<StepRead> {
   if (shown === 'other') return bySdk(model);
   if (shown === null) return firstStep(model, asked, bySdk);
@@ -97,12 +98,12 @@ function textOf(value: object): string {
 
 function readIn(step: StepRead) {
   const { text, reasoningText, finishReason, usage, providerMetadata, response } = step;
-  // The SDK also adds answers to invalid calls, which the runtime answers itself.
+  // The SDK also adds answers to invalid calls, but the runtime answers those itself.
   const said = response.messages.filter(({ role }) => role === 'assistant');
   return { text, reasoningText, finishReason, usage, providerMetadata, said };
 }
 
-/** Returns the options of the call, without headers. */
+/** Returns the call's options, without headers. */
 async function callOf(model: Model, asked: Asked): Promise<Call> {
   const { toolChoice, maxOutputTokens, signal } = asked;
   // In the order in which `generateText` checks them.
@@ -129,7 +130,7 @@ async function callOf(model: Model, asked: Asked): Promise<Call> {
 function promptOf({ instructions, messages }: Asked) {
   return {
     ...(instructions === '' ? {} : { instructions }),
-    // The SDK does not change the array, although its type permits that.
+    // The SDK does not change the array, although its type allows that.
     messages: messages as ModelMessage[],
   };
 }

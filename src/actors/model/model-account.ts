@@ -1,4 +1,4 @@
-// The account of model calls that no conversation counts: a program's subagent adds it to its outcome.
+// Counts model calls that belong to no conversation: a program's subagent adds them to its outcome.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -44,7 +44,7 @@ export function readUse(use: unknown): ModelUse {
   return check('used(use)', useSchema, use, 'INVALID_ARGUMENT');
 }
 
-/** Adds up the usage of its calls, with their cost. */
+/** Adds up the usage and the cost of its calls. */
 export function modelAccount(host: Pick<Host, 'price' | 'report'>): {
   readonly calls: ModelCalls;
   /** The sum so far. */

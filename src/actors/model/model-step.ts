@@ -1,18 +1,18 @@
-// One step of a subagent's loop: one model call. The tools have no `execute`: the answer names the calls, and
-// the runtime runs them.
+// One step of a subagent's loop: one model call. The tools have no `execute`: the answer contains the calls, and the
+// runtime runs them.
 //
-// Owns:     the call of the AI SDK, the parts of its answer that are kept, and the classes of its errors: stable codes,
+// Owns:     the call to the AI SDK, the parts of its answer that are kept, and the classes of its errors: stable codes,
 //           and whether a retry may help.
 // Does not: run tools, ask for approvals, retry, or decide the next step.
 //
 // Invariants
-//   MODEL-STEP-1. The step settles as soon as the signal aborts, whatever the model does.
-//   MODEL-STEP-2. After an abort the step never resolves: a late answer is discarded.
+//   MODEL-STEP-1. The step settles as soon as the signal aborts, even if the model does not.
+//   MODEL-STEP-2. After an abort, the step never resolves: a late answer is discarded.
 //   MODEL-STEP-3. The response is plain JSON, without wall clock time or randomness.
-//   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with the message
-//       that the model is to read; it never fails the step.
-//   MODEL-STEP-5. Any provider accepts the messages of the response in a later prompt: arguments are an object, and
-//       blank texts are removed unless the provider attached metadata to them.
+//   MODEL-STEP-4. An invalid call (unknown tool, arguments that do not match) is returned with the message for the
+//       model; it never fails the step.
+//   MODEL-STEP-5. Any provider accepts the response's messages in a later prompt: arguments are an object, and blank
+//       texts are removed unless the provider attached metadata to them.
 
 import {
   APICallError,
@@ -60,7 +60,7 @@ import { clip } from '../../values/clip.ts';
 
 type GenerateOptions = Parameters<typeof generateText>[0];
 
-/** Settings for the model beside the messages. */
+/** Model settings apart from the messages. */
 export interface ModelSettings extends LanguageModelCallOptions {
   readonly headers?: Record<string, string | undefined>;
   readonly providerOptions?: GenerateOptions['providerOptions'];
@@ -70,20 +70,20 @@ export interface ModelSettings extends LanguageModelCallOptions {
 export interface ModelStepOptions {
   readonly caller: ModelCaller;
   readonly model: LanguageModel;
-  /** The system prompt; empty: none. */
+  /** The system prompt; empty for none. */
   readonly instructions: string;
-  /** At least one message; every call in them is answered. */
+  /** At least one message; every call in the messages is answered. */
   readonly messages: readonly ModelMessage[];
   readonly tools: PreparedTools;
   readonly toolChoice?: ToolChoice<ToolSet>;
   readonly signal: AbortSignal;
   readonly settings?: ModelSettings;
   readonly ids: Ids;
-  /** If set, the model streams, and `said` gets each delta as it arrives. */
+  /** If set, the model streams, and `said` receives each delta as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
   /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null;
-  /** The clock for times in the SDK's telemetry; the response holds none. */
+  /** The clock for times in the SDK's telemetry; the response contains no times. */
   readonly clock?: Clock;
 }
 
@@ -94,50 +94,50 @@ export interface ModelCall {
   /** The arguments for `execute`: parsed, with defaults and coercions applied. */
   readonly input: unknown;
   /**
-   * The parsed arguments are not JSON (they hold a Date, say). `input` is then the model's original, and passes through
-   * the schema when the call runs: pass this flag to `runToolCall` and `approvalNeeded`.
+   * Whether the parsed arguments are not JSON (for example, they contain a Date). `input` is then the model's original,
+   * and the call validates it when it runs: pass this flag to `runToolCall` and `approvalNeeded`.
    */
   readonly raw?: true;
-  /** The model's arguments, if the schema changed them. */
+  /** The model's original arguments, if the schema changed them. */
   readonly given?: unknown;
   /** A digest of the input schema, for a call that waits for an approval. */
   readonly form?: string;
-  /** The call is not run; the message is the answer. */
+  /** The call is not run; this message is its answer. */
   readonly invalid?: { readonly message: string };
-  /** The approval of a call that needs one, once the runtime has decided. */
+  /** For a call that needs approval, once the runtime has decided. */
   readonly consent?: Exclude<Consent, 'not_needed'>;
-  /** The user permitted the tool beyond this call, by the button that offers that. */
+  /** The user permitted the tool beyond this call, with the button for that. */
   readonly lasting?: true;
-  /** The author's reason for a question or a denial. */
+  /** The author's reason for asking or denying. */
   readonly reason?: string;
-  /** For an approval: the author's question. @defaultValue the runtime's question */
+  /** The author's question for an approval. @defaultValue the runtime's question */
   readonly question?: string;
-  /** For an approval without such a question: what the tool does, by its title or description. */
+  /** For an approval without an author's question: what the tool does, from its title or description. */
   readonly about?: string;
-  /** For a question or an approval: the identities that may answer. */
+  /** The identities that may answer the question or the approval. */
   readonly answerableBy?: readonly string[];
-  /** The engine (`Jobs.name`) that runs the call as a job; absent: this process runs it. */
+  /** The engine (`Jobs.name`) that runs the call as a job; absent if this process runs it. */
   readonly job?: string;
 }
 
 export interface ModelResponse {
   readonly text: string;
   readonly reasoning?: string;
-  /** The messages to append; they contain the calls of `calls`, in the same order. */
+  /** The messages to append, which contain the calls in `calls`, in the same order. */
   readonly assistantMessages: readonly ModelMessage[];
-  /** Empty: the model has finished. Excludes calls that the provider executed. */
+  /** Empty when the model has finished. Excludes calls that the provider executed. */
   readonly calls: readonly ModelCall[];
-  /** With `length`, calls may be incomplete and must not be run. */
+  /** With `length`, calls may be incomplete and must not run. */
   readonly finish: FinishReason;
   readonly usage: Usage;
-  /** The model that was called. Absent: an agent behind a relay answered, or an earlier version wrote the answer. */
+  /** The model that was called. Absent if an agent behind a relay answered, or an earlier version wrote the answer. */
   readonly model?: ModelNames;
-  /** The duration of the call in milliseconds, measured by the process that made it. Absent: not measured. */
+  /** The call's duration in milliseconds, measured by the process that made it. Absent if not measured. */
   readonly tookMs?: number;
   readonly providerMetadata?: ProviderMetadata;
 }
 
-/** Returns why an answer without calls cannot be used; null: it can. */
+/** Returns why an answer without calls is unusable; null if it is usable. */
 export function unusable({ finish, text }: ModelResponse): ReturnType<typeof failure> | null {
   if (finish === 'length')
     return failure('OUTPUT_TRUNCATED', 'The model stopped at its length limit', true);
@@ -154,7 +154,7 @@ export function failure(code: string, message: string, retryable: boolean) {
 
 /**
  * Calls the model once, without retries. `toStepError` classifies an error.
- * @throws `signal.reason` once the signal aborts, or the error of the model or the SDK.
+ * @throws `signal.reason` once the signal aborts, or the error of the model or of the SDK.
  */
 export async function runModelStep(options: ModelStepOptions): Promise<ModelResponse> {
   const { signal, messages, instructions, ids, clock, settings } = options;
@@ -178,7 +178,7 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
       ...settings,
       model: chosen,
       instructions: instructions === '' ? undefined : instructions,
-      // The SDK does not change the array, although its type permits that.
+      // The SDK does not change the array, although its type allows that.
       messages: messages as ModelMessage[],
       tools,
       toolChoice,
@@ -198,9 +198,9 @@ export async function runModelStep(options: ModelStepOptions): Promise<ModelResp
   return { ...toResponse(step, written), model: namesOf(model) };
 }
 
-/** A question to a model outside any conversation. */
+/** A question for a model outside a conversation. */
 interface ModelQuestion {
-  /** The name of the agent that asks. */
+  /** The name of the asking agent. */
   readonly caller: string;
   readonly model: LanguageModel;
   readonly instructions: string;
@@ -232,7 +232,7 @@ export async function askModel(question: ModelQuestion): Promise<string> {
   return text;
 }
 
-/** Returns the sources of ids and times. Only telemetry exposes them, so without telemetry they are constants. */
+/** Returns the sources of ids and times. Only telemetry shows them, so without telemetry they are constants. */
 function sources(isTelemetryOn: boolean, ids: Ids, clock: Clock | undefined): Sources {
   if (!isTelemetryOn) return unobserved;
   return {
@@ -283,7 +283,7 @@ function toCall(
   return { callId, toolName, input, ...(isSame ? {} : { given }) };
 }
 
-/** Returns the arguments as the model wrote them. `JSON.parse` cannot fail: the SDK has parsed them before. */
+/** Returns the arguments as the model wrote them. `JSON.parse` cannot fail: the SDK has already parsed them. */
 function writtenInput(callId: string, written: Answered): unknown {
   for (const part of written)
     if (part.type === 'tool-call' && part.toolCallId === callId && part.input.trim() !== '')
@@ -292,12 +292,12 @@ function writtenInput(callId: string, written: Answered): unknown {
 }
 
 function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMessage[] {
-  // The call and the message that contains it get the same input. An invalid call has no input.
+  // The call and the message that contains it receive the same input. An invalid call has no input.
   const inputs = new Map(
     calls.flatMap((call) => (call.invalid ? [] : [[call.callId, call.input]])),
   );
   const messages: ModelMessage[] = [];
-  // The SDK also adds answers to invalid calls, which the runtime answers itself.
+  // The SDK also adds answers to invalid calls, but the runtime answers those itself.
   for (const message of step.response.messages) {
     if (message.role !== 'assistant' || typeof message.content === 'string') continue;
     const content = message.content.filter(isRepeatable).map((part) => {
@@ -312,7 +312,7 @@ function assistantMessages(step: StepRead, calls: readonly ModelCall[]): ModelMe
   return messages;
 }
 
-/** Some providers reject the white space that they write before a call. */
+/** Some providers reject their own white space before a call. */
 function isRepeatable(part: AssistantPart): boolean {
   return part.type !== 'text' || part.providerOptions !== undefined || part.text.trim() !== '';
 }
@@ -392,7 +392,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Node's codes for a connection that failed or broke. */
+/** Node's codes for a connection that failed or broke off. */
 const connectionCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -406,9 +406,7 @@ const connectionCodes = new Set([
 
 const MAX_MESSAGE_CHARACTERS = 1000;
 
-/**
- * Converts any thrown value to a `StepError`; never throws. An error that states whether it is retryable is believed.
- */
+/** Converts any thrown value to a `StepError`; never throws. If the error says whether it is retryable, that decides. */
 export function toStepError(thrown: unknown): StepError {
   try {
     return read(thrown);
@@ -420,8 +418,8 @@ export function toStepError(thrown: unknown): StepError {
 }
 
 /**
- * Returns what a model call has thrown as an error with a code: an `OffstageError` unchanged, anything else as the
- * `cause` of a `ProviderError`.
+ * Returns the error of a model call with a code: an `OffstageError` unchanged, anything else as the `cause` of a
+ * `ProviderError`.
  */
 export function modelError(thrown: unknown): OffstageError {
   if (isA(thrown, OffstageError)) return thrown;
@@ -459,7 +457,7 @@ function read(thrown: unknown): StepError {
   return { code: kind?.code ?? 'MODEL_ERROR', message, retryable: kind?.retryable ?? false };
 }
 
-/** An APICallError, or an error of the gateway, which is a class that `ai` does not export. */
+/** An APICallError, or an error of the gateway, whose class `ai` does not export. */
 interface CallError {
   readonly isRetryable: boolean;
   readonly statusCode?: number;
@@ -473,8 +471,8 @@ function isCallError(thrown: unknown): thrown is CallError {
 }
 
 /**
- * Reads an error in the middle of a provider's stream. It is an object, not an Error; the provider's package adds the
- * corresponding status, and whether to retry, if known.
+ * Reads an error from the middle of a provider's stream. It is an object, not an Error; the provider's package adds the
+ * corresponding status and whether to retry, if known.
  */
 function saidInStream(thrown: unknown): StepError | null {
   if (typeof thrown !== 'object' || thrown === null || isError(thrown)) return null;
@@ -492,7 +490,7 @@ function saidInStream(thrown: unknown): StepError | null {
 
 function fromCallError(error: CallError, message: string): StepError {
   const { cause } = error;
-  // The SDK reports only that it could not read an answer whose status was known.
+  // The SDK reports only that it could not read an answer, although its status was known.
   if (error.statusCode !== undefined && isError(cause) && isConnectionError(cause)) {
     const why = messageOf(cause.cause ?? cause);
     return {

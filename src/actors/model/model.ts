@@ -1,29 +1,28 @@
-// The model of one step: converts any model that a user may pass to the current specification, checks the answers,
-// gives tool calls usable ids, requests the provider's structured output for a subagent with an `outputSchema`, and
-// collects a stream into one answer while it passes the deltas on. So a streaming step gets the same checks and repairs
-// as every other, and costs a fraction of a stream through the whole SDK.
+// The model of one step: converts any model that a user may pass to the current specification, checks answers, gives
+// tool calls usable ids, requests structured output from the provider for a subagent with an `outputSchema`, and
+// collects a stream into one answer while forwarding the deltas. A streaming step therefore gets the same checks and
+// repairs as any other, at a fraction of the cost of a stream through the whole SDK.
 //
-// Owns:     the memory of models, and of schemas per model, that refused the format of structured output.
-// Does not: check an answer against its schema (`output.ts` does), or retry after an error that is not about
-//           the format.
+// Owns:     the memory of models, and of schemas per model, that refused the structured output format.
+// Does not: check an answer against its schema (`output.ts` does), or retry after an error that does not concern the format.
 //
 // Invariants
-//   MODEL-1. Every tool call that the runtime runs has an id that can be stored and is unique in the messages. The SDK
-//       would take a repeated id for the same call, and lose the arguments of the second.
+//   MODEL-1. Every tool call that the runtime runs has an id that is storable and unique in the messages. The SDK would
+//       treat two calls with one id as the same call, and lose the second call's arguments.
 //   MODEL-2. An invalid answer is a ProviderError that names the problem: the SDK does not check answers, and the
 //       journal refuses a call without a name.
 //   MODEL-3. Arguments that are nested too deeply fail only their own call.
 //   MODEL-4. Token counts are whole numbers of at least 0, or absent.
-//   STRUCT-1. A call that is refused for its format (400, 422, or an SDK error that says so) is repeated at once,
-//       without the format. If the repeated call succeeds, the format was the cause; if not, its error is the call's
-//       error.
-//   STRUCT-2. An empty answer is also requested again without the format: provider packages that request JSON by an
-//       additional tool read no text. The tokens of both calls are counted.
-//   STRUCT-3. A refused format is not requested again: for that schema of a model and, after two refused schemas or a
-//       warning that the format is ignored, for all schemas of that model.
-//   STREAMED-ANSWER-1. The answer equals the one without streaming: the parts stand in the order in which they began,
-//       and empty parts are left out.
-//   STREAMED-ANSWER-2. An error in the stream, and a stream without an end, are errors of the call.
+//   STRUCT-1. A call that is refused because of its format (400, 422, or an SDK error about the format) is repeated at
+//       once without the format. If the repeated call succeeds, the format was the cause; if it fails, its error is the
+//       call's error.
+//   STRUCT-2. After an empty answer, the call is also repeated without the format: provider packages that request JSON
+//       with an additional tool do not read text. The tokens of both calls count.
+//   STRUCT-3. A refused format is not requested again for that schema and model; after two refused schemas, or a
+//       warning that the format is ignored, for no schema of that model.
+//   STREAMED-ANSWER-1. The answer equals the one without streaming: the parts are in the order in which they started,
+//       without the empty ones.
+//   STREAMED-ANSWER-2. An error in the stream, or a stream without an end, fails the call.
 
 import {
   APICallError,
@@ -54,7 +53,6 @@ import { storable, storableId } from '../../values/storable.ts';
 import { tokenCount } from '../contracts/usage.ts';
 import { knownJsonSchema } from './schema.ts';
 
-/** A model of the current specification. */
 export type Model = Extract<LanguageModel, { specificationVersion: 'v4' }>;
 export type Answer = Awaited<ReturnType<Model['doGenerate']>>;
 type ContentPart = Answer['content'][number];
@@ -64,7 +62,7 @@ const adapted = new WeakMap<object, Model>();
 
 /**
  * Returns a model of the current specification. The default provider, or else the gateway, resolves a string, as in the
- * SDK; the SDK itself would mistake a provider registry for one of an older specification.
+ * SDK; the SDK itself would mistake a provider registry for an older one.
  * @throws {ConfigurationError} INVALID_MODEL; and the provider's error for an unknown id.
  */
 export function resolveModel(model: LanguageModel): Model {
@@ -93,7 +91,9 @@ export const aModel = z.unknown().superRefine((model, context) => {
   if (problem !== null) context.addIssue({ code: 'custom', message: problem });
 });
 
-/** @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL if it is undefined; the message shows a valid value. */
+/**
+ * @throws {ConfigurationError} INVALID_MODEL, or NO_MODEL if it is undefined; the message shows an example of a valid value.
+ */
 export function checkModel(where: string, model: unknown): void {
   const problem = modelProblem(model);
   if (problem === null) return;
@@ -101,10 +101,7 @@ export function checkModel(where: string, model: unknown): void {
   throw new ConfigurationError(code, `${where}: ${problem}, got ${shown(model)}`);
 }
 
-/**
- * Describes what is wrong with a model; null if nothing is visible. A string is an id of the default provider or the
- * gateway.
- */
+/** Describes what is wrong with a model; null if it looks valid. A string is an id for the default provider or the gateway. */
 function modelProblem(model: unknown): string | null {
   const expected = "expected a model of the AI SDK such as openai('gpt-5.1')";
   if (typeof model === 'string') {
@@ -127,17 +124,15 @@ interface CarefulOptions {
   readonly messages: readonly ModelMessage[];
   readonly ids: Ids;
   readonly clock: Clock | undefined;
-  /** Called with the content of the answer as the SDK will read it. */
+  /** Called with the answer's content as the SDK will read it. */
   answered(content: readonly ContentPart[]): void;
-  /** If set, the model streams, and `said` gets each delta as it arrives. */
+  /** If set, the model streams, and `said` receives each delta as it arrives. */
   readonly said?: ((delta: Delta) => void) | undefined;
   /** The format of the answer, if the provider accepts it. */
   readonly structured?: Structured | null | undefined;
 }
 
-/**
- * Returns the same model for one step: enforces MODEL-1 and MODEL-2, and stamps the answer with the session's clock.
- */
+/** Returns the model for one step: enforces MODEL-1 and MODEL-2, and stamps the answer with the session's clock. */
 export function carefulModel(model: Model, options: CarefulOptions): Model {
   return {
     specificationVersion: 'v4',
@@ -157,7 +152,7 @@ export function carefulModel(model: Model, options: CarefulOptions): Model {
       const content = storable(repairCalls(answer.content.map(withJsonMetadata), options));
       options.answered(content);
       const { clock } = options;
-      // External data: spreading a text would yield its characters.
+      // External data: spreading a string would yield its characters.
       const given: Answer['response'] = isRecord(answer.response) ? answer.response : {};
       const timestamp = given.timestamp ?? (clock && new Date(clock.now()));
       const usage = countedUsage(answer.usage);
@@ -185,7 +180,7 @@ function checkAnswer(answer: unknown, { provider, modelId }: Model): asserts ans
   }
 }
 
-/** The text properties that each kind of part must have. A call without a usable id may get one (MODEL-1). */
+/** The string properties that each kind of part must have. A call without a usable id receives one (MODEL-1). */
 const TEXTS_OF: Readonly<Record<string, readonly string[]>> = {
   text: ['text'],
   reasoning: ['text'],
@@ -197,7 +192,7 @@ const TEXTS_OF: Readonly<Record<string, readonly string[]>> = {
   custom: ['kind'],
 };
 
-/** Returns the property that a part of an answer lacks; null: the part has all that the runtime reads. */
+/** Returns the property that an answer's part lacks; null if it has all that the runtime reads. */
 function lackOf(part: unknown): string | null {
   if (!isRecord(part) || typeof part['type'] !== 'string') return 'parts {type, …}';
   const { type, toolName, toolCallId, providerExecuted, result } = part;
@@ -219,8 +214,8 @@ function malformed(expected: string, got: unknown, name = ''): ProviderError {
 }
 
 /**
- * Removes provider metadata that is not a record of JSON objects by provider, or is nested too deeply: no journal could
- * store it, or the SDK would refuse the prompt that repeats it.
+ * Removes provider metadata that is not a record of JSON objects by provider, or is nested too deeply: a journal could
+ * not store it, or the SDK would refuse the prompt that repeats it.
  */
 function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(part: T): T {
   const { providerMetadata: given } = part;
@@ -231,7 +226,7 @@ function withJsonMetadata<T extends { readonly providerMetadata?: unknown }>(par
 
 type Usage = Answer['usage'];
 
-/** Some providers return NaN, negative numbers, fractions or text as counts (MODEL-4). */
+/** Some providers return NaN, negative numbers, fractions or strings as counts (MODEL-4). */
 function countedUsage({ inputTokens, outputTokens, ...rest }: Usage): Usage {
   return { ...rest, inputTokens: counted(inputTokens), outputTokens: counted(outputTokens) };
 }
@@ -251,7 +246,7 @@ function isOurs(part: ContentPart): part is CallPart {
 function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions): ContentPart[] {
   if (!content.some(isOurs)) return content;
   const taken = new Set(callIdsOf(messages));
-  // A call that the provider executes keeps its id: the provider's result refers to it.
+  // A call that the provider executes keeps its id, since the provider's result refers to it.
   for (const part of content)
     if (part.type === 'tool-call' && part.providerExecuted === true) taken.add(part.toolCallId);
   return content.map((part) => {
@@ -263,7 +258,7 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
       storableId(written) === written &&
       !taken.has(written);
     let toolCallId = isUsable ? written : ids.next('call');
-    // The model may itself have written an id of this form.
+    // The model itself may have written an id of this form.
     while (!isUsable && taken.has(toolCallId)) toolCallId = ids.next('call');
     taken.add(toolCallId);
     const input = argumentsOf(part.input);
@@ -272,8 +267,8 @@ function repairCalls(content: ContentPart[], { messages, ids }: CarefulOptions):
 }
 
 /**
- * Returns the arguments as text. The specification requires JSON text, but some models return the value. Arguments that
- * are nested too deeply become a text that is not JSON, which fails this call and not the step (MODEL-3).
+ * Returns the arguments as a string. The specification requires JSON text, but some models return the value. Arguments
+ * that are nested too deeply become a string that is not JSON, which fails the call instead of the step (MODEL-3).
  */
 function argumentsOf(input: unknown): string {
   if (typeof input !== 'string') {
@@ -291,7 +286,7 @@ function argumentsOf(input: unknown): string {
 
 const refusedArguments = (why: string): string => `The arguments are no JSON: ${why}`;
 
-/** A quick check, since most arguments are short: nesting beyond the limit needs at least this many brackets. */
+/** A quick check for the usual short arguments: nesting beyond the limit needs at least this many brackets. */
 function mayBeDeep(text: string): boolean {
   return text.length > 2 * MAX_DEPTH;
 }
@@ -312,10 +307,10 @@ function describe(version: unknown): string {
 
 type ResponseFormat = NonNullable<Call['responseFormat']>;
 
-/** After this number of refused schemas the model counts as refusing the format. */
+/** After this number of refused schemas, the model is considered to refuse the format. */
 const REFUSALS_OF_A_MODEL = 2;
 
-/** The limit of remembered models that a string names; the oldest are forgotten. */
+/** The maximum number of remembered model ids; the oldest are forgotten. */
 const MOST_NAMED = 100;
 
 interface Refused {
@@ -327,19 +322,19 @@ interface Refused {
 const byModel = new WeakMap<object, Refused>();
 const byName = new Map<string, Refused>();
 
-/** The format of one call, and callbacks for the provider's reaction. */
+/** The format of one call, and callbacks for the provider's reaction to it. */
 export interface Structured {
   readonly format: ResponseFormat;
-  /** Records that the provider refused the format, and answered without it. `error`: the refusal. */
+  /** Records that the provider refused the format, but answered without it. `error`: the refusal. */
   refused(error: unknown): void;
-  /** Records that the provider answered, and reported that it ignored the format. */
+  /** Records that the provider answered, but reported that it ignored the format. */
   ignored(): void;
 }
 
 /**
- * Returns the format for answers that match a schema; null if the instructions alone have to request it: the schema is
- * not of an object (most providers accept no other), is not known yet, or was refused before. `report` gets the first
- * refusal.
+ * Returns the format for answers that match a schema; null if only the instructions can request it: the schema does not
+ * describe an object (most providers accept only objects), is not known yet, or was refused before. `report` receives
+ * the first refusal.
  */
 export function structuredFor(
   model: LanguageModel,
@@ -386,7 +381,7 @@ async function askStructured(
   }
   call.abortSignal?.throwIfAborted();
   const answer = await ask(call);
-  // If the model gave no answer without the format either, the format was not the cause.
+  // If the model also fails without the format, the format was not the cause.
   if (!isSilent(answer)) structured.refused(refusal);
   const { usage } = (answer ?? {}) as Partial<Answer>;
   return silent && usage
@@ -394,13 +389,13 @@ async function askStructured(
     : answer;
 }
 
-/** Returns whether this error may concern the format of the answer. */
+/** Returns whether this error may concern the answer's format. */
 function mayRefuseFormat(error: unknown): boolean {
   if (UnsupportedFunctionalityError.isInstance(error)) return true;
   return APICallError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 422);
 }
 
-/** Returns whether the answer has neither text nor a call. */
+/** Returns whether the answer contains neither text nor a call. */
 function isSilent(answer: unknown): answer is Answer {
   const { content, finishReason, usage } = (answer ?? {}) as Partial<Answer>;
   const isCut = finishReason?.unified !== 'stop' && finishReason?.unified !== 'tool-calls';
@@ -410,7 +405,6 @@ function isSilent(answer: unknown): answer is Answer {
   );
 }
 
-/** Returns the sum of the tokens of two calls. */
 function bothUsages(one: Answer['usage'], other: Answer['usage']): Answer['usage'] {
   return {
     ...other,
@@ -432,13 +426,13 @@ type Warnings = Answer['warnings'];
 
 const MOST_WARNINGS = 20;
 
-/** Returns at most 20 warnings that are JSON records. The SDK would write a text to the console letter by letter. */
+/** Returns at most 20 warnings that are JSON records. The SDK would print a string to the console letter by letter. */
 function warningsOf({ warnings }: { readonly warnings?: unknown }): Warnings {
   const given: unknown[] = Array.isArray(warnings) ? warnings : [];
   return given.filter((each) => isRecord(each) && isJson(each)).slice(0, MOST_WARNINGS) as Warnings;
 }
 
-/** Returns whether the provider ignored the format; an older specification calls the property `setting`. */
+/** Returns whether the provider ignored the format; older specifications call the property `setting`. */
 function isOfFormat(warning: Readonly<Record<string, unknown>>): boolean {
   return warning['feature'] === 'responseFormat' || warning['setting'] === 'responseFormat';
 }
@@ -471,7 +465,7 @@ type Finish = Extract<StreamPart, { type: 'finish' }>;
 
 /**
  * Reads the stream to its end.
- * @throws the error that the stream reports, {ProviderError} STREAM_CUT_OFF, or `signal.reason`.
+ * @throws the stream's error, {ProviderError} STREAM_CUT_OFF, or `signal.reason`.
  */
 export async function streamedAnswer(
   { stream, request, response }: Stream,
@@ -565,8 +559,8 @@ export async function streamedAnswer(
 }
 
 /**
- * Returns whether the stream was cut off although the provider package ended it as if it were complete. Some packages
- * report `interrupted`; otherwise the sign is that the provider gave neither a finish reason nor token counts.
+ * Returns whether the stream was cut off, although the provider package ended it normally. Some packages report
+ * `interrupted`; in others, a stream that was cut off has neither a finish reason nor token counts.
  */
 export function hasJustEnded(
   reason: FinishReason,
@@ -577,7 +571,7 @@ export function hasJustEnded(
   return reason === 'other' && raw === undefined && tokens === undefined;
 }
 
-/** Creates the error of a stream that ended before the provider had finished. */
+/** Creates the error for a stream that ended before the provider had finished. */
 export function cutOff(): ProviderError {
   return new ProviderError(
     'STREAM_CUT_OFF',

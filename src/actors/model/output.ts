@@ -1,5 +1,5 @@
-// The output contract of a subagent: its last answer is JSON that matches a schema. The instructions describe the
-// schema; an answer that does not match is returned to the model with the reason.
+// Checks a subagent's output: its last answer must be JSON that matches a schema. The instructions describe the schema;
+// an answer that does not match goes back to the model with the reason.
 
 import type { JSONValue, LanguageModel, Schema } from 'ai';
 import { messageOf } from '../../values/errors.ts';
@@ -12,7 +12,7 @@ import { refusedAnswer } from './refused-answer.ts';
 
 export type CheckedOutput =
   | { readonly ok: true; readonly value: JSONValue }
-  /** The problem, and a note that asks the model again. */
+  /** The problem, and the note that asks the model again. */
   | { readonly ok: false; readonly reason: string; readonly retry: Note };
 
 const MAX_REASON_CHARACTERS = 4000;
@@ -22,8 +22,8 @@ function outputSchemaOf(schema: unknown): Schema {
 }
 
 /**
- * Returns the provider's structured output for the schema, or null if only the instructions ask for it.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
+ * Returns the provider's structured output for the schema; null if only the instructions ask for it.
+ * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export function structuredOutput(
   model: LanguageModel,
@@ -34,9 +34,9 @@ export function structuredOutput(
 }
 
 /**
- * Returns the addition to the instructions that describes the JSON to answer with. With `toolName`, that JSON is the
- * `result` argument of this tool.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
+ * Returns the text to add to the instructions, which describes the expected JSON. With `toolName`, the JSON is that
+ * tool's `result` argument.
+ * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export function outputInstructions(schema: unknown, toolName?: string): string {
   const known = knownJsonSchema(outputSchemaOf(schema));
@@ -49,9 +49,9 @@ export function outputInstructions(schema: unknown, toolName?: string): string {
 }
 
 /**
- * Parses the model's last text as JSON, with or without a Markdown fence, and validates it. The returned value is the
- * schema's output as JSON. Asynchronous refinements may run.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
+ * Parses the model's last text as JSON, with or without a Markdown fence, and validates it. Returns the schema's output
+ * as JSON. Asynchronous refinements may run.
+ * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export async function checkOutput(schema: unknown, text: string): Promise<CheckedOutput> {
   const parsed = parseAnswer(text);
@@ -61,8 +61,8 @@ export async function checkOutput(schema: unknown, text: string): Promise<Checke
 }
 
 /**
- * Validates a value that is already parsed, like `checkOutput`.
- * @throws {ConfigurationError} INVALID_SCHEMA, for a schema that cannot be described to a model.
+ * Validates a parsed value, like `checkOutput`.
+ * @throws {ConfigurationError} INVALID_SCHEMA if the schema cannot be described to a model.
  */
 export async function checkResult(schema: unknown, value: unknown): Promise<CheckedOutput> {
   if (isTooDeep(value)) return retry(TOO_DEEP);
@@ -84,7 +84,7 @@ function parseAnswer(text: string): Parsed {
   return fenced === null ? whole : parse(fenced);
 }
 
-/** Returns the text from the first fence to the last: the JSON may itself contain fences. */
+/** Returns the text from the first fence to the last, since the JSON itself may contain fences. */
 function insideFence(text: string): string | null {
   const opening = /```(?:json)?/i.exec(text);
   if (!opening) return null;

@@ -1,5 +1,5 @@
-// The estimated usage of a model call that the provider did not count, and the cost of any call: the app's `price` is
-// called in the same way for all models of the runtime.
+// Estimates the usage of a model call that the provider did not count, and computes the cost of any call: the app's
+// `price` is called in the same way for all models of the runtime.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -8,7 +8,7 @@ import type { ModelNames, ModelUse, PricedCall, Usage } from '../contracts/usage
 import type { Host } from '../runtime/host.ts';
 
 const CHARACTERS_PER_TOKEN = 4;
-/** The estimated tokens of an image or a file, whose size does not tell them. */
+/** The estimated number of tokens in an image or a file, which does not depend on its size. */
 const TOKENS_PER_FILE = 1_000;
 
 /** The texts that a model has read and written. */
@@ -18,7 +18,7 @@ export interface Exchanged {
   readonly written: string;
 }
 
-/** Returns the usage of an answer, estimated by length if the provider counted nothing. */
+/** Returns an answer's usage, estimated from its length if the provider counted nothing. */
 export function countedUsage(usage: Usage, { instructions, messages, written }: Exchanged): Usage {
   if (usage.totalTokens > 0) return usage;
   const inputTokens = estimateTokens(instructions, messages);
@@ -48,7 +48,7 @@ function tokensIn(characters: number): number {
   return Math.ceil(characters / CHARACTERS_PER_TOKEN);
 }
 
-/** Returns the cost of a call; undefined if the app has no `price`, or `price` fails, which is reported. */
+/** Returns a call's cost; undefined if the app has no `price`, or `price` fails, which is reported. */
 export function costOf(
   { price, report }: Pick<Host, 'price' | 'report'>,
   call: PricedCall,
@@ -67,14 +67,14 @@ export function costOf(
   }
 }
 
-/** Returns the provider and id of a model, as `price` gets them. */
+/** Returns a model's provider and id, as `price` receives them. */
 export function namesOf(model: LanguageModel): ModelNames {
   if (typeof model === 'string') return { provider: 'gateway', modelId: model };
   const { provider, modelId } = model;
   return { provider, modelId };
 }
 
-/** Returns the usage of a call, for the account of its conversation. */
+/** Returns a call's usage, for its conversation's account. */
 export function useOf(
   model: LanguageModel,
   name: string,

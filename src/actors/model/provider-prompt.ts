@@ -1,8 +1,8 @@
-// Converts a prompt to the form that one provider's API demands, right before the model gets it, so that conversations and
-// journals need not know the model.
+// Converts a prompt to the form that a provider's API requires, right before the model receives it, so that
+// conversations and journals do not depend on the model.
 //
-// Owns:     the demands that the provider's package of the AI SDK leaves to the caller.
-// Does not: repair what every API refuses (`providerRules` of `offstage/testing` finds that).
+// Owns:     the requirements that the provider's AI SDK package leaves to the caller.
+// Does not: repair prompts that every API refuses (`providerRules` of `offstage/testing` detects them).
 
 import { hashOf } from '../../values/storable.ts';
 import type { Model } from './model.ts';
@@ -10,7 +10,7 @@ import type { Model } from './model.ts';
 type Prompt = Parameters<Model['doGenerate']>[0]['prompt'];
 type Message = Prompt[number];
 
-/** Returns the same model, which converts prompts to the form that its API accepts. */
+/** Returns the model, with prompts converted to the form that its API accepts. */
 export function suitedModel(model: Model): Model {
   const suit = suitOf(model);
   if (suit === null) return model;
@@ -24,10 +24,10 @@ export function suitedModel(model: Model): Model {
   };
 }
 
-/** Many providers serve Mistral's models: the id names them. */
+/** Many providers serve Mistral's models, so the id decides. */
 const mistralIds = /mistral|mixtral|ministral|magistral|devstral|codestral|pixtral/i;
 
-/** Returns the conversion for a model; null: its API demands nothing special. */
+/** Returns the conversion for a model; null if its API has no special requirements. */
 function suitOf({ provider, modelId }: Model): ((prompt: Prompt) => Prompt) | null {
   if (provider.startsWith('mistral') || mistralIds.test(modelId)) return forMistral;
   if (/bedrock/i.test(provider)) return forBedrock;
@@ -35,8 +35,8 @@ function suitOf({ provider, modelId }: Model): ((prompt: Prompt) => Prompt) | nu
 }
 
 /**
- * Shortens call ids, and puts an assistant message between a tool message and a user message. Mistral's errors: "Tool call
- * id was … but must be a-z, A-Z, 0-9, with a length of 9" (https://github.com/zed-industries/zed/issues/53034),
+ * Shortens call ids, and inserts an assistant message between a tool message and a user message. Mistral's errors: "Tool
+ * call id was … but must be a-z, A-Z, 0-9, with a length of 9" (https://github.com/zed-industries/zed/issues/53034),
  * "Unexpected role 'user' after role 'tool'" (https://github.com/mistralai/mistral-common/issues/169).
  */
 function forMistral(prompt: Prompt): Prompt {
@@ -65,13 +65,13 @@ function withShortIds(message: Message): Message {
   };
 }
 
-/** Keeps Mistral's own ids, and shortens those of the runtime and of other providers. */
+/** Keeps Mistral's own ids, and shortens all others. */
 function shortId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashOf(id).slice(0, 9);
 }
 
 /**
- * Begins the prompt with a user message. Bedrock's error: "A conversation must start with a user message"
+ * Puts a user message at the start of the prompt. Bedrock's error: "A conversation must start with a user message"
  * (https://github.com/langgenius/dify/issues/12340).
  */
 function forBedrock(prompt: Prompt): Prompt {

@@ -1,5 +1,5 @@
-// Wraps each schema once for the AI SDK, which would convert a raw zod schema to JSON Schema again for every tool of
-// every step, at a higher cost than the step. Checks the names of a call's inputs against a schema: schemas silently
+// Wraps each schema once for the AI SDK, which would otherwise convert a raw zod schema to JSON Schema for every tool
+// in every step, at a higher cost than the step. Checks the names of a call's inputs against a schema: schemas silently
 // drop unknown properties, and a subagent that lacks an input costs more than a second call.
 
 import {
@@ -19,13 +19,13 @@ import { editDistance } from '../../language/similarity.ts';
 
 type Wrappable = Parameters<typeof asSchema>[0];
 
-/** Keyed by the given schema: an app that makes a session per user passes the same schemas each time. */
+/** Keyed by the given schema: an app that creates a session per user passes the same schemas each time. */
 const wrappedSchemas = new WeakMap<object, Schema>();
 
 /**
- * Wraps a zod 3 or 4 schema, a Standard Schema with a JSON Schema, or the SDK's own `zodSchema()`,
- * `jsonSchema()` or lazy schema, and computes its JSON Schema now.
- * @throws {ConfigurationError} INVALID_SCHEMA, for anything else, and for a schema without a JSON Schema.
+ * Wraps a zod 3 or 4 schema, a Standard Schema with a JSON Schema, or the SDK's own `zodSchema()`, `jsonSchema()` or
+ * lazy schema, and computes its JSON Schema at once.
+ * @throws {ConfigurationError} INVALID_SCHEMA for anything else, and for a schema without a JSON Schema.
  */
 export function wrapSchema(schema: unknown, where: string): Schema {
   const refuse = (why: string, cause?: unknown): never => {
@@ -46,10 +46,10 @@ export function wrapSchema(schema: unknown, where: string): Schema {
       wrapped.then(undefined, () => undefined);
       return refuse('expected a function that returns a schema, got one that returns a promise');
     }
-    // `jsonSchema` is a getter: the first access converts, later ones return the same object.
+    // `jsonSchema` is a getter that converts on first access, and then returns the same object.
     const converted = wrapped.jsonSchema;
     if (!isLazy(schema)) wrappedSchemas.set(schema, wrapped);
-    // A use of the schema reports the error; until then it must not be an unhandled rejection.
+    // Using the schema reports the error; until then, it must not be an unhandled rejection.
     if (isPromiseLike(converted))
       converted.then(undefined, () => void wrappedSchemas.delete(schema));
     return wrapped;
@@ -58,14 +58,14 @@ export function wrapSchema(schema: unknown, where: string): Schema {
   }
 }
 
-/** The schemas for arguments, by the wrapped schema. */
+/** The argument schemas, by the wrapped schema. */
 const argumentSchemas = new WeakMap<Schema, Schema>();
 
 /**
- * Wraps the schema of a tool's arguments, like `wrapSchema`. The model gets a form that the APIs of all providers
- * accept: an object at the root without unions, where a union of objects has the properties of all of them, and lists
- * whose items have one schema. The given schema validates the value.
- * @throws {ConfigurationError} `INVALID_SCHEMA`, also for another type than an object.
+ * Wraps the schema of a tool's arguments, like `wrapSchema`. The model receives a form that every provider's API
+ * accepts: an object without unions at its root (a union of objects becomes one object with all their properties), and
+ * lists with a single item schema. The given schema validates the value.
+ * @throws {ConfigurationError} `INVALID_SCHEMA`, also if the schema does not describe an object.
  */
 export function objectSchema(schema: unknown, where: string): Schema {
   const wrapped = wrapSchema(schema, where);
@@ -85,7 +85,7 @@ export function objectSchema(schema: unknown, where: string): Schema {
 type JsonSchema = Readonly<Record<string, unknown>>;
 type Told = Awaited<Schema['jsonSchema']>;
 
-/** Returns the form for a model; the same schema, if it has that form already. */
+/** Returns the form for a model: the same schema, if it already has that form. */
 function tellableArguments(given: Told, where: string): Told {
   const root = objectAt(given as JsonSchema, given as JsonSchema);
   if (root === null) {
@@ -99,12 +99,12 @@ function tellableArguments(given: Told, where: string): Told {
   return withPlainItems(root) as Told;
 }
 
-/** How deep unions and references may be nested at the root: a schema may refer to itself. */
+/** The maximum nesting of unions and references at the root, since a schema may refer to itself. */
 const MOST_NESTED = 4;
 
 /**
- * Returns a schema as that of an object without a union at its root; null if it is not of an object. Some APIs refuse
- * `anyOf`, `oneOf` and `allOf` there, and an object without `properties`.
+ * Returns the schema as an object without a union at its root; null if it does not describe an object. Some APIs refuse
+ * `anyOf`, `oneOf` and `allOf` at the root, and an object without `properties`.
  */
 function objectAt(schema: JsonSchema, root: JsonSchema, depth = 0): JsonSchema | null {
   if (depth > MOST_NESTED) return null;
@@ -162,7 +162,7 @@ function requiredOf(schema: JsonSchema): readonly string[] {
   return Array.isArray(schema['required']) ? (schema['required'] as string[]) : [];
 }
 
-/** Merges objects of which a value is one: a property is required if all of them require it. */
+/** Merges the object schemas of a union: a property is required if all of them require it. */
 function eitherOf(objects: readonly JsonSchema[]) {
   const [first = {}, ...others] = objects;
   return {
@@ -173,7 +173,7 @@ function eitherOf(objects: readonly JsonSchema[]) {
   };
 }
 
-/** Merges properties by name; one that differs may match any of its schemas. */
+/** Merges properties by name; a property with different schemas may match any of them. */
 function joined(all: readonly Properties[]): Properties {
   const found = new Map<string, Map<string, unknown>>();
   for (const properties of all)
@@ -195,8 +195,8 @@ const DATA: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples
 const NAMED: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
 /**
- * Gives each list one schema for its items: some APIs refuse a list of schemas (a tuple of draft 7), others refuse
- * `prefixItems` without `items`, or a list without either. Returns the same schema if it has no such list.
+ * Gives each list a single item schema: some APIs refuse a list of schemas (a draft 7 tuple), others refuse
+ * `prefixItems` without `items`, or a list with neither. Returns the same schema if it contains no such list.
  */
 function withPlainItems(schema: unknown, hasNames = false): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
@@ -225,13 +225,13 @@ function withPlainItems(schema: unknown, hasNames = false): unknown {
   };
 }
 
-/** Returns the JSON Schema; null if the schema promises it and the promise is still pending. */
+/** Returns the JSON Schema; null if the schema returned a promise that is still pending. */
 export function knownJsonSchema(schema: Schema): Readonly<Record<string, unknown>> | null {
   const known = schema.jsonSchema;
   return isPromiseLike(known) ? null : (known as Record<string, unknown>);
 }
 
-/** Returns the JSON Schema of an object, with only the keywords that a model needs. */
+/** Returns an object's JSON Schema, with only the keywords that a model needs. */
 export function objectJson(
   properties: Readonly<Record<string, JSONSchema7>>,
   required: string[],
@@ -239,7 +239,7 @@ export function objectJson(
   return { type: 'object', properties, required };
 }
 
-/** Returns the validation of a tool of the runtime, whose JSON Schema is written by hand beside its zod schema. */
+/** Returns the validation for a tool of the runtime that has a handwritten JSON Schema in addition to its zod schema. */
 export function validatedBy<T>(schema: z.ZodType<T>) {
   return (value: unknown) => {
     const parsed = schema.safeParse(value);
@@ -276,10 +276,10 @@ function validationError(value: unknown, cause: unknown): TypeValidationError {
   }
 }
 
-/** The limit of a message: an error that quotes a large input would fill the model's context. */
+/** The maximum length of a message: an error that quotes a large input would fill the model's context. */
 const MAX_MESSAGE_CHARACTERS = 4000;
 
-/** Returns the message for a model about arguments that a tool's schema refuses, in the words of the SDK. */
+/** Returns the message that tells a model that a tool's schema refuses its arguments, in the SDK's words. */
 export function invalidInputMessage(toolName: string, cause: unknown): string {
   return invalidCallMessage(new InvalidToolInputError({ toolName, toolInput: '', cause }));
 }
@@ -305,7 +305,7 @@ function isLazy(schema: object): boolean {
   return typeof schema === 'function' && !('~standard' in schema);
 }
 
-/** Returns whether the schema is of zod before 3.24, which lacks Standard Schema. */
+/** Returns whether the schema comes from zod before 3.24, which lacks Standard Schema. */
 function isOldZod(value: object): boolean {
   return '_def' in value && 'safeParseAsync' in value && !('~standard' in value);
 }
@@ -325,12 +325,12 @@ function describe(value: unknown): string {
   }
 }
 
-/** The limit of names in a message about wrong names, of each kind. */
+/** The maximum number of names of each kind in a message about wrong names. */
 const MAX_NAMES = 10;
 
 /**
- * Describes wrong names of inputs; null if the names are valid, or if the schema does not list its names (no object, a
- * union, or still a promise).
+ * Describes wrong input names; null if the names are valid, or if the schema does not list its names (not an object, a
+ * union, or a pending promise).
  */
 export function wrongInputNames(schema: Schema, input: unknown): string | null {
   const shape = knownJsonSchema(schema);
@@ -351,7 +351,7 @@ export function wrongInputNames(schema: Schema, input: unknown): string | null {
   ].join('; ');
 }
 
-/** Returns a schema that refuses wrong names before it validates values. */
+/** Returns a schema that refuses wrong names before it validates the values. */
 export function withInputNames(schema: Schema): Schema {
   return jsonSchema(schema.jsonSchema, {
     async validate(value) {
@@ -368,14 +368,14 @@ function near(name: string, declared: readonly string[]): string {
   return found.length === 0 ? '' : `, did you mean ${found.map((one) => `"${one}"`).join(' or ')}?`;
 }
 
-/** Returns whether one name begins with the other, or at most a third of the letters differ. */
+/** Returns whether one name starts with the other, or at most a third of the letters differ. */
 function isNear(a: string, b: string): boolean {
   const [short, long] = a.length < b.length ? [a, b] : [b, a];
   if (short.length >= 3 && long.startsWith(short)) return true;
   return editDistance(a, b) <= Math.max(1, Math.floor(long.length / 3));
 }
 
-/** Returns a name in lower case without separators: `departure_date` and `departureDate` are the same. */
+/** Returns a name in lower case without separators: `departure_date` and `departureDate` become equal. */
 function plain(name: string): string {
   return name
     .slice(0, 100)

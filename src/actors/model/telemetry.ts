@@ -1,19 +1,19 @@
-// The telemetry setting of the AI SDK for one model call: which integrations get the call, and under which name.
+// The AI SDK's telemetry setting for one model call: the integrations that receive the call, and its name.
 //
 // Invariants
-//   MODEL-TELEMETRY-1. If the journal writes a span of a call, no integration that writes OpenTelemetry spans gets the
-//       call: each call of Offstage is one `generateText`, and such an integration would write an agent span for each.
-//       Every other integration, and a subscriber of the tracing channel, gets the call.
-//   MODEL-TELEMETRY-2. A call carries the name of its agent as `functionId`.
+//   MODEL-TELEMETRY-1. If the journal writes a span for the call, integrations that write OpenTelemetry spans do not
+//       receive it: each call is one `generateText`, for which such an integration would write an agent span. All other
+//       integrations, and subscribers of the tracing channel, receive the call.
+//   MODEL-TELEMETRY-2. The call's `functionId` is the name of its agent.
 
 import { AI_SDK_TELEMETRY_TRACING_CHANNEL, type TelemetryOptions } from 'ai';
 import type { Journal } from '../ports/journal.ts';
 
 /** The agent that makes a model call. */
 export interface ModelCaller {
-  /** The name of the agent, or of the task of the runtime. */
+  /** The name of the agent, or of the runtime's task. */
   readonly name: string;
-  /** The journal that has the events of the call. @defaultValue none */
+  /** The journal that contains the call's events. @defaultValue none */
   readonly journal?: Pick<Journal, 'tracesModelCalls'>;
 }
 
@@ -29,12 +29,12 @@ const diagnostics: Diagnostics | undefined = globalThis.process?.getBuiltinModul
 const channel = diagnostics?.tracingChannel?.(AI_SDK_TELEMETRY_TRACING_CHANNEL);
 
 /**
- * Returns the telemetry setting of a call; null without a listener. The caller then passes `telemetryOff`, because the
- * SDK would prepare its telemetry events without a listener too, which is half the CPU of a step.
+ * Returns a call's telemetry setting; null if there is no listener. The caller then passes `telemetryOff`, because the
+ * SDK would prepare its telemetry events even without a listener, which takes half of a step's CPU time.
  */
 export function telemetryOf(caller: ModelCaller): TelemetryOptions | null {
   const registered = globalThis.AI_SDK_TELEMETRY_INTEGRATIONS ?? [];
-  // A channel that cannot report whether it has subscribers may have some.
+  // A channel that cannot report its subscribers may have some.
   const isObserved = channel !== undefined && channel.hasSubscribers !== false;
   if (registered.length === 0 && !isObserved) return null;
   const functionId = caller.name;
@@ -46,7 +46,7 @@ export function telemetryOf(caller: ModelCaller): TelemetryOptions | null {
 
 export const telemetryOff = { isEnabled: false } as const satisfies TelemetryOptions;
 
-/** Returns whether an integration has a tracer of OpenTelemetry, as those of `@ai-sdk/otel` have. */
+/** Returns whether an integration has an OpenTelemetry tracer, like those of `@ai-sdk/otel`. */
 function writesSpans(integration: object): boolean {
   if (!('tracer' in integration)) return false;
   const { tracer } = integration;

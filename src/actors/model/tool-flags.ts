@@ -1,14 +1,14 @@
-// Marks on a tool object that tell the runtime the kind of the tool, independently of its name. They are global symbols, so
+// Marks on a tool object that tell the runtime the tool's kind, independently of its name. They are global symbols, so
 // that two copies of this package agree.
 //
-// A tool that spawns subagents records a recipe with each: the kind of the tool and the model's request, from which the tool
-// restores the same configuration after a crash. A recipe holds only names, which the current code resolves; it holds no
-// secret and no part of the conversation.
+// A tool that spawns subagents records a recipe with each one: the tool's kind and the model's request, from which the
+// tool restores the same configuration after a crash. A recipe contains only names, which the current code resolves,
+// and no secret or part of the conversation.
 //
 // Does not: grant tools (the grant is recorded separately, and restricted again).
 //
 // Invariants
-//   RECIPES-1. A tool makes a configuration only from a recipe of its own kind.
+//   RECIPES-1. A tool restores a configuration only from a recipe of its own kind.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -18,16 +18,16 @@ import type { SubagentConfig } from '../contracts/config.ts';
 /** The call only waits for other subagents: it holds no run slot, and the run's clock is paused meanwhile. */
 export const DELEGATES: unique symbol = Symbol.for('offstage.delegates');
 
-/** The runtime handles the call itself, instead of its `execute`. */
+/** The runtime handles the call itself, instead of `execute`. */
 export const ROLE: unique symbol = Symbol.for('offstage.role');
 export type ToolRole = 'request_input' | 'complete_task';
 
-/** On the tool of a lead agent: the AI SDK tool that it was made from. */
+/** On a lead agent's tool: the AI SDK tool from which it was made. */
 export const SOURCE_TOOL: unique symbol = Symbol.for('offstage.sourceTool');
 
 /**
- * On a tool that spawns subagents: restores a configuration from the recipe that the tool put into the request. Returns null
- * for a recipe of another kind; throws the reason if it cannot restore the configuration.
+ * On a tool that spawns subagents: restores a configuration from the recipe in the tool's request. Returns null for a
+ * recipe of another kind; throws the reason if it cannot restore the configuration.
  */
 export const RECONFIGURES: unique symbol = Symbol.for('offstage.reconfigures');
 export type Reconfigure = (recipe: JSONValue) => SubagentConfig | null;
@@ -35,12 +35,12 @@ export interface Reconfigures {
   readonly [RECONFIGURES]: Reconfigure;
 }
 
-/** On a tool that runs a subagent: the configuration of that subagent. */
+/** On a tool that runs a subagent: that subagent's configuration. */
 export const SUBAGENT: unique symbol = Symbol.for('offstage.subAgent');
 
 /**
- * On a tool that runs a subagent: an engine that keeps runs runs this subagent as a separate run, and this happens to it
- * when the calling run ends first. Absent: the subagent is a part of the calling run.
+ * On a tool that runs a subagent: an engine that keeps runs executes this subagent as a separate run, with this
+ * treatment if the calling run ends first. Absent if the subagent is part of the calling run.
  */
 export const RUN_OF_ITS_OWN: unique symbol = Symbol.for('offstage.runOfItsOwn');
 export type OnParentClose = 'cancel' | 'abandon';
@@ -50,10 +50,7 @@ export interface SubagentFlag {
   readonly [SUBAGENT]: SubagentConfig;
 }
 
-/**
- * On a tool that uses the subagents or the memory of its session: it runs in the session's process, also where steps are
- * jobs.
- */
+/** On a tool that uses its session's subagents or memory: it runs in the session's process, even where steps are jobs. */
 export const AT_ITS_SESSION = { runs: 'here' } as const;
 
 /** Adds marks to a tool, and returns it. */
@@ -79,7 +76,9 @@ export function subagentOf(tool: unknown): SubagentConfig | null {
   }
 }
 
-/** Returns what happens to a tool's separate run when the calling run ends; null: the tool's subagent is no separate run. */
+/**
+ * Returns the treatment of a tool's separate run when the calling run ends; null if the tool's subagent is not a separate run.
+ */
 export function runOfItsOwn(tool: unknown): OnParentClose | null {
   if (subagentOf(tool) === null || !isRecord(tool) || !(RUN_OF_ITS_OWN in tool)) return null;
   return tool[RUN_OF_ITS_OWN] === 'abandon' ? 'abandon' : 'cancel';
@@ -98,8 +97,8 @@ export function recipeOf(by: string, input: object): JSONValue {
 }
 
 /**
- * Returns the mark of a spawning tool: `make` gets the input of a recipe of the kind `by`, and may throw the
- * reason why it cannot restore the configuration.
+ * Returns the mark of a spawning tool: `make` receives the input of recipes of the kind `by`, and may throw the reason
+ * why it cannot restore the configuration.
  */
 export function reconfigures<Input>(
   by: string,

@@ -1,4 +1,4 @@
-// The results of tool calls: the outcome of a call, the failure of a tool of the runtime, and the messages that answer
+// The results of tool calls: a call's outcome, the failure of a tool of the runtime, and the messages that answer
 // calls. The SDK and every provider refuse a history in which a call is not answered exactly once.
 
 import type {
@@ -16,18 +16,18 @@ import { clip } from '../../values/clip.ts';
 /** A tool's result as the model reads it. */
 export type ToolResultOutput = ToolResultPart['output'];
 
-/** Returns the form for the model of an output without `toModelOutput`: text unchanged, anything else as JSON. */
+/** Returns the model's form of an output without `toModelOutput`: a string unchanged, anything else as JSON. */
 export function defaultModelOutput(output: JSONValue): ToolResultOutput {
   return typeof output === 'string'
     ? { type: 'text', value: output }
     : { type: 'json', value: output };
 }
 
-/** The outcome of a tool call, as plain JSON. The model reads `modelOutput`. */
+/** A tool call's outcome, as plain JSON. The model reads `modelOutput`. */
 export type ToolOutcome =
   | {
       readonly status: 'ok';
-      /** The return value of `execute`; null if undefined. `Truncated` if it was too large. */
+      /** The return value of `execute`; null if undefined. `Truncated` if the value was too large. */
       readonly output: JSONValue;
       readonly modelOutput: ToolResultOutput;
     }
@@ -37,7 +37,7 @@ export type ToolOutcome =
       readonly modelOutput: ToolResultOutput;
     };
 
-/** The reason of an error. `FAILED`: the tool threw. `INVALID_OUTPUT`: its result cannot be stored. */
+/** The reason for an error. `FAILED`: the tool threw. `INVALID_OUTPUT`: its result cannot be stored. */
 export type ToolErrorCode =
   | 'FAILED'
   | 'TIMEOUT'
@@ -47,14 +47,14 @@ export type ToolErrorCode =
   | 'NOT_EXECUTABLE'
   /** The call was not approved. */
   | 'DENIED'
-  /** The call was not run: the code of a later process finds that it needs approval, or other arguments. */
+  /** The call was not run: the code of a later process requires approval or different arguments. */
   | 'OUTDATED'
-  /** The process ended while the tool was running: the outcome is unknown. */
+  /** The process ended while the tool was running, so the outcome is unknown. */
   | 'NEEDS_RECONCILE';
 
 const MAX_ERROR_CHARACTERS = 8000;
 
-/** Returns an error result for a call that was not run, or failed. */
+/** Returns an error result for a call that did not run or failed. */
 export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
   const value = clip(message, MAX_ERROR_CHARACTERS);
   return {
@@ -64,7 +64,6 @@ export function toolError(message: string, code: ToolErrorCode): ToolOutcome {
   };
 }
 
-/** Returns the result of a call that was not approved. */
 export function toolDenied(reason: string): ToolOutcome {
   return {
     status: 'error',
@@ -73,7 +72,7 @@ export function toolDenied(reason: string): ToolOutcome {
   };
 }
 
-/** The result of a tool of the runtime that failed: data with a stable code, which cannot be mistaken for a text. */
+/** The failure of a tool of the runtime: data with a stable code, which cannot be mistaken for text. */
 export interface ToolFailure {
   /** The failure, for the model. */
   readonly error: { readonly code: string; readonly message: string };
@@ -88,7 +87,9 @@ export function thrownFailure(error: unknown): ToolFailure {
   return toolFailure(codeOf(error), messageOf(error));
 }
 
-/** Returns whether an output is a `ToolFailure`. Not for reports on subagents: a failed one has an `error`, too. */
+/**
+ * Returns whether an output is a `ToolFailure`. Not for reports on subagents: a failed subagent's report also has an `error`.
+ */
 export function isToolFailure(output: unknown): output is ToolFailure {
   try {
     if (typeof output !== 'object' || output === null || !('error' in output)) return false;
@@ -105,7 +106,7 @@ export type StepResult =
   | { readonly callId: string; readonly outcome: ToolOutcome }
   /** The user denied the call, with these words. */
   | { readonly callId: string; readonly denied: string }
-  /** The runtime itself answers the call, with JSON. */
+  /** The runtime answers the call itself, with JSON. */
   | { readonly callId: string; readonly output: unknown };
 
 interface Call {
@@ -116,8 +117,8 @@ interface Call {
 const notRun: ToolResultOutput = { type: 'error-text', value: 'This call was not run.' };
 
 /**
- * Returns the message that answers the calls of one step: one result for each, in the order of the calls. The first
- * result of a call counts; a call without a result is answered as not run.
+ * Returns the message that answers the calls of one step: one result for each, in the order of the calls. A call's
+ * first result counts; a call without a result is answered as not run.
  */
 export function toolMessage(
   calls: readonly Call[],
@@ -142,15 +143,15 @@ function outputOf(result: StepResult): ToolResultOutput {
 }
 
 /**
- * Returns the messages with every call answered exactly once, before any other message: an error answers a call without
- * a result; repeated and unrelated results are dropped. Returns the same array if it is already correct.
+ * Returns the messages with every call answered exactly once, before any other message: a call without a result
+ * receives an error; repeated and unrelated results are dropped. Returns the same array if it is already correct.
  */
 export function closeDanglingCalls(
   messages: readonly ModelMessage[],
   reason = 'This call has no result: the run stopped before it was answered.',
 ): readonly ModelMessage[] {
   const closed: ModelMessage[] = [];
-  /** Calls to be answered. Calls that the provider executed may be answered later, but need not be. */
+  /** The calls that need an answer. Calls that the provider executed may be answered later, or never. */
   const open = new Map<string, string>();
   const ofProvider = new Set<string>();
   let isMended = false;
@@ -211,9 +212,7 @@ function resultPart(
   return { type: 'tool-result', toolCallId, toolName, output };
 }
 
-/**
- * Returns the progress text of a value that an `async function*` yields, `{ progress: '…' }`; null for other values.
- */
+/** Returns the progress text of a value that an `async function*` yields, `{ progress: '…' }`; null for other values. */
 export function progressIn(output: JSONValue): string | null {
   if (typeof output !== 'object' || output === null || !('progress' in output)) return null;
   const { progress } = output;
@@ -221,7 +220,7 @@ export function progressIn(output: JSONValue): string | null {
   return words === '' ? null : words;
 }
 
-/** Returns the message for a model about a call whose outcome is unknown. */
+/** Returns the message that tells a model that a call's outcome is unknown. */
 export function inDoubtMessage(
   toolName: string,
   why = `The process ended while "${toolName}" was being run`,
@@ -229,7 +228,7 @@ export function inDoubtMessage(
   return `${why}: whether it was done is not known, and it was not run again. Find out before you repeat it.`;
 }
 
-/** Returns the end of a call for readers of the stream. */
+/** Returns the end of a call, for readers of the stream. */
 export function endOf(outcome: ToolOutcome): { readonly output: unknown; readonly error?: string } {
   return outcome.status === 'ok'
     ? { output: outcome.output }

@@ -1,17 +1,17 @@
 // Runs one tool call: calls `execute` and returns the outcome, whatever the tool does.
 //
-// Owns:     the race of the tool against cancellation and its time limit, and its result as JSON of a limited
-//           size: a value, a promise, or an iterable whose last value counts.
+// Owns:     the race of the tool against cancellation and its time limit, and the result as JSON of limited size: a
+//           value, a promise, or an iterable whose last value counts.
 // Does not: ask for approval, retry, or record the call.
 //
 // Invariants
 //   TOOL-RUN-1. The call always resolves: a tool that throws, hangs or returns an invalid value yields an
 //       error result.
-//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up; at the same moment the tool's own
-//       signal aborts, and a generator is asked to return. The reason of the tool's signal is a `TimeoutError`, or the
-//       reason of the caller's signal.
-//   TOOL-RUN-3. Later output and errors of the tool are ignored, without an unhandled rejection.
-//   TOOL-OUTPUT-1. The output is plain JSON; otherwise the outcome is an error that names what is not JSON.
+//   TOOL-RUN-2. The call settles as soon as the signal aborts or the time is up; at that moment, the tool's own signal
+//       aborts, and a generator is asked to return. The reason of the tool's signal is a `TimeoutError`, or the reason
+//       of the caller's signal.
+//   TOOL-RUN-3. Later output and errors from the tool are ignored, without an unhandled rejection.
+//   TOOL-OUTPUT-1. The output is plain JSON; otherwise the outcome is an error that names the part that is not JSON.
 //   TOOL-OUTPUT-2. An output that is too large is cut, and marked with `truncated` and `originalBytes`.
 
 import { convertDataContentToBase64String, type JSONValue, type ModelMessage } from 'ai';
@@ -32,11 +32,11 @@ import { asJson, byteLength, isLongerThan } from '../../values/json.ts';
 export interface ToolCallOptions {
   readonly tool: ToolEntry;
   readonly callId: string;
-  /** Valid arguments: `input` of a call of `runModelStep`, or the output of `tool.validate`. */
+  /** Valid arguments: the `input` of a call from `runModelStep`, or the output of `tool.validate`. */
   readonly input: unknown;
-  /** Whether `input` is the model's original, which passes through the schema first. @defaultValue false */
+  /** Whether `input` is the model's original, which the call first validates. @defaultValue false */
   readonly raw?: boolean | undefined;
-  /** The messages that the model had read when it called. */
+  /** The messages that the model had read at the time of the call. */
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
   /** The time limit in milliseconds, if the tool has no `timeoutMs` of its own; none by default. */
@@ -44,16 +44,16 @@ export interface ToolCallOptions {
   readonly idempotencyKey: string;
   readonly context?: unknown;
   readonly environment: Pick<Environment, 'scheduler'>;
-  /** The limit of the output, and separately of its form for the model. @defaultValue 262144 */
+  /** The maximum size of the output, and separately of its form for the model, in bytes. @defaultValue 262144 */
   readonly maxOutputBytes?: number;
   /**
-   * Stores an output that is too large, and returns the replacement; never rejects. The part `read` is the result of
-   * `toModelOutput`. Absent: outputs are only cut.
+   * Stores an output that is too large, and returns its replacement; never rejects. The part `read` is the result of
+   * `toModelOutput`. Without this function, large outputs are only cut.
    */
   readonly keepLarge?: KeepLarge | undefined;
-  /** Gets the values that an `async function*` yields before it ends, as JSON, in order; never after the result. */
+  /** Receives the values that an `async function*` yields before it ends, as JSON and in order; never after the result. */
   readonly onPreliminary?: (output: JSONValue) => void;
-  /** Gets problems of the tool that do not change its result. */
+  /** Receives the tool's problems that do not change its result. */
   readonly report?: Report;
 }
 
@@ -65,7 +65,7 @@ export type KeepLarge = (
 
 type Report = (error: unknown, where: string) => void;
 
-/** Runs one call. Always resolves, and at once when the signal aborts. */
+/** Runs one call. Always resolves, immediately when the signal aborts. */
 export async function runToolCall(options: ToolCallOptions): Promise<ToolOutcome> {
   const { signal } = options;
   if (signal.aborted) return toolError(cancelledMessage(signal.reason), 'CANCELLED');
@@ -124,7 +124,7 @@ async function keptOutput(
   return { ok: true, value: shortened(value, text, maxOutputBytes) };
 }
 
-/** Replaces the large values of an outcome that another process made. */
+/** Replaces the large values of an outcome from another process. */
 export async function keptElsewhere(
   outcome: ToolOutcome,
   { toModelOutput }: Pick<ToolEntry, 'toModelOutput'>,
@@ -171,7 +171,7 @@ function invalidOutput(tool: ToolEntry, message: string): ToolOutcome {
   return toolError(`Tool "${tool.name}" ${message}`, 'INVALID_OUTPUT');
 }
 
-/** Returns the signal for the tool, which aborts with the caller's signal and when the time is up. */
+/** Returns the tool's signal, which aborts with the caller's signal, or when the time is up. */
 function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; end(): void } {
   const { tool, signal, environment } = options;
   const timeoutMs = tool.timeoutMs ?? options.timeoutMs;
@@ -192,7 +192,7 @@ function beginSpan(options: ToolCallOptions): { readonly signal: AbortSignal; en
   };
 }
 
-/** Returns the SDK's message for a model: name and message of an error, a string unchanged, anything else as JSON. */
+/** Returns the SDK's message for a model: an error's name and message, a string unchanged, anything else as JSON. */
 function thrownMessage(thrown: unknown): string {
   if (thrown === undefined || thrown === null) return 'unknown error';
   if (!isError(thrown)) return messageOf(thrown);
@@ -208,9 +208,9 @@ function cancelledMessage(reason: unknown): string {
 }
 
 /**
- * Returns the result of `started`, the return value of `execute`. If that is an async iterable, or promises one,
- * `preliminary` gets each value, and the last is the result; after an abort the iterable is asked to return, and later
- * values are ignored.
+ * Returns the result of `started`, the return value of `execute`. If that is an async iterable or a promise of one,
+ * `preliminary` receives each value, and the last is the result; after an abort, the iterable is asked to return, and
+ * later values are ignored.
  * @throws the tool's error, or `signal.reason` as soon as the signal aborts.
  */
 async function settledOutput(
@@ -263,16 +263,16 @@ function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
   );
 }
 
-/** The default limit of an output: about 64 K tokens, more than most models should read of one call. */
+/** The default limit of an output: about 64 K tokens, more than most models should read from one call. */
 export const DEFAULT_MAX_OUTPUT_BYTES = 256 * 1024;
 
-/** The limit of content for the model: images and sound are larger, and cannot be cut. */
+/** The limit of content for the model: images and audio are larger, and cannot be cut. */
 const MAX_CONTENT_BYTES = 8 * 1024 * 1024;
 
 /** Replaces an output that was too large. */
 export interface Truncated {
   readonly truncated: true;
-  /** The size in UTF-8 bytes: of the text itself if the output is a text, otherwise of its JSON. */
+  /** The size in bytes of UTF-8: of a string itself, and of the JSON of any other output. */
   readonly originalBytes: number;
   /** The beginning of the output. */
   readonly text: string;
@@ -285,7 +285,7 @@ interface Refused {
 
 type Kept<T> = { readonly ok: true; readonly value: T } | Refused;
 
-/** Returns a tool's output as JSON of at most `maxBytes`. The message of a refusal names the problem. */
+/** Returns a tool's output as JSON of at most `maxBytes`. The error message names the problem. */
 export function keepOutput(output: unknown, maxBytes: number): Kept<JSONValue> {
   const whole = written(output);
   return whole.ok ? { ok: true, value: shortened(whole.value, whole.text, maxBytes) } : whole;
@@ -362,7 +362,7 @@ function cut(text: string, maxBytes: number): JSONValue {
 }
 
 function bytesAsBase64(this: Record<string, unknown>, key: string, value: unknown): unknown {
-  // `JSON.stringify` has already called the toJSON of a Buffer, so the value is read from the parent object.
+  // `JSON.stringify` has already called a Buffer's toJSON, so the value is read from the parent object.
   const original = this[key];
   return original instanceof Uint8Array || original instanceof ArrayBuffer
     ? convertDataContentToBase64String(original)

@@ -1,11 +1,11 @@
-// Prepares the tools of a configuration once for all runs: a form for the model that holds nothing the SDK could execute, and a
-// form for the runtime, which executes the calls.
+// Prepares a configuration's tools once for all runs: a form for the model that contains nothing executable, and a form
+// for the runtime, which executes the calls.
 //
 // Invariants
-//   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty one and pass the
-//       arguments through unchecked.
-//   TOOLS-2. A schema is converted to JSON Schema once per tool object, whatever the number of runs.
-//   TOOLS-3. The SDK cannot execute, approve or call back the tools offered to the model.
+//   TOOLS-1. No tool reaches the model without a schema: the SDK would send an empty schema and pass the arguments
+//       through unchecked.
+//   TOOLS-2. A schema is converted to JSON Schema once per tool object, for any number of runs.
+//   TOOLS-3. The SDK cannot execute, approve or call back the tools that it offers to the model.
 
 import type { ModelMessage, Schema, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -21,14 +21,14 @@ import { identities } from '../contracts/identity.ts';
 import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
 import { invalidInputMessage, knownJsonSchema, objectSchema, validateWith } from './schema.ts';
 
-/** The options that the runtime passes to `execute`, as the AI SDK does, with an idempotency key. */
+/** The options that the runtime passes to `execute`: those of the AI SDK, and an idempotency key. */
 export interface ToolExecuteOptions {
   readonly toolCallId: string;
-  /** The messages that the model had read when it called; without the system prompt. */
+  /** The messages that the model had read at the time of the call, without the system prompt. */
   readonly messages: readonly ModelMessage[];
   readonly abortSignal: AbortSignal;
   readonly context: unknown;
-  /** The same for every attempt at this call, also after a crash: pass it to operations that must not happen twice. */
+  /** The same for every attempt at this call, even after a crash: pass it to operations that must not happen twice. */
   readonly idempotencyKey: string;
 }
 
@@ -54,19 +54,21 @@ export interface ToolEntry {
     | { readonly ok: true; readonly value: unknown }
     | { readonly ok: false; readonly message: string }
   >;
-  /** The schema of the input for a model; null while it is not known yet. */
+  /** The input schema for a model; null while it is not known yet. */
   jsonSchema(): Readonly<Record<string, unknown>> | null;
-  /** The author's function, which may throw and may return anything. Null: the runtime handles the call itself (`ask_user`). */
+  /**
+   * The author's function, which may throw and may return anything. Null if the runtime handles the call itself (`ask_user`).
+   */
   readonly execute: ((input: unknown, options: ToolExecuteOptions) => unknown) | null;
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
-  /** Returns the question that asks the user for approval; may throw or return anything. Null: the runtime's question. */
+  /** Returns the question that asks the user for approval; may throw or return anything. Null for the runtime's question. */
   readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
-  /** What the tool does, in a few words: its title, or the first sentence of its description; null: unknown, or too long. */
+  /** What the tool does, in a few words: its title, or the first sentence of its description; null if unknown or too long. */
   readonly about: string | null;
-  /** The identities that may approve a call; undefined: those of its subagent's configuration. */
+  /** The identities that may approve a call; undefined for those in the subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
-  /** The time limit of one call, in milliseconds; overrides that of the run. */
+  /** The time limit of one call, in milliseconds; overrides the run's limit. */
   readonly timeoutMs: number | undefined;
   /** The runtime's own handling of a call, instead of `execute`; null for an ordinary tool. */
   readonly role: ToolRole | null;
@@ -74,7 +76,7 @@ export interface ToolEntry {
   readonly delegates: boolean;
   /** Whether a call with an unknown outcome may be repeated, with the same key. */
   readonly idempotent: boolean;
-  /** Where a call runs; undefined: as the configuration says. */
+  /** Where a call runs; undefined to follow the configuration. */
   readonly runs: RunsWhere | undefined;
 }
 
@@ -86,15 +88,14 @@ export interface PreparedTools {
 }
 
 export interface PrepareToolsOptions {
-  /** Names that an author may not use. */
   readonly reserved?: readonly string[];
-  /** The runtime's own tools; their names are reserved. */
+  /** The runtime's own tools, whose names an author may not use. */
   readonly builtIn?: Readonly<Record<string, unknown>>;
   /** Decides before the tools' own `needsApproval`. @defaultValue none */
   readonly toolApproval?: ToolApproval | undefined;
 }
 
-/** The tool names that every provider accepts. */
+/** Tool names that every provider accepts. */
 const namePattern = /^[a-zA-Z0-9_-]{1,64}$/;
 
 const anyFunction = z.custom<(...args: unknown[]) => unknown>(
@@ -119,7 +120,7 @@ const shape = z.object({
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
   timeoutMs: z.number().positive().optional(),
-  /** The effects of the tool, such as `email.sent`; empty: it has none. Claims of an answer are checked against them. */
+  /** The tool's effects, such as `email.sent`; empty if it has none. An answer's claims are checked against them. */
   effects: z.array(z.string().min(1)).optional(),
   /** Whether a call may be repeated after a crash, with the same `idempotencyKey`. */
   idempotent: z.boolean().optional(),
@@ -132,9 +133,9 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
 /**
  * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters` instead of
  * `inputSchema`. Keeps the properties that a model reads (description, schema, strict, inputExamples, providerOptions),
- * `metadata`, and those that the runtime needs (`execute`, `needsApproval`, `toModelOutput`, and the additions `timeoutMs`,
- * `idempotent`, `approvalQuestion`, `answerableBy`, `runs`). A description that is a function is called once, here, without a
- * context. `onInput…` callbacks and `deferLoading` are ignored.
+ * `metadata`, and those that the runtime needs (`execute`, `needsApproval`, `toModelOutput`, and the additions
+ * `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `runs`). If the description is a function, it is
+ * called once, here, without a context. `onInput…` callbacks and `deferLoading` are ignored.
  *
  * A `jsonSchema()` without `validate` accepts every value, as in the AI SDK.
  * @throws {ConfigurationError} TOOL_WITHOUT_SCHEMA, INVALID_SCHEMA, INVALID_TOOL, INVALID_TOOL_NAME or RESERVED_TOOL_NAME; the
@@ -213,7 +214,7 @@ function modelTool(
   };
 }
 
-/** Returns whether some call of these tools may need the user's approval. */
+/** Returns whether any call of these tools may need the user's approval. */
 export function mayNeedApproval({
   tools = {},
   toolApproval,
@@ -224,8 +225,8 @@ export function mayNeedApproval({
 }
 
 /**
- * Returns the words about approval that are added to the description of a tool; the context of a subagent explains them. A
- * model that does not know of the approval asks the user itself, and the user is then asked twice.
+ * Returns the words about approval to add to a tool's description; the subagent's context explains them. A model that
+ * does not know about the approval asks the user itself, and the user is then asked twice.
  */
 function approvalMark(name: string, tool: unknown, toolApproval: ToolApproval | undefined): string {
   const { needsApproval } = propertiesOf(tool);
@@ -294,7 +295,7 @@ function toolEntry(
         : { ok: false, message: invalidInputMessage(name, validated.error) };
     },
     jsonSchema: () => knownJsonSchema(schema),
-    // The tool may be an instance of a class, so its functions are called as methods.
+    // The tool may be a class instance, so its functions are called as methods.
     execute: execute ? (...args) => execute.apply(tool, args) : null,
     needsApproval:
       typeof needsApproval === 'function'
@@ -319,7 +320,7 @@ function toolEntry(
 
 const MAX_ABOUT_CHARS = 200;
 
-/** Returns what a tool does, as a short text for a person; null: unknown, or too long. */
+/** Returns a short text that tells a person what a tool does; null if unknown or too long. */
 function aboutOf({ title }: SourceTool, description = ''): string | null {
   const words = typeof title === 'string' && title.trim() !== '' ? title : description;
   const [first = ''] = words.trim().split(/(?<=[.!?])\s+(?=\p{Lu})|\n/u);
@@ -327,12 +328,12 @@ function aboutOf({ title }: SourceTool, description = ''): string | null {
   return first.replaceAll(/\s+/g, ' ').replace(/[.:!?]+$/, '') || null;
 }
 
-/** Returns whether a call may be repeated. By default, only tools that wait for other subagents may. */
+/** Returns whether a call may be repeated. By default, only calls that wait for other subagents may be repeated. */
 export function isIdempotent(tool: object): boolean {
   return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
 }
 
-/** Returns whether the author of a tool wants its calls to be jobs. */
+/** Returns whether a tool's author wants its calls to be jobs. */
 export function runsAsJob(tool: unknown): boolean {
   return typeof tool === 'object' && tool !== null && 'runs' in tool && tool.runs === 'jobs';
 }
