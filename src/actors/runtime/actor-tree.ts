@@ -1,15 +1,15 @@
-// The actors of a unit's machines, made on demand: real actors of XState, which only their unit moves. `useSelector`,
-// `waitFor`, `toPromise`, RxJS, `system` and `inspect` work on them as XState documents.
+// Real XState actors for a unit's machines, created on demand; only the unit changes their state. `useSelector`,
+// `waitFor`, `toPromise`, RxJS, `system` and `inspect` work on them as in XState.
 //
-// Owns:     the actors, and the path of an outsider's event to the unit.
-// Does not: hold the state of a machine, or keep one alive: an unobserved unit has no actors.
+// Owns:     the actors, and the route of an outsider's event to the unit.
+// Does not: hold a machine's state, or keep a machine alive: an unobserved unit has no actors.
 //
 // Invariants
-//   ACTORS-1. Observers follow the unit: while the unit reads its journal they see no new state, and afterwards the current
-//       one.
+//   ACTORS-1. Observers follow the unit: while the unit reads its journal they see no new state; afterwards they see
+//       the current state.
 //   ACTORS-2. An actor ends once: with its machine, or with its unit.
 //   ACTORS-3. The actor of the path `a/b` is the child `b` of the actor `a`.
-//   ACTORS-4. An outsider's event goes to the unit's door. The event itself changes no snapshot.
+//   ACTORS-4. The unit's door receives an outsider's event. The event by itself changes no snapshot.
 
 import {
   Actor,
@@ -27,17 +27,16 @@ import { isRecord } from '../../values/json.ts';
 import { shown as shownText } from '../../values/plain-checks.ts';
 import { plain, type Shown } from './hosting.ts';
 
-/** Emitted when an event has changed nothing. */
+/** Emitted when an event had no effect. */
 export interface ActorRefusal {
-  /** The type of the emitted event. */
   readonly type: 'refused';
   /** The refused event. */
   readonly event: { readonly type: string };
-  /** The reason, with a stable code. */
+  /** Why, with a stable code. */
   readonly error: OffstageError;
 }
 
-/** The logic of an actor that only its unit moves. `Sent`: the events that outsiders may send. */
+/** The logic of an actor that only its unit changes. `Sent`: the events that outsiders may send. */
 export type HostedLogic<S extends AnyMachineSnapshot, Sent extends EventObject> = ActorLogic<
   S,
   Sent,
@@ -46,17 +45,17 @@ export type HostedLogic<S extends AnyMachineSnapshot, Sent extends EventObject> 
   ActorRefusal
 >;
 
-/** The actor of a machine whose events go through the journal of its unit. */
+/** The actor of a machine whose events pass through its unit's journal. */
 export type HostedActor<
   S extends AnyMachineSnapshot = AnyMachineSnapshot,
   Sent extends EventObject = AnyEventObject,
 > = Actor<HostedLogic<S, Sent>>;
 
-/** Receives the events of outsiders for the actors of a unit. */
+/** Receives outsiders' events for a unit's actors. */
 export interface Door {
-  /** Handles an event for the actor of this path. Returns why the event has no effect; null: it has one. */
+  /** Handles an event for the actor at this path. Returns why the event has no effect; null if it has one. */
   take(path: string, event: AnyEventObject): OffstageError | null | Promise<OffstageError | null>;
-  /** Called when the owner of the unit's actor stops that actor. */
+  /** Called when the owner of the unit's actor stops the actor. */
   stopped(): void;
 }
 
@@ -66,7 +65,6 @@ const closed: Door = {
   stopped() {},
 };
 
-/** Returns the refusal of an event that no outsider may send. */
 export function unopened(path: string, event: AnyEventObject, expected: string): OffstageError {
   return new ConfigurationError(
     'INVALID_EVENT',
@@ -75,16 +73,16 @@ export function unopened(path: string, event: AnyEventObject, expected: string):
 }
 
 /**
- * Returns whether XState itself made the event, for example when a child actor has ended. Such an event moves no actor of a
- * unit.
+ * Returns whether XState itself created the event, for example when a child actor ends. Such an event does not affect a
+ * unit's actors.
  */
 export function isOfXState({ type }: { readonly type: unknown }): boolean {
   return String(type).startsWith('xstate.');
 }
 
 /**
- * Passes an outsider's event to the door, and emits a refusal if the event has no effect. Returns whether the door answers only
- * later; `settled` is then called before the refusal is emitted.
+ * Passes an outsider's event to the door, and emits a refusal if the event has no effect. Returns whether the door
+ * answers later; `settled` is then called before the refusal is emitted.
  */
 export function knock(
   door: Door,
@@ -105,7 +103,7 @@ export function knock(
 
 let parentOfNext: AnyActorRef | undefined;
 
-/** Makes the actors of every unit that `make` creates children of `parent`. */
+/** Creates the actors of every unit that `make` creates as children of `parent`. */
 export function below<T>(parent: AnyActorRef | undefined, make: () => T): T {
   const before = parentOfNext;
   parentOfNext = parent;
@@ -121,18 +119,18 @@ export class ActorTree {
   readonly report: (error: unknown, where: string) => void;
   /** Receives the events of all actors. */
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
-  /** Returns all machines of the unit, for an app that begins to observe after they began. */
+  /** Returns all machines of the unit, for an app that starts to observe when they already exist. */
   machines: () => Iterable<Shown> = () => [];
-  /** The path of the top actor; null: there is none. A machine that begins before the top actor is shown after it. */
+  /** The path of the top actor; null if there is none. A machine that starts before the top actor is shown after it. */
   root: string | null = null;
   door: Door = closed;
-  /** The app's actor that the unit belongs to. */
+  /** The app's actor to which the unit belongs. */
   readonly #parent = parentOfNext;
-  /** The logics of this tree's actors, to tell them from other actors of the system. */
+  /** The logics of this tree's actors, which distinguish them from the system's other actors. */
   readonly logics = new WeakSet<object>();
   readonly #views = new Map<string, View>();
   readonly #early: Shown[] = [];
-  /** The subscription to the inspector of the app's system, if the actors belong to one. */
+  /** The subscription to the inspector of the app's system, if the actors belong to such a system. */
   #inspected: Subscription | null = null;
 
   constructor(
@@ -143,17 +141,17 @@ export class ActorTree {
     this.inspect = inspect;
   }
 
-  /** Whether any machine is observed. If not, machines need not report. */
+  /** Whether any machine is observed. If not, machines need not report changes. */
   get isWatched(): boolean {
     return this.isSeen || this.#views.size > 0;
   }
 
-  /** Whether an inspector, or the app's system, has to see each actor from the start. */
+  /** Whether an inspector or the app's system must see each actor from its start. */
   get isSeen(): boolean {
     return this.inspect !== undefined || this.#parent !== undefined;
   }
 
-  /** Shows a machine that begins or continues. */
+  /** Shows a machine that starts or resumes. */
   began(shown: Shown): void {
     const known = this.#views.get(shown.id);
     if (known) return known.follow(shown);
@@ -162,12 +160,11 @@ export class ActorTree {
     else if (this.isSeen) this.#early.push(shown);
   }
 
-  /** Shows the snapshot of a machine after an event. */
   moved(id: string, event: AnyEventObject): void {
     this.#views.get(id)?.move(event);
   }
 
-  /** Ends the actor of a machine that was removed. */
+  /** Ends the actor of a removed machine. */
   ended(id: string): void {
     this.#views.get(id)?.end();
   }
@@ -181,7 +178,7 @@ export class ActorTree {
     this.#views.get(id)?.resume();
   }
 
-  /** Returns the actor of a machine. The first call also makes the actors of all other machines. */
+  /** Returns a machine's actor. The first call also creates the actors of all other machines. */
   show(shown: Shown): AnyActorRef {
     const known = this.#views.get(shown.id);
     if (known) return known.actor;
@@ -217,9 +214,9 @@ export class ActorTree {
   }
 }
 
-/** An actor as apps get it: an observer that throws affects neither other observers nor the process. */
+/** An actor as apps receive it: an observer that throws affects neither other observers nor the process. */
 class Guarded extends Actor<HostedLogic<AnyMachineSnapshot, AnyEventObject>> {
-  /** Called with each error of an observer. */
+  /** Called with each observer's error. */
   threw: (error: unknown) => void = () => {};
 
   override send(event: AnyEventObject): void {
@@ -261,10 +258,10 @@ class View {
   readonly #tree: ActorTree;
   readonly #above: View | undefined;
   #shown: Shown;
-  /** The snapshots by the events with which the unit moves the actor. An outsider's event is not among them. */
+  /** The snapshots, by the events with which the unit changes the actor's state. Outsiders' events are not included. */
   readonly #moves = new WeakMap<AnyEventObject, AnyMachineSnapshot>();
   readonly #children: Record<string, AnyActorRef> = {};
-  /** The snapshot of the machine that was shown last. */
+  /** The machine's last shown snapshot. */
   #latest: AnyMachineSnapshot;
   #isPaused = false;
 
@@ -316,13 +313,13 @@ class View {
         return before;
       },
     };
-    // Logic with the properties of the machine, for apps that read its definition and states.
+    // Logic with the machine's properties, for apps that read its definition and states.
     const own = Object.assign(Object.create(machine) as object, logic);
     this.#tree.logics.add(own);
     return own;
   }
 
-  /** Returns the machine's snapshot, with the child actors. */
+  /** Returns the machine's snapshot, including the child actors. */
   #snapshot(): AnyMachineSnapshot {
     this.#latest = this.#shown.snapshot;
     return { ...this.#latest, children: this.#children };
@@ -335,7 +332,7 @@ class View {
     this.actor.send(own);
   }
 
-  /** Shows another machine in place of the former one. */
+  /** Replaces the shown machine with another. */
   follow(shown: Shown): void {
     if (this.#shown === shown) return;
     this.#shown = shown;

@@ -1,13 +1,13 @@
-// The steps of a statechart: state and event in, state and effects out. XState takes the steps; this file lists their
-// actions instead of executing them.
+// Computes a statechart's steps: state and event in, state and effects out. XState computes the steps; this file lists
+// their actions instead of executing them.
 //
-// Owns:     the one scope in which all machines of the process take their steps.
-// Does not: run an effect.
+// Owns:     the scope in which all machines of the process take their steps.
+// Does not: execute an effect.
 //
 // Invariants
-//   CHART-1. A chart invokes and spawns no actor, delays and emits nothing: its effects are named actions
-//       (machines/effect.ts).
-//   CHART-2. A restored snapshot takes the same steps, with the same effects, as the stored one.
+//   CHART-1. A chart neither invokes nor spawns actors, and has no delays or emitted events: its effects are named
+//       actions (machines/effect.ts).
+//   CHART-2. A restored snapshot takes the same steps, with the same effects, as the original.
 
 import {
   createActor,
@@ -23,25 +23,25 @@ import {
 } from 'xstate';
 import { isEffect, type Activity, type ActivityStop } from '../../machines/effect.ts';
 
-/** An effect of a machine, as data. */
+/** A machine's effect, as data. */
 export type Effect =
   /** A named action. */
   | { readonly kind: 'do'; readonly name: string; readonly params: unknown }
-  /** The start of an activity; it lasts until it is stopped. */
+  /** Starts an activity, which lasts until it is stopped. */
   | ({ readonly kind: 'start' } & Activity)
   | ({ readonly kind: 'stop' } & ActivityStop);
 
 /** The state after a step, and its effects in the order in which the machine names them. */
 export type Step<S> = readonly [snapshot: S, effects: readonly Effect[]];
 
-/** The effects of the step under way. */
+/** The effects of the current step. */
 let listed: Effect[] = [];
 
 const inert = createActor(fromTransition(() => null, null));
 
 /**
- * The scope of all steps (CHART-1). XState's own `transition` would make an actor for each step, which takes ten times
- * as long.
+ * The scope of all steps (CHART-1). XState's own `transition` would create an actor for each step, which takes ten
+ * times as long.
  */
 const scope = {
   self: inert,
@@ -63,7 +63,7 @@ const scope = {
 function listing<S>(step: () => S): Step<S> {
   listed = [];
   const snapshot = step();
-  // Some versions of XState return the error of an initial context instead of throwing it.
+  // Some versions of XState return an error in the initial context instead of throwing it.
   const { status, error } = snapshot as AnyMachineSnapshot;
   if (status === 'error') throw error;
   return [snapshot, listed];
@@ -77,7 +77,7 @@ export function begun<M extends AnyStateMachine>(
   return listing(() => machine.getInitialSnapshot(scope, input) as SnapshotFrom<M>);
 }
 
-/** Returns the step that an event leads to. Throws the error of an action or a guard. */
+/** Returns the step that an event causes. Throws the error of an action or a guard. */
 export function moved<M extends AnyStateMachine>(
   machine: M,
   snapshot: SnapshotFrom<M>,
@@ -93,12 +93,10 @@ export function accepts(snapshot: AnyMachineSnapshot, event: EventObject): boole
   return snapshot.status === 'active' && snapshot.can(event);
 }
 
-/**
- * The snapshots of each machine by state value. A machine has few state values, and resolving one searches its nodes.
- */
+/** Each machine's snapshots by state value. A machine has few state values, and resolving one searches its nodes. */
 const resolved = new WeakMap<AnyStateMachine, Map<string, AnyMachineSnapshot>>();
 
-/** Returns the snapshot of which `plain` made `from`. */
+/** Returns the snapshot from which `plain` made `from`. */
 export function restored<M extends AnyStateMachine>(
   machine: M,
   from: Snapshot<unknown>,
@@ -109,7 +107,7 @@ export function restored<M extends AnyStateMachine>(
   if (!known) resolved.set(machine, (known = new Map()));
   let state = known.get(key);
   if (!state) known.set(key, (state = machine.resolveState({ value, context: {} })));
-  // A final state value means that the machine is done, even if the stored status says otherwise.
+  // A final state value means that the machine is done, even if the stored status differs.
   const end = { output, error, status: state.status === 'done' ? 'done' : (status ?? 'active') };
   return { ...state, ...end, context: context ?? {} } as SnapshotFrom<M>;
 }

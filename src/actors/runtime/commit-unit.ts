@@ -1,30 +1,29 @@
-// A commit unit: one mailbox, one transaction per event. A session with its questions, calls and outbox is
-// one unit; each subagent is another. Units communicate only by messages.
+// A commit unit: one mailbox, and one transaction per event. A session with its questions, calls and outbox is one
+// unit; each subagent is another. Units communicate only by messages.
 //
 // Owns:     the mailbox, the order *step, commit, install, release*, and the unit's deadlines.
-// Does not: know the machines inside (the unit's body does) or the meaning of an effect.
+// Does not: know the machines inside (the unit's body does), or the meaning of an effect.
 //
 // Invariants
-//   COMMIT-UNIT-1. The unit handles one event at a time. An event that the body does not accept leaves no
-//       entry.
-//   COMMIT-UNIT-2. An event and its messages inside the unit are one step, which is taken before the append, on a draft
-//       (draft.ts). No consequence precedes the commit of its entry: the draft is installed after the commit, and the
-//       effects are then released in order, through the router. An event whose step throws is refused, and has no entry.
-//   COMMIT-UNIT-3. A failing journal loses no event: the event stays first in the queue and is retried.
-//   COMMIT-UNIT-4. Events named `xstate.*` or `entry.*` belong to the runtime and are refused from outside.
-//   COMMIT-UNIT-5. After `dispose` no event is accepted, no deadline fires and the journal is not retried.
+//   COMMIT-UNIT-1. The unit handles one event at a time. An event that the body refuses leaves no entry.
+//   COMMIT-UNIT-2. An event and its messages inside the unit form one step, which is taken on a draft (draft.ts) before
+//       the append. No consequence precedes the commit: the draft is installed after the commit, and the effects are
+//       then released in order, through the router. If the step throws, the event is refused and has no entry.
+//   COMMIT-UNIT-3. A failing journal loses no event: the event stays at the head of the queue and is retried.
+//   COMMIT-UNIT-4. Events named `xstate.*` or `entry.*` belong to the runtime, and are refused from outside.
+//   COMMIT-UNIT-5. After `dispose`, no event is accepted, no deadline fires, and the journal is not retried.
 //   COMMIT-UNIT-6. A refold restores the state: the same entries lead to the same state, and none of their effects is
-//       executed again. Effects and deadlines that are still due follow from the state.
-//   COMMIT-UNIT-7. A unit whose journal refuses permanently (`retryable: false`) stops in this process: an event that was
-//       not written has not happened, and another process may have taken over.
-//   COMMIT-UNIT-8. Consequences of an accepted event are never refused, however many events are queued. A
-//       full mailbox refuses new requests before any part of them has happened.
-//   COMMIT-UNIT-9. An event whose shape does not match its type is refused and has no entry. The unit makes the
-//       texts of an event storable before any component reads it, so that the machines and the journal get the same event.
-//   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step now throws, is quarantined by
-//       a further entry, and the unit continues as if the entry had not been written.
-//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the call is committed or refused; it
-//       rejects if the unit was or is disposed.
+//       executed again. The state determines which effects and deadlines are still due.
+//   COMMIT-UNIT-7. If the journal refuses permanently (`retryable: false`), the unit stops in this process: an event
+//       that was not written has not happened, and another process may have taken over.
+//   COMMIT-UNIT-8. The consequences of an accepted event are never refused, however many events are queued. A full
+//       mailbox refuses a new request before any part of it has happened.
+//   COMMIT-UNIT-9. An event whose shape does not match its type is refused, and has no entry. The unit makes an event's
+//       texts storable before any component reads the event, so that the machines and the journal receive the same event.
+//   COMMIT-UNIT-10. An entry that cannot be refolded, because its shape is wrong or its step now throws, is quarantined
+//       by a further entry; the unit continues as if the quarantined entry had not been written.
+//   COMMIT-UNIT-11. `whenHandled` resolves when each event that was queued at the time of the call is committed or
+//       refused; it rejects if the unit is or becomes disposed.
 
 import type { DeadlineInput, MessageIn, Stamped } from '../../machines/index.ts';
 import {
@@ -63,18 +62,18 @@ import { upcast } from './upcasters.ts';
 
 export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-body.ts';
 
-/** The mailbox limit. A longer queue means that the unit cannot keep up at all. */
+/** The mailbox limit. A longer queue means that the unit cannot keep up. */
 const MAX_MAILBOX = 10_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 
-/** A unit of any protocol, for components that send it no events. */
+/** A unit with any protocol, for components that send it no events. */
 export type AnyUnit = Omit<CommitUnit, 'receive' | 'resume'>;
 
-/** `Protocol`: the actors of the unit, and the events that each takes. */
+/** `Protocol`: the unit's actors, and the events that each one accepts. */
 export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly id: string;
-  /** Holds the changes of the step under way. */
+  /** Holds the changes of the current step. */
   readonly draft: Draft;
   readonly #scope: string;
   readonly #host: Host;
@@ -83,22 +82,22 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   readonly #version: number;
   #seq = 0;
   #paused = false;
-  /** The queue; null if empty, since thousands of idle units need no array each, nor the capacity of a filled one. */
+  /** The queue; null if empty, so that thousands of idle units need neither an array nor the capacity of a filled one. */
   #mailbox: Message[] | null = null;
-  /** Whether the full mailbox was reported and has not been emptied since. */
+  /** Whether the full mailbox was reported and has not been empty since. */
   #isBehind = false;
   #committing = false;
-  /** Whether an event has left the mailbox, and is neither committed nor refused yet. */
+  /** Whether an event has left the mailbox, but is neither committed nor refused yet. */
   #isHandling = false;
-  /** Callers of `whenHandled` whose events are not all handled; null: none. */
+  /** Callers of `whenHandled` whose events are not all handled; null if there are none. */
   #waiting: Waiting[] | null = null;
   #scheduled = false;
   #disposed = false;
   #posted: Release[] | null = null;
   #cancelRetry: (() => void) | null = null;
-  /** The armed deadlines by the name of their activity; null if there are none. */
+  /** The armed deadlines, by activity name; null if there are none. */
   #deadlines: Map<string, Deadline> | null = null;
-  /** Entries that a refold has quarantined, and whose quarantine has no entry yet. */
+  /** Entries that a refold has quarantined, but whose quarantine is not in the journal yet. */
   #toQuarantine: readonly Quarantine[] = [];
 
   constructor(
@@ -125,12 +124,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return this.#committing || this.#mailbox !== null;
   }
 
-  /** Whether events are held back until the journal has been read. */
+  /** Whether events wait until the journal has been read. */
   get isPaused(): boolean {
     return this.#paused;
   }
 
-  /** When the first deadline is due, in milliseconds since 1970; `Infinity` if there is none. */
+  /** The time of the first deadline, in milliseconds since 1970; `Infinity` if there is none. */
   get nextDueAt(): number {
     let next = Infinity;
     for (const { dueAt } of this.#deadlines?.values() ?? []) next = Math.min(next, dueAt);
@@ -143,7 +142,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Puts an event into the mailbox; it is handled in its turn (COMMIT-UNIT-8).
+   * Puts an event into the mailbox, which handles events in order (COMMIT-UNIT-8).
    * @throws {ProtocolError} for an event named `xstate.*` or `entry.*`.
    */
   receive<A extends keyof Protocol & string>(actor: A, event: Protocol[A] & UnitEvent): void {
@@ -173,7 +172,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (this.#isFull) throw mailboxFull(this.id, 'the unit refuses new input');
   }
 
-  /** Resolves when all events that are queued now are committed or refused (COMMIT-UNIT-11). */
+  /** Resolves when all currently queued events are committed or refused (COMMIT-UNIT-11). */
   whenHandled(): Promise<void> {
     // A disposed unit drops its events.
     if (this.#disposed) return Promise.reject(notHandled(this.id));
@@ -186,11 +185,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   /** Collects an effect of the event that is being applied. */
   post(actor: string, effect: Effect): void {
-    // Outside a transaction only the machines of a disposed unit post effects.
+    // Outside a transaction, only a disposed unit's machines post effects.
     this.#posted?.push(new Release(this, actor, effect));
   }
 
-  /** Runs `begin` as the first transaction of the unit. It has no entry: its input is known without one. */
+  /** Runs `begin` as the unit's first transaction. It has no entry, because its input is known without one. */
   start(begin: () => void): void {
     const at = this.#host.environment.clock.now();
     try {
@@ -200,7 +199,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
   }
 
-  /** Keeps new events in the mailbox until `resume`, so that the entries of the journal are folded first. */
+  /** Keeps new events in the mailbox until `resume`, so that the journal's entries are folded first. */
   pause(): void {
     this.#paused = true;
   }
@@ -210,7 +209,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return this.#mailbox?.some(({ event }) => isMeant(event)) ?? false;
   }
 
-  /** Handles the queued events, and `first` before them. */
+  /** Handles the queued events, after `first`. */
   resume(first?: MessageIn<Protocol> & Message): void {
     if (this.#disposed) return;
     this.#paused = false;
@@ -221,12 +220,12 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (this.#mailbox) this.#wake();
   }
 
-  /** Sets the number of the last entry without folding the entries up to it. */
+  /** Sets the number of the last entry without folding the entries up to that number. */
   setSequence(seq: number): void {
     this.#seq = seq;
   }
 
-  /** Quarantines a snapshot that cannot be restored, as a refold does with entries. */
+  /** Quarantines a snapshot that cannot be restored, as a refold quarantines entries. */
   quarantine(failure: UnfoldableEntry): void {
     this.#host.report(failure, `journal of ${this.id}`);
     const { seq, event, reason } = failure.entry;
@@ -234,8 +233,8 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Writes the event that `make` returns, before any other event. Returns false without calling `make` if the unit is
-   * disposed, paused or busy.
+   * Writes the event that `make` returns, before any other event. If the unit is disposed, paused or busy, returns
+   * false without calling `make`.
    */
   checkpoint(actor: string, make: () => UnitEvent): boolean {
     if (this.#disposed || this.#paused || this.isBusy) return false;
@@ -244,9 +243,9 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Folds the unit's entries of the journal, oldest first (COMMIT-UNIT-6). Quarantines the entries that cannot be folded
-   * (COMMIT-UNIT-10) and returns them; `resume` writes the entries that say so.
-   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if entries must not be quarantined.
+   * Folds the unit's journal entries, oldest first (COMMIT-UNIT-6). Quarantines the entries that cannot be folded
+   * (COMMIT-UNIT-10) and returns them; `resume` writes the quarantines.
+   * @throws {JournalError} `JOURNAL_GAP`, `JOURNAL_VERSION`; `UNFOLDABLE_ENTRY` if the host forbids quarantines.
    */
   refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
     const known = quarantinedIn(entries);
@@ -269,7 +268,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return found;
   }
 
-  /** Folds an entry. Returns the error of an entry that cannot be folded; null: the entry is folded. */
+  /** Folds an entry. Returns the error if the entry cannot be folded; null after a fold. */
   #refolded(entry: JournalEntry): UnfoldableEntry | null {
     if (isQuarantine(entry.event)) {
       if (entry.event.ends) this.#body.endedBy?.(entry.event.reason);
@@ -286,7 +285,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
   }
 
-  /** Returns the entry in the form of this version. `reason`: why this version cannot read it; null: it can. */
+  /** Returns the entry converted to this version. `reason`: why this version cannot read the entry; null if it can. */
   #readable(entry: JournalEntry): JournalEntry & { readonly reason: string | null } {
     try {
       const read = upcast(entry, { kind: this.#kind, version: this.#version });
@@ -307,18 +306,18 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     return new UnfoldableEntry(entry, cause);
   }
 
-  /** Returns whether the unit would accept the next entry of the journal; for replays. */
+  /** Returns whether the unit would accept the journal's next entry; for replays. */
   wouldAccept(entry: JournalEntry): boolean {
     const { at, actor, event, reason } = this.#readable(entry);
     return reason === null && this.#body.take(actor, { ...event, at }) !== null;
   }
 
-  /** Enqueues the effects that are still due after `refold`, as if they had been posted now. */
+  /** Enqueues the effects that are still due after `refold`, as if they were posted now. */
   releaseDue(due: readonly Posted[]): void {
     this.#enqueue(due.map(({ actor, effect }) => new Release(this, actor, effect)));
   }
 
-  /** Handles the next event of the mailbox. Called by the router. */
+  /** Handles the mailbox's next event. Called by the router. */
   run(): void {
     this.#scheduled = false;
     if (this.#disposed || this.#committing || this.#paused) return;
@@ -343,7 +342,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     if (!this.#committing && this.#mailbox) this.#wake();
   }
 
-  /** Executes an effect. Called by the router. */
+  /** Executes an effect; called by the router. */
   release(posted: Posted): void {
     const { actor, effect } = posted;
     if (effect.kind === 'do' || effect.name !== 'deadline') this.#body.release(posted);
@@ -363,7 +362,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     for (const { reject } of waiting) reject(notHandled(this.id));
   }
 
-  /** Counts the event in hand as committed or refused (COMMIT-UNIT-11). */
+  /** Marks the current event as committed or refused (COMMIT-UNIT-11). */
   #handled(): void {
     if (!this.#isHandling) return;
     this.#isHandling = false;
@@ -399,11 +398,11 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
   }
 
   /**
-   * Returns the step of the event, or a refusal: with null if the event means nothing in this state, with the error if
-   * it cannot be judged or its step throws. Such an error is reported, and does not block the events behind.
+   * Returns the event's step, or a refusal: with null if the event means nothing in this state, with the error if the
+   * event cannot be judged or its step throws. Such an error is reported, and does not block later events.
    */
   #judged(actor: string, event: UnitEvent & Stamped): Step | Refused {
-    // `resume` queued it: no other component may send one (COMMIT-UNIT-4).
+    // `resume` queued it: no other component may send such an event (COMMIT-UNIT-4).
     if (event.type === QUARANTINED) return { entry: event, posted: [] };
     try {
       const reason = misshapen(event, this.#body.shapes);
@@ -420,7 +419,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
     }
   }
 
-  /** Takes the step of an event. The changes count when the draft is installed. */
+  /** Takes an event's step. The changes take effect when the draft is installed. */
   #step(actor: string, entry: UnitEvent & Stamped): Step {
     const fold = () => this.#gather(() => this.#body.apply(actor, entry), entry.at);
     return { entry, posted: this.draft.step(fold) };
@@ -455,7 +454,7 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
       return;
     }
     this.#committing = true;
-    // A promise of another library may not be an instance of Promise.
+    // A promise from another library may not be an instance of Promise.
     Promise.resolve(appended).then(
       () => {
         this.#committing = false;
@@ -566,7 +565,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** The step of an event: its entry, and the effects to release after the entry is written. */
+/** The step of an event: its entry, and the effects to release once the entry is written. */
 interface Step {
   readonly entry: UnitEvent & Stamped;
   readonly posted: readonly Release[];
@@ -581,12 +580,12 @@ interface Deadline {
   readonly cancel: () => void;
 }
 
-/** The event of a deadline that is due. */
+/** The event of a due deadline. */
 interface Due extends UnitEvent {
   readonly dueAt: number;
 }
 
-/** An effect that is queued for release. */
+/** An effect that waits for release. */
 class Release implements Posted, Task {
   readonly actor: string;
   readonly effect: Effect;

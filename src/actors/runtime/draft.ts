@@ -1,14 +1,14 @@
 // The changes of one step of a unit, until its entry is in the journal. The step reads its own changes; all other
-// readers see the state before, until the changes are installed. A step that throws changes nothing.
+// readers see the earlier state until the changes are installed. A step that throws changes nothing.
 //
-// Owns:     the changes of the step under way, or of the step whose entry is being written.
-// Does not: know the meaning of a step (its unit does).
+// Owns:     the changes of the current step, or of the step whose entry is being written.
+// Does not: know what a step means (its unit does).
 //
 // Invariants
-//   DRAFT-1. The cost of a step depends on what it changes, not on the size of the state.
-//   DRAFT-2. A change outside a step counts at once, also for a step that waits for its entry.
+//   DRAFT-1. A step's cost depends on its changes, not on the size of the state.
+//   DRAFT-2. A change outside a step takes effect at once, even for a step that waits for its entry.
 
-/** A piece of state that steps change. */
+/** A part of the state that steps change. */
 interface Part {
   install(): void;
   drop(): void;
@@ -17,14 +17,11 @@ interface Part {
 export class Draft {
   /** True while a step runs. */
   isStepping = false;
-  /** The parts with changes; null: none, since thousands of idle units need no array each. */
+  /** The parts with changes; null if there are none, so that thousands of idle units need no array. */
   #parts: Part[] | null = null;
   #later: (() => void)[] | null = null;
 
-  /**
-   * Runs a step, whose changes wait for `install`. If the step throws, its changes are dropped, and the error is
-   * rethrown.
-   */
+  /** Runs a step, whose changes wait for `install`. If the step throws, its changes are dropped and the error is rethrown. */
   step<T>(run: () => T): T {
     this.isStepping = true;
     try {
@@ -37,20 +34,20 @@ export class Draft {
     }
   }
 
-  /** Runs `act` when the step under way is installed; at once outside a step. */
+  /** Runs `act` when the current step is installed; immediately outside a step. */
   later(act: () => void): void {
     if (this.isStepping) (this.#later ??= []).push(act);
     else act();
   }
 
-  /** Installs the changes of the last step. */
+  /** Installs the last step's changes. */
   install(): void {
     const [parts, later] = this.#taken();
     for (const part of parts) part.install();
     for (const act of later) act();
   }
 
-  /** Drops the changes of the last step. */
+  /** Drops the last step's changes. */
   drop(): void {
     for (const part of this.#taken()[0]) part.drop();
   }
@@ -101,11 +98,11 @@ export class Cell<T> implements Part {
   }
 }
 
-/** Values by id, in the order in which they were added. */
+/** Values by id, in insertion order. */
 export class Table<V> implements Part {
   readonly #draft: Draft;
   readonly #values = new Map<string, V>();
-  /** The changes of the last step; a value of undefined: deleted. Null: no changes. */
+  /** The changes of the last step; undefined marks a deleted value. Null if there are no changes. */
   #next: Map<string, V | undefined> | null = null;
 
   constructor(draft: Draft) {
@@ -131,7 +128,7 @@ export class Table<V> implements Part {
     else this.#values.set(id, value);
   }
 
-  /** Changes fields of a value; does nothing for an unknown id. */
+  /** Changes a value's fields; does nothing if the id is unknown. */
   change(id: string, fields: Partial<V>): void {
     const value = this.get(id);
     if (value !== undefined) this.set(id, { ...value, ...fields });
@@ -140,7 +137,7 @@ export class Table<V> implements Part {
     if (next !== undefined) this.#next?.set(id, { ...next, ...fields });
   }
 
-  /** Deletes a value. Returns whether it existed. */
+  /** Deletes a value. Returns whether the value existed. */
   delete(id: string): boolean {
     const isKnown = this.has(id);
     if (!this.#draft.isStepping) {

@@ -1,12 +1,12 @@
-// The shapes of a unit's events: the properties that folds and machines read, and their types. Each event that enters a
-// mailbox and each entry read from a journal is checked against them. Other properties are ignored.
+// The shapes of a unit's events: the properties that folds and machines read, with their types. Each event that enters
+// a mailbox, and each entry read from a journal, is checked against its shape. Other properties are ignored.
 //
-//   SHAPE-1. Events of earlier versions match the shapes: a new property is optional, and a type may only be widened.
+//   SHAPE-1. Earlier versions' events match the shapes: a new property is optional, and a type may only be widened.
 
 import { z } from 'zod';
 import { messageOf } from '../../values/errors.ts';
 
-/** Shapes by event type. A type without a shape is not checked. */
+/** Shapes by event type. An event type without a shape is not checked. */
 export type EventShapes = Readonly<Record<string, z.ZodType>>;
 
 export const text = z.string();
@@ -21,7 +21,7 @@ export const amount = z.custom<number | null>(
 /** Makes a shape optional: the property may be missing, `null` or `undefined`. */
 export const maybe = <Shape extends z.ZodType>(shape: Shape) => shape.nullish();
 
-/** A record of any values, by name. */
+/** A record with arbitrary values, by name. */
 export const table = z.record(z.string(), z.unknown());
 
 export const failure = z.looseObject({ code: text, message: text, retryable: maybe(flag) });
@@ -55,7 +55,7 @@ export const outcome = z.looseObject({
   notes: maybe(z.array(text)),
 });
 
-/** Returns why an event does not match the shape of its type; null if it does. */
+/** Returns why an event does not match its type's shape; null if it matches. */
 export function misshapen(
   event: { readonly type: string },
   shapes: EventShapes | undefined,
@@ -69,7 +69,7 @@ export function misshapen(
       .map((issue) => `\`${issue.path.map(String).join('.')}\`: ${issue.message}`)
       .join('; ');
   } catch (error) {
-    // The value is so deeply nested that the stack overflows.
+    // The nesting is so deep that the stack overflows.
     return messageOf(error);
   }
 }

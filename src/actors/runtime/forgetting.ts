@@ -1,10 +1,10 @@
-// Deletes all stored data of one session or run, or of the sessions that a policy does not keep.
+// Deletes all stored data of one session or run, or of every session that a retention policy does not keep.
 //
 // Owns:     the order of the deletions.
-// Does not: know what a store leaves behind; docs/privacy.md says it for each store.
+// Does not: know what each store leaves behind (see docs/privacy.md).
 //
-//   FORGETTING-1. The journal is deleted last: while it lists a session, the next call repeats a deletion that failed.
-//   FORGETTING-2. A session that another process has in memory is not deleted.
+//   FORGETTING-1. The journal is deleted last: as long as it lists a session, the next call repeats a failed deletion.
+//   FORGETTING-2. A session that is in another process's memory is not deleted.
 
 import { z } from 'zod';
 import { aFunction, anObject, check, scopeName, type ChecksOf } from '../../values/checks.ts';
@@ -18,31 +18,31 @@ import type { WorkingMemory } from '../ports/working-memory.ts';
 
 /** The stores from which `forgetSession` deletes a session. */
 export interface ForgetStores {
-  /** A journal with `forget`, as all journals of Offstage have. */
+  /** A journal with `forget`, which all journals of Offstage have. */
   readonly journal: Journal;
   readonly workingMemory?: WorkingMemory;
-  /** Facts that were learned in the session (`source`) are deleted from this scope of a memory. */
+  /** The memory from whose scope the facts of the session (`source`) are deleted. */
   readonly memory?: { readonly store: MemoryStore; readonly scope: string };
-  /** The engine that ran steps of the session, with `forget`, which also deletes their claims. @defaultValue none */
+  /** The engine that ran the session's steps; its `forget` also deletes their claims. @defaultValue none */
   readonly jobs?: Jobs;
-  /** Deletes the app's own data of the session: files, rows, recordings. Called before the journal's `forget`. */
+  /** Deletes the app's own data about the session: files, rows, recordings. Called before the journal's `forget`. */
   readonly also?: (sessionId: string) => void | Promise<void>;
 }
 
-/** The sessions that `applyRetention` keeps, by age and by number; it forgets the others. */
+/** The sessions that `applyRetention` keeps, by age and number; it forgets all others. */
 export interface RetentionPolicy {
-  /** The age of the last entry at which a session is forgotten, in milliseconds. @defaultValue Infinity */
+  /** A session is forgotten when its last entry reaches this age, in milliseconds. @defaultValue Infinity */
   readonly maxAgeMs?: number;
-  /** The number of sessions that are kept: those with the latest entries. @defaultValue Infinity */
+  /** The number of sessions to keep: those with the latest entries. @defaultValue Infinity */
   readonly maxSessions?: number;
-  /** Returns whether a session is kept whatever its age, such as one in the memory of a pool. */
+  /** Returns whether a session is kept regardless of its age, for example because a pool has it in memory. */
   readonly keep?: (session: ScopeSummary) => boolean;
 }
 
 /** The stores from which `applyRetention` deletes sessions, and the clock that determines their age. */
 export interface RetentionStores extends Omit<ForgetStores, 'memory'> {
   readonly clock: Clock;
-  /** Returns the memory that holds the session's facts, if any. */
+  /** Returns the memory that contains the session's facts, if any. */
   readonly memoryOf?: (sessionId: string) => ForgetStores['memory'];
 }
 
@@ -81,11 +81,12 @@ const policySchema = z.strictObject({
 const sessionSchema = z.string().min(1);
 
 /**
- * Deletes a session for good: its working memory, the facts that were learned in it, its jobs on an engine, the data that
- * `also` deletes, its journal and its wake time. An unknown session is no error. Suspend a session of this process first.
+ * Permanently deletes a session: its working memory, the facts learned in it, its jobs on an engine, the data that
+ * `also` deletes, its journal and its wake time. An unknown session is not an error. First suspend a session that runs
+ * in this process.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`.
- * @throws {CapacityError} `SCOPE_IN_USE`: another process has it.
- * @throws {JobError} The engine cannot be reached, or refuses: `also` and the journal were not called.
+ * @throws {CapacityError} `SCOPE_IN_USE`: another process has the session.
+ * @throws {JobError} The engine is unreachable or refuses; then neither `also` nor the journal is called.
  */
 export async function forgetSession(sessionId: string, stores: ForgetStores): Promise<void> {
   check('forgetSession(sessionId, stores)', sessionSchema, sessionId, 'INVALID_ARGUMENT');
@@ -106,9 +107,9 @@ export async function forgetSession(sessionId: string, stores: ForgetStores): Pr
 
 /** The stores from which `forgetRun` deletes a run. */
 export interface ForgetRunStores {
-  /** The engine that keeps the run, with `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
+  /** The engine that keeps the run and has `forget`: `restateRuns({ admin, … })`, `temporalRuns(…)`. */
   readonly engine: RunEngine;
-  /** The engine that ran the steps of its turns, with `forget`. @defaultValue none: the steps stay */
+  /** The engine that ran the steps of the run's turns and has `forget`. @defaultValue none: the steps stay */
   readonly jobs?: Jobs;
 }
 
@@ -122,11 +123,11 @@ const runStoresSchema = z.strictObject({
 } satisfies ChecksOf<ForgetRunStores>);
 
 /**
- * Deletes a run on an engine for good, with the subagents that were separate runs, their steps and their claims. An unknown run
- * is no error. Cancel a run that has not ended first. A call that failed can be repeated.
+ * Permanently deletes a run on an engine, including the subagents that were separate runs, their steps and their
+ * claims. An unknown run is not an error. First cancel a run that has not ended. A failed call may be repeated.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`.
- * @throws {JobError} `RUN_UNDER_WAY`: the run, or a subagent that it abandoned, has not ended; or the engine cannot be reached,
- *   or refuses.
+ * @throws {JobError} `RUN_UNDER_WAY`: the run, or a subagent that it abandoned, has not ended; or the engine is
+ *   unreachable or refuses.
  */
 export async function forgetRun(id: string, stores: ForgetRunStores): Promise<void> {
   check('forgetRun(id, stores)', scopeName, id, 'INVALID_ARGUMENT');
@@ -138,9 +139,9 @@ export async function forgetRun(id: string, stores: ForgetRunStores): Promise<vo
 }
 
 /**
- * Forgets the sessions that the policy does not keep, and returns their ids. Call it at intervals, from one process. The next
- * call deletes a session that another process has in memory.
- * @throws {ConfigurationError} `INVALID_ARGUMENT`, also for a journal that cannot list its scopes.
+ * Forgets the sessions that the policy does not keep, and returns their ids. Call it periodically, from one process. A
+ * session in another process's memory is left for the next call.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT`, also if the journal cannot list its scopes.
  */
 export async function applyRetention(
   stores: RetentionStores,
@@ -173,7 +174,7 @@ export async function applyRetention(
   return forgotten;
 }
 
-/** Returns the runs whose keys do not begin with the id of this one. */
+/** Returns the runs whose keys do not start with this run's id. */
 function beside(id: string, ids: readonly string[]): readonly string[] {
   return ids.filter((one) => one !== id && !one.startsWith(`${id}/`));
 }

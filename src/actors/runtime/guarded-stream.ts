@@ -1,17 +1,17 @@
-// A stream whose subscribers are code of the app. A subscriber that throws is reported and stays subscribed: as with a hook, no
-// error of the app reaches the session. (RxJS would rethrow it in a separate task, which ends the process with all its
-// sessions.)
+// A stream with subscribers from the app's code. A subscriber that throws is reported and stays subscribed: like a
+// hook's error, its error does not reach the session. (RxJS would rethrow the error in a separate task, which ends the
+// process with all its sessions.)
 //
 // Invariants
-//   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, keeps its subscription and does not
-//       affect the others; this also holds behind operators (`pipe`).
+//   GUARDED-STREAM-1. A subscriber that throws, or whose promise rejects, is reported, stays subscribed and does not
+//       affect the others, even behind operators (`pipe`).
 //   GUARDED-STREAM-2. An operator that throws ends the subscription behind it with the error, which is reported if the
 //       subscriber has no `error` handler.
 
 import { Observable, Subscriber, type Observer, type Subscription } from 'rxjs';
 import { callSafely, type Host } from './host.ts';
 
-/** Guards a stream. `name` appears in reports, such as `events`. */
+/** Guards a stream. Reports contain `name`, such as `events`. */
 export function guarded<T>(
   source: Observable<T>,
   host: Pick<Host, 'report'>,
@@ -43,7 +43,7 @@ class GuardedStream<T> extends Observable<T> {
       ((error: unknown) => void)?,
       (() => void)?,
     ];
-    // Operators handle errors themselves.
+    // Operators handle their errors themselves.
     if (first instanceof Subscriber) return super.subscribe(first);
     const observer: Partial<Observer<T>> =
       typeof first === 'function' || !first

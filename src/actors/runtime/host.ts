@@ -1,14 +1,12 @@
-// The facilities that the units of one process share: time and chance, the journal, hooks for errors, and the run loop
-// (`Router`), which lets one unit at a time handle one event and releases the consequences in order, never inside
-// another task.
+// What the units of one process share: time and randomness, the journal, error hooks, and the run loop (`Router`), in
+// which one unit at a time handles one event; the loop releases the consequences in order, never inside another task.
 //
 // Owns:     the order of all queued tasks.
 // Does not: know the meaning of an event or an effect.
 //
 // Invariants
-//   ROUTER-1. The router is never re-entrant: tasks enqueued during a task run behind those that are already
-//       queued.
-//   ROUTER-2. The failure of a task is reported and affects no other task.
+//   ROUTER-1. The router is never re-entrant: tasks enqueued by a task run after those that are already queued.
+//   ROUTER-2. A task's failure is reported, and affects no other task.
 
 import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
@@ -27,9 +25,9 @@ export interface HostOptions {
   readonly jobs?: Jobs | undefined;
   /** The cost of a model call. @defaultValue costs are unknown */
   readonly price?: Price | undefined;
-  /** Called with errors that changed no result: a throwing hook, a journal append that is retried. */
+  /** Called with errors that changed no result: a hook that threw, a journal append that is retried. */
   readonly onError?: ((error: unknown, where: string) => void) | undefined;
-  /** Called with events that no actor could accept at that time: late, duplicate, or of another state. */
+  /** Called with events that no actor could accept at that time: late, duplicate, or meant for another state. */
   readonly onIgnored?: ((unit: string, actor: string, event: { type: string }) => void) | undefined;
   readonly inspect?: ((event: InspectionEvent) => void) | undefined;
   /** The treatment of an entry that cannot be folded. @defaultValue 'set_aside' */
@@ -39,15 +37,15 @@ export interface HostOptions {
 export interface Host {
   readonly environment: Environment;
   readonly journal: Journal;
-  /** Null: this process runs every step. */
+  /** Null if this process runs every step. */
   readonly jobs: Jobs | null;
-  /** Null: only relays that report costs have any. */
+  /** Null if only relays report costs. */
   readonly price: Price | null;
   readonly router: Router;
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
-  /** Identifies this host to third-party code, which may compare it but not use it. */
+  /** Identifies this host to third-party code, which may only compare it. */
   readonly scope: object;
   report(error: unknown, where: string): void;
   ignored(unit: string, actor: string, event: { type: string }): void;
@@ -72,7 +70,7 @@ export function createHost(options: HostOptions): Host {
   return host;
 }
 
-/** Catches errors of inspectors, which XState calls in the middle of a transition: they must not end the actor. */
+/** Catches errors of inspectors, which XState calls in the middle of a transition and which must not end the actor. */
 function guarded(
   inspect: NonNullable<HostOptions['inspect']>,
   report: Host['report'],
@@ -86,7 +84,7 @@ function guarded(
   };
 }
 
-/** Calls a function of the app within the span of its work, if the journal writes spans. */
+/** If the journal writes spans, calls the app's function inside the span of its work. */
 export function inSpanOf<T>(
   { journal }: { readonly journal: Pick<Journal, 'inSpanOf'> },
   work: TracedWork,
@@ -95,7 +93,7 @@ export function inSpanOf<T>(
   return journal.inSpanOf ? journal.inSpanOf(work, call) : call();
 }
 
-/** Calls code of the app; reports a throw or rejection, which has no other effect. */
+/** Calls the app's code; an error or a rejection is reported, and has no other effect. */
 export function callSafely(host: Pick<Host, 'report'>, where: string, call: () => unknown): void {
   try {
     handleRejection(call(), (error) => host.report(error, where));
@@ -115,12 +113,12 @@ export class Router {
   #running = false;
   readonly #report: (error: unknown) => void;
 
-  /** @param report Called with the error of each task that threw; must not throw itself. */
+  /** @param report Called with the error of each task that threw; must not throw. */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
 
-  /** Runs the task after all queued ones; at once if there are none. */
+  /** Runs the task after all queued tasks; immediately if there are none. */
   enqueue(task: Task): void {
     this.#queue.push(task);
     if (!this.#running) this.#drain();
@@ -136,7 +134,7 @@ export class Router {
     this.#running = true;
     while (this.#next < this.#queue.length) {
       const task = this.#queue[this.#next++] as Task;
-      // Finished tasks are removed in bulk: shifting one by one is quadratic on a long queue.
+      // Removes finished tasks in bulk: shifting them one by one is quadratic for a long queue.
       if (this.#next > 1024) {
         this.#queue = this.#queue.slice(this.#next);
         this.#next = 0;

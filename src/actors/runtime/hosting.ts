@@ -1,16 +1,16 @@
-// The machines of a unit: a machine is its snapshot, and a step (chart-steps.ts) returns the next one. The named
-// effects of a machine, and the starts and stops of activities, are posted to the unit; the router releases them after
-// the commit of the entry that caused them.
+// The machines of a unit: each machine is a snapshot, and a step (chart-steps.ts) returns the next snapshot. A machine
+// posts its named effects, and the starts and stops of its activities, to the unit; the router releases them after the
+// commit of the entry that caused them.
 //
-// Owns:     the snapshots of the machines, their form as plain JSON, and the activities that belong to a state.
-// Does not: show a machine to apps and inspectors (actor-tree.ts), or decide when it moves (its unit does).
+// Owns:     the machines' snapshots, their form as plain JSON, and the activities of each state.
+// Does not: show a machine to apps and inspectors (actor-tree.ts), or decide when it takes a step (its unit does).
 //
 // Invariants
-//   HOST-1. Only a unit moves its machines, and only by events that are in the journal: an outsider's event goes to the
-//       unit first. `transient-machine.ts` has the machines that no journal keeps.
+//   HOST-1. Only a unit changes its machines, and only by events that are in the journal: an outsider's event goes to
+//       the unit first. `transient-machine.ts` has the machines that are not in a journal.
 //   HOST-2. A step posts its effects in the order in which the machine names them, and executes none.
-//   HOST-3. Restoring a snapshot posts nothing: `underWay` returns the activities of the restored states.
-//   HOST-4. A waiting member is a small record: ten thousand waiting questions are ten thousand records.
+//   HOST-3. Restoring a snapshot posts nothing; `underWay` returns the activities of the restored states.
+//   HOST-4. A waiting member is a small record, so ten thousand waiting questions are ten thousand small records.
 
 import type {
   AnyEventObject,
@@ -29,13 +29,13 @@ export type { Effect } from './chart-steps.ts';
 
 /** A machine as its actor shows it. */
 export interface Shown {
-  /** The path of the actor in the tree. */
+  /** The actor's path in the tree. */
   readonly id: string;
   readonly machine: AnyStateMachine;
   readonly snapshot: AnyMachineSnapshot;
 }
 
-/** The unit that some machines belong to. */
+/** The unit to which machines belong. */
 export interface HostUnit {
   readonly id: string;
   readonly draft: Draft;
@@ -43,7 +43,7 @@ export interface HostUnit {
   post(actor: string, effect: Effect): void;
 }
 
-/** The tree of actors, as machines see it. */
+/** The tree of actors, as seen by machines. */
 export interface Observers {
   /** Whether any machine is observed. */
   readonly isWatched: boolean;
@@ -58,10 +58,10 @@ export interface MemberSnapshot {
   readonly state: Snapshot<unknown>;
 }
 
-/** The id of a machine that is the only one of its kind, a single. */
+/** The id of the only machine of its kind, called a single. */
 const ONLY = '';
 
-/** Machines of one kind within one unit, by id: any number, or a single one. */
+/** Machines of one kind within one unit, by id: any number, or a single. */
 export class Population<M extends AnyStateMachine = AnyStateMachine> {
   readonly machine: M;
   readonly #prefix: string;
@@ -73,7 +73,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
   readonly #members: Table<Snapshot<unknown>>;
 
   /**
-   * @param prefix Members are addressed as `<prefix>:<id>`, the single machine as `<prefix>`.
+   * @param prefix The address of a member is `<prefix>:<id>`, that of the single machine `<prefix>`.
    * @param path The path of the single machine's actor. @defaultValue its address below the unit
    */
   constructor(
@@ -104,7 +104,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return this.#members.get(ONLY) as SnapshotFrom<M>;
   }
 
-  /** Returns the snapshot of a member; null if there is none. */
+  /** Returns a member's snapshot; null if there is none. */
   of(id: string): SnapshotFrom<M> | null {
     const member = this.#members.get(id);
     if (!member) return null;
@@ -136,7 +136,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return snapshot !== null && accepts(snapshot, event);
   }
 
-  /** Takes the step of an event. Throws the error of the machine; its state is then unchanged. */
+  /** Takes the step of an event. Throws the machine's error; its state is then unchanged. */
   apply(id: string, event: EventObject): void {
     const snapshot = this.of(id);
     if (!snapshot) return;
@@ -145,7 +145,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
       this.#unit.draft.later(() => this.#actors.moved(this.#path(id), event));
   }
 
-  /** Returns the state of a member; null if there is none. */
+  /** Returns a member's state; null if there is none. */
   stateOf(id: string): { value: unknown; context: unknown; done: boolean } | null {
     const member = this.#members.get(id);
     if (!member) return null;
@@ -153,7 +153,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return { value, context, done: status === 'done' };
   }
 
-  /** The running activities of all members, as effects that start them. */
+  /** All members' running activities, as effects that start them. */
   get underWay(): readonly { readonly actor: string; readonly effect: Effect }[] {
     return [...this.#members].flatMap(([id, snapshot]) =>
       underWay(this.#address(id), this.machine, snapshot),
@@ -179,7 +179,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
 
   /** A member as its actor shows it. */
   shown(id = ONLY): Shown {
-    // The last snapshot stays readable after the member is removed.
+    // The last snapshot remains readable after the member is removed.
     let last = this.of(id) as AnyMachineSnapshot;
     const read = (): AnyMachineSnapshot => (last = this.of(id) ?? last);
     return {
@@ -213,7 +213,7 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
 export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
   const { value, context, status, output } = snapshot;
   const end = status === 'active' ? {} : { status, output };
-  // XState declares an `error` in each snapshot; our machines throw instead.
+  // XState declares an `error` in each snapshot; machines here throw instead.
   return { value, context, ...end } as unknown as Plain<S>;
 }
 
@@ -221,8 +221,8 @@ export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
 export type Plain<S extends AnyMachineSnapshot> = Snapshot<unknown> & Pick<S, 'value' | 'context'>;
 
 /**
- * Restores the unlimited numbers of a snapshot that was read from JSON: JSON has no number for "no limit", so the
- * machine's `input` supplies them.
+ * Restores the unlimited numbers of a snapshot that was read from JSON, which has no number for "no limit", from the
+ * machine's `input`.
  */
 export function withNoLimits<M extends AnyStateMachine>(
   rest: Snapshot<unknown>,
@@ -237,7 +237,7 @@ export function withNoLimits<M extends AnyStateMachine>(
   return { ...rest, ...own };
 }
 
-/** Returns the running activities of a machine, as effects that start them. */
+/** Returns a machine's running activities, as effects that start them. */
 export function underWay(
   actor: string,
   machine: AnyStateMachine,
@@ -249,7 +249,7 @@ export function underWay(
   }));
 }
 
-/** Returns the activities that run in the states of a snapshot, with inputs from its context. */
+/** Returns the activities that run in a snapshot's states, with inputs from its context. */
 export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknown>): Activity[] {
   if (snapshot.status !== undefined && snapshot.status !== 'active') return [];
   const { value, context } = snapshot as unknown as { value: Value; context: unknown };
@@ -258,7 +258,7 @@ export function activitiesOf(machine: AnyStateMachine, snapshot: Snapshot<unknow
   return found;
 }
 
-/** A state value: the state, or the value of each of its regions. */
+/** A state value: the state, or the value of each region. */
 type Value = string | { readonly [state: string]: Value | undefined };
 
 interface Args {
@@ -269,13 +269,13 @@ interface Args {
 /** Returns the params of a `startActivity` action. */
 type Starts = (args: Args) => Activity;
 
-/** The states of a machine that start an activity themselves or in a substate. */
+/** The machine's states that start an activity, directly or in a substate. */
 interface Plan {
   readonly starts: readonly Starts[];
   readonly states: readonly (readonly [name: string, plan: Plan])[];
 }
 
-// Cached because each wake of a unit needs it: XState would search the nodes of the whole machine.
+// Cached because each wake of a unit needs them: XState would search the nodes of the whole machine.
 const plans = new WeakMap<AnyStateMachine, Plan>();
 
 function planOf(machine: AnyStateMachine): Plan {

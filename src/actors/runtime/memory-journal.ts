@@ -2,12 +2,11 @@
 // for inspection.
 //
 // Invariants
-//   MEMORY-JOURNAL-1. The entries that the journal keeps bound its memory: it stores nothing of a scope without kept
-//       entries.
+//   MEMORY-JOURNAL-1. Memory use depends only on the kept entries: a scope without kept entries uses none.
 //   MEMORY-JOURNAL-2. A scope is read completely or not at all: from its first entry, or from the entry to which it was
 //       trimmed.
 //   MEMORY-JOURNAL-3. A scope that loses its beginning is trimmed to its first kept snapshot, or to the reopening of a
-//       closed session, if there is one.
+//       closed session, if either exists.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../values/checks.ts';
@@ -27,9 +26,9 @@ import { memoryWakeTimes, type WakeTimes } from '../ports/wake-times.ts';
 /** The options of `memoryJournal`. */
 export interface MemoryJournalOptions {
   /**
-   * The number of latest entries that are kept, over all scopes. A scope that lost entries begins at its first kept
-   * snapshot, or at the first reopening of a closed session; without one it cannot be recovered until it is trimmed.
-   * `Infinity` keeps all, and grows until scopes are trimmed or forgotten.
+   * The number of latest entries to keep, across all scopes. A scope that lost entries starts at its first kept
+   * snapshot, or at the first reopening of a closed session; without either, it cannot be recovered until it is
+   * trimmed. `Infinity` keeps all entries, and the memory grows until scopes are trimmed or forgotten.
    * @defaultValue 1000
    */
   readonly keep?: number;
@@ -44,16 +43,16 @@ const optionsSchema = z.strictObject({
     .optional(),
 } satisfies ChecksOf<MemoryJournalOptions>);
 
-/** A journal in memory, as `memoryJournal` returns it: it ends with the process, and its methods return at once. */
+/** A journal in memory, as returned by `memoryJournal`: it ends with the process, and its methods return synchronously. */
 export interface MemoryJournal extends Journal {
   /** Keeps the entry in memory. */
   append(entry: JournalEntry): void;
-  /** @throws {JournalError} `JOURNAL_CUT` if entries of the requested scope are no longer kept. */
+  /** @throws {JournalError} `JOURNAL_CUT` if entries of the requested scope were dropped. */
   read(query?: JournalQuery): readonly JournalEntry[];
   readAfter(entry: JournalPosition): readonly JournalEntry[] | null;
   /**
-   * Deletes the scope's entries before this one. An entry that is not kept deletes nothing. Entries that were lost
-   * before it no longer count as missing.
+   * Deletes the scope's entries before this one. If the entry is not kept, nothing is deleted. Dropped entries before
+   * it no longer count as missing.
    */
   trim(entry: JournalPosition): void;
   scopes(): readonly ScopeSummary[];
@@ -70,8 +69,8 @@ interface Known {
 }
 
 /**
- * Creates a journal in memory. It ends with the process; entries beyond `keep` are lost for good.
- * @throws {ConfigurationError} if `keep` is not a number of 0 or more.
+ * Creates a journal in memory. It ends with the process; entries beyond `keep` are lost.
+ * @throws {ConfigurationError} if `keep` is negative or not a number.
  */
 export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal {
   const { keep = 1000 } = check('memoryJournal', optionsSchema, options);
@@ -79,7 +78,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
   let known = new Map<string, Known>();
   const wakeTimes = memoryWakeTimes();
 
-  /** Records an entry. Returns whether it is new. */
+  /** Records an entry. Returns whether the entry is new. */
   const note = (entry: JournalEntry): boolean => {
     const { scope, unit, seq } = entry;
     let of = known.get(scope);
@@ -89,7 +88,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
     }
     const latest = of.units.get(unit) ?? 0;
     if (seq <= latest) return false;
-    // The unit continues from entries that the journal never had.
+    // The unit continues after entries that this journal never had.
     if (latest === 0 && seq > 1 && of.beginning === 'there') of.beginning = 'cut';
     of.units.set(unit, seq);
     return true;
@@ -133,7 +132,7 @@ export function memoryJournal(options: MemoryJournalOptions = {}): MemoryJournal
       return entries.filter((entry) => isAskedFor(query, entry));
     },
     readAfter(entry) {
-      // The search starts from the end: a reader that follows a scope knows one of its latest entries.
+      // The search starts at the end, because a reader that follows a scope knows one of its latest entries.
       const at = entries.findLastIndex((one) => isAt(one, entry));
       return at === -1 ? null : entries.slice(at + 1).filter(({ scope }) => scope === entry.scope);
     },
@@ -178,7 +177,7 @@ export function isMemoryJournal(journal: Journal): boolean {
   return made.has(journal);
 }
 
-/** Throws if the kept entry with the same position differs. A position that was cut is not compared. */
+/** Throws if the kept entry at this position differs. Positions before the kept entries are not compared. */
 function checkSame(entry: JournalEntry, entries: readonly JournalEntry[]): void {
   const first = entries.find((one) => isAt(one, entry));
   if (first && JSON.stringify(first) !== JSON.stringify(entry))

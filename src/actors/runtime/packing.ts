@@ -1,15 +1,15 @@
-// Packs the texts that an engine stores of jobs and runs: removes secrets, seals the text with the app's key, and moves a large
-// text to the claims. Both ends need the same packing.
+// Packs the texts of jobs and runs that an engine stores: removes secrets, seals the text with the app's key, and moves
+// a large text to the claims. Both ends need the same packing.
 //
 // Owns:     the order: redaction, then sealing, then claiming.
 // Does not: encrypt (the app's codec does), or store large texts (the claims do).
 //
 // Invariants
-//   PACKING-1. With a codec, no text that is packed reaches the engine or the claims unsealed.
-//   PACKING-2. The claims store a text of more than `claimAboveBytes` before the engine gets its reference.
-//   PACKING-3. A text that cannot be unpacked is a failure (`JOB_UNREADABLE`), never another text.
-//   PACKING-4. A reference names one text for good: a later attempt does not replace a text that an engine has recorded.
-//   PACKING-5. The codec gets the place of a text at both ends: a text that was moved to another place cannot be opened.
+//   PACKING-1. With a codec, no packed text reaches the engine or the claims unsealed.
+//   PACKING-2. The claims store a text of more than `claimAboveBytes` before the engine receives its reference.
+//   PACKING-3. A text that cannot be unpacked causes a failure (`JOB_UNREADABLE`); it is never replaced by another text.
+//   PACKING-4. A reference always names the same text: a later attempt does not replace a text that an engine has recorded.
+//   PACKING-5. Both ends tell the codec the text's place: a text that was moved to another place cannot be opened.
 
 import { z } from 'zod';
 import { anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -20,15 +20,15 @@ import type { JournalEntry } from '../ports/journal.ts';
 import { entryRedaction, secretsTaken, type RedactionOptions } from './redacting-journal.ts';
 
 /**
- * Seals texts with a key of the app, for example by encryption. Both ends need the same codec. `place` names the subject of the
- * text, such as `chat-1/run:answer:req_2`, and is the same at both ends. A codec that authenticates `place` (as the additional
- * data of an AEAD cipher) keeps the engine from passing off one text as another.
+ * Seals texts with the app's key, for example by encryption. Both ends need the same codec. `place` names the text's
+ * subject, such as `chat-1/run:answer:req_2`, and is the same at both ends. A codec that authenticates `place` (as the
+ * additional data of an AEAD cipher) prevents the engine from passing off one text as another.
  */
 export interface JobCodec {
   seal(text: string, place: string): string | Promise<string>;
   /**
-   * Opens a sealed text. Rejects a text that it did not seal for this place. After a `JobError` that is `retryable`, the caller
-   * tries again.
+   * Opens a sealed text. Rejects a text that was not sealed for this place. After a `JobError` that is `retryable`, the
+   * caller retries.
    */
   open(sealed: string, place: string): string | Promise<string>;
 }
@@ -38,18 +38,19 @@ export interface JobCodec {
  * reused.
  */
 export interface JobClaims {
-  /** Stores a text. A repeated call with the same reference has the same text. */
+  /** Stores a text. Repeated calls with one reference have the same text. */
   keep(reference: string, text: string): void | Promise<void>;
-  /** Returns the text; null: there is none. */
+  /** Returns the text; null if there is none. */
   read(reference: string): string | null | Promise<string | null>;
-  /** Deletes all texts whose references begin with this prefix. */
+  /** Deletes all texts whose references start with this prefix. */
   forget?(prefix: string): void | Promise<void>;
 }
 
-/** How both ends pack the texts of jobs before an engine stores them; must be the same at both ends. */
+/** How both ends pack the texts of jobs before an engine stores them; both ends need the same packing. */
 export interface JobPacking {
   /**
-   * Removes secrets from bodies and results, as `redactingJournal` does; the worker's model and tools do not see them either.
+   * Removes secrets from bodies and results, as `redactingJournal` does; the worker's model and tools do not see the
+   * secrets either.
    * @defaultValue none
    */
   readonly redact?: RedactionOptions;
@@ -57,7 +58,7 @@ export interface JobPacking {
   readonly codec?: JobCodec;
   /** @defaultValue none: a body above `maxBytes` of the engine is refused */
   readonly claims?: JobClaims;
-  /** The size above which the claims store a text. @defaultValue 100000 */
+  /** The size above which a text is stored in the claims, in bytes. @defaultValue 100000 */
   readonly claimAboveBytes?: number;
 }
 
@@ -96,7 +97,7 @@ export class Packer {
     return this.#packing.codec !== undefined;
   }
 
-  /** Whether a part of the texts must not reach the engine. */
+  /** Whether some of the texts must not reach the engine. */
   get isHiding(): boolean {
     return this.isSealing || this.#redact !== null;
   }
@@ -106,7 +107,7 @@ export class Packer {
     return this.#pack(place, JSON.stringify(this.#redact(parsedOrText(text))), place);
   }
 
-  /** Packs a JSON value. `reference`: the beginning of its reference in the claims. */
+  /** Packs a JSON value. `reference`: the start of its reference in the claims. */
   packJson(place: string, json: unknown, reference = place): Promise<string> {
     return this.#pack(place, JSON.stringify(this.#redact ? this.#redact(json) : json), reference);
   }
@@ -116,7 +117,7 @@ export class Packer {
     return this.#pack(place, JSON.stringify(redact ? entries.map(redact) : entries), reference);
   }
 
-  /** Packs a text without secrets. @throws {JobError} `CLAIMS_UNREACHABLE`, `JOB_UNREADABLE`. */
+  /** Packs a text that contains no secrets. @throws {JobError} `CLAIMS_UNREACHABLE`, `JOB_UNREADABLE`. */
   async #pack(place: string, bare: string, beginning: string): Promise<string> {
     const { codec, claims, claimAboveBytes = CLAIM_ABOVE_BYTES } = this.#packing;
     const sealed = codec !== undefined;

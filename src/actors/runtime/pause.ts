@@ -5,7 +5,7 @@ import { isA } from '../../values/errors.ts';
 import type { Environment, Scheduler } from '../ports/environment.ts';
 import { JobError } from '../ports/jobs.ts';
 
-/** Resolves after `ms`; rejects with the reason of the signal if that aborts first. */
+/** Resolves after `ms`; rejects with the signal's reason if the signal aborts first. */
 export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const cancel = scheduler.schedule(() => {
@@ -23,8 +23,8 @@ export function pause(scheduler: Scheduler, ms: number, signal: AbortSignal): Pr
 }
 
 /**
- * Calls `ask` until the engine can be reached, with pauses of `baseMs` to `maxMs`.
- * @throws the reason of the signal, or an error that is not retryable.
+ * Calls `ask` until the engine is reachable, with pauses of `baseMs` to `maxMs`.
+ * @throws the signal's reason, or an error that is not retryable.
  */
 export async function untilReached<T>(
   ask: () => Promise<T>,

@@ -4,9 +4,9 @@
 //   REDACTING-JOURNAL-1. An entry without secrets is passed on as the same object.
 //   REDACTING-JOURNAL-2. The same entry is always redacted the same way, so that a retried entry equals the
 //       first attempt.
-//   REDACTING-JOURNAL-3. Property names without a secret and event types stay; only texts and numbers are replaced.
-//   REDACTING-JOURNAL-4. The digest of a request whose secrets were removed is removed, too: a reader could confirm a
-//       guess by it.
+//   REDACTING-JOURNAL-3. Event types, and property names that are not secrets, stay; only strings and numbers are replaced.
+//   REDACTING-JOURNAL-4. If a request contained secrets, its digest is removed too, since a reader could use it to
+//       confirm a guess.
 
 import { propertiesOf } from '../../values/json.ts';
 import { check, checkUnshown } from '../../values/checks.ts';
@@ -25,16 +25,16 @@ import {
 /** The secrets that `redactingJournal` replaces, and their replacement. */
 export interface RedactionOptions {
   /**
-   * Names of properties whose texts and numbers are replaced, with everything inside them, at any depth. Case, `_` and
-   * `-` are ignored: `apiKey` is also `API_KEY` and `api-key`. A value beside its name counts, too: `{ name:
-   * 'password', value: '…' }`.
+   * The names of properties whose strings and numbers are replaced, including everything inside, at any depth. Case,
+   * `_` and `-` are ignored: `apiKey` is also `API_KEY` and `api-key`. A value next to its name counts too:
+   * `{ name: 'password', value: '…' }`.
    * @defaultValue `SECRET_NAMES`, and names that end like one of them: `openaiApiKey`, `x-api-key`, `DB_PASSWORD`
    */
   readonly names?: readonly string[];
   /**
-   * Secrets that are replaced wherever they occur in a text: exact strings, such as keys of the environment
-   * (`process.env.OPENAI_API_KEY`; undefined values and strings of less than 8 characters are skipped), and patterns.
-   * Texts that look like a key of a usual provider, or like a token after `Bearer`, are always replaced.
+   * Secrets to replace wherever they occur in a text: exact strings, such as keys from the environment
+   * (`process.env.OPENAI_API_KEY`; undefined values and strings shorter than 8 characters are skipped), and patterns.
+   * Strings that look like a common provider's key, or like a token after `Bearer`, are always replaced.
    * @defaultValue none
    */
   readonly values?: readonly (string | RegExp | undefined)[];
@@ -59,10 +59,9 @@ const optionsSchema = z.strictObject({
 });
 
 /**
- * Wraps a journal and removes secrets from its entries. Removed secrets are not available after a crash either: a tool
- * call that is repeated then gets `[redacted]` as its argument. Pass secrets to tools in another way than as a model's
- * arguments.
- * @throws {ConfigurationError} for invalid options.
+ * Wraps a journal and removes secrets from its entries. Removed secrets are missing after a crash: a repeated tool call
+ * then receives `[redacted]` as its argument. Do not pass secrets to tools as a model's arguments.
+ * @throws {ConfigurationError} if an option is invalid.
  */
 export function redactingJournal(journal: Journal, options: RedactionOptions = {}): Journal {
   check('redactingJournal(journal, options)', journalSchema, journal);
@@ -75,7 +74,7 @@ export function redactingJournal(journal: Journal, options: RedactionOptions = {
 
 /**
  * Returns the function that removes secrets from JSON.
- * @throws {ConfigurationError} for invalid options.
+ * @throws {ConfigurationError} if an option is invalid.
  */
 export function secretsTaken(where: string, options: RedactionOptions): (json: unknown) => unknown {
   const redaction = redactionOf(where, options);
@@ -83,8 +82,8 @@ export function secretsTaken(where: string, options: RedactionOptions): (json: u
 }
 
 /**
- * Returns the function that removes secrets from entries of a journal.
- * @throws {ConfigurationError} for invalid options.
+ * Returns the function that removes secrets from journal entries.
+ * @throws {ConfigurationError} if an option is invalid.
  */
 export function entryRedaction(
   where: string,
@@ -115,7 +114,7 @@ interface Redaction {
 
 function redacted(entry: JournalEntry, redaction: Redaction): JournalEntry {
   const event = clean(entry.event, redaction, false) as JournalEntry['event'];
-  // REDACTING-JOURNAL-1. The type of an event is never redacted: the machines depend on it.
+  // REDACTING-JOURNAL-1. An event's type is never redacted, because the machines depend on it.
   return event === entry.event ? entry : { ...entry, event: { ...event, type: entry.event.type } };
 }
 
@@ -142,19 +141,19 @@ function cleanObject(object: object, redaction: Redaction, isSecret: boolean): o
   const cleaned = Object.entries(object).map(([name, value]) => {
     const isValue = name === 'value' && named !== null && redaction.isSecret(named);
     const to = clean(value, redaction, isSecret || isValue || redaction.isSecret(name));
-    // In a record by key, the property name itself may be the secret.
+    // In a record, the property name itself may be the secret.
     const as = redaction.takeOut(name);
     isChanged ||= as !== name || !Object.is(to, value);
     return [as, to] as const;
   });
-  // `fromEntries` instead of assignment, because a property may be named `__proto__`.
+  // Not by assignment, because a property may have the name `__proto__`.
   if (!isChanged) return object;
   const kept = (name: string, value: unknown) =>
     [name, name === 'requestDigest' ? redaction.replace : value] as const;
   return Object.fromEntries(cleaned.map(([name, value]) => kept(name, value)));
 }
 
-/** Returns the name that an object gives for its `value`, as fields of forms and lists of headers do. */
+/** Returns the name that an object gives its `value`, as form fields and header lists do. */
 function nameBeside(object: object): string | null {
   const { name, key, field, header } = propertiesOf(object);
   return [name, key, field, header].find((value) => typeof value === 'string') ?? null;

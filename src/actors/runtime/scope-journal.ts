@@ -1,20 +1,20 @@
-// The journal as one scope (a session, or a service of the program) sees it, and the snapshots of the scope: a snapshot is one
-// entry that replaces all entries before it. A process that continues the scope folds only the snapshot and the later entries.
+// The journal of one scope (a session, or a service of the program), and the scope's snapshots: a snapshot is one entry
+// that replaces all earlier entries. A process that continues the scope folds only the snapshot and the later entries.
 //
-// Owns:     the claim of a scope, the number of entries since the last snapshot, when a snapshot is made, the order around its
-//           entry, and which entries it replaces.
+// Owns:     the scope's claim, the number of entries since the last snapshot, the time of the next snapshot, the order
+//           around its entry, and which entries it replaces.
 // Does not: know the content of an entry or a snapshot (session/lifecycle/session-journal.ts, subagents/service-ledger.ts).
 //
 // Invariants
-//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is written: later entries wait,
-//       however often the snapshot entry is retried.
-//   SCOPE-JOURNAL-2. Entries do not wait for a snapshot entry that is permanently refused.
-//   SCOPE-SNAPSHOTS-1. A snapshot is made only when no unit of the scope has an event in its mailbox or at the journal, so that
-//       no information is in transit between two parts.
-//   SCOPE-SNAPSHOTS-2. No entry is written between the instant of a snapshot and its place in the journal.
-//   SCOPE-SNAPSHOTS-3. A scope continued from a snapshot equals one continued from all entries before it; the snapshot holds
-//       nothing else.
-//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only once the snapshot itself is stored, only if the policy
+//   SCOPE-JOURNAL-1. While a snapshot entry is being written, no other entry of the scope is written: later entries
+//       wait even while the snapshot entry is retried.
+//   SCOPE-JOURNAL-2. Entries stop waiting when the journal permanently refuses the snapshot entry.
+//   SCOPE-SNAPSHOTS-1. A snapshot is made only while no unit of the scope has an event in its mailbox or at the
+//       journal, so that nothing is in transit between two parts.
+//   SCOPE-SNAPSHOTS-2. No entry is written between the time of a snapshot and its place in the journal.
+//   SCOPE-SNAPSHOTS-3. A scope that continues from a snapshot equals one that continues from all earlier entries; the
+//       snapshot contains nothing else.
+//   SCOPE-SNAPSHOTS-4. Entries before a snapshot are deleted only after the snapshot itself is stored, only if the policy
 //       requests it, and never if there is a snapshot that this version cannot read (upcasters.ts, SNAPSHOT-FORMS-2).
 
 import { OffstageError } from '../../values/errors.ts';
@@ -33,9 +33,9 @@ import { callSafely, inSpanOf, type Host } from './host.ts';
 import { UNIT, type UnfoldableEntry } from './quarantine.ts';
 
 interface ScopeJournalOptions {
-  /** Called when an entry was stored and none is being written. */
+  /** Called when an entry was stored and no other entry is being written. */
   rested(): void;
-  /** Returns whether another object in this process has taken the scope over, and continues under the same claim. */
+  /** Returns whether another object in this process has taken over the scope under the same claim. */
   isTakenOver(): boolean;
 }
 
@@ -44,7 +44,7 @@ export class ScopeJournal implements Journal {
   readonly #options: ScopeJournalOptions;
   #sinceAll = 0;
   #underWay = 0;
-  /** The snapshot entry being written; later entries wait for `lifted`. */
+  /** The snapshot entry that is being written; later entries wait for `lifted`. */
   #barrier: { readonly lifted: Promise<void>; readonly lift: () => void } | null = null;
 
   constructor(inner: Journal, options: ScopeJournalOptions) {
@@ -52,7 +52,7 @@ export class ScopeJournal implements Journal {
     this.#options = options;
   }
 
-  /** The number of entries stored since the last snapshot entry. */
+  /** The number of entries since the last snapshot entry. */
   get sinceAll(): number {
     return this.#sinceAll;
   }
@@ -62,7 +62,7 @@ export class ScopeJournal implements Journal {
     return this.#underWay === 0 && this.#barrier === null;
   }
 
-  /** Sets the number of entries that existed before this process. */
+  /** Sets the number of entries from before this process. */
   found(entries: number): void {
     this.#sinceAll = entries;
   }
@@ -113,8 +113,8 @@ export class ScopeJournal implements Journal {
   }
 
   /**
-   * Claims the scope and reads its entries; `check` may throw to refuse them. On any failure the claim is released, because
-   * another process may continue the scope.
+   * Claims the scope and reads its entries; `check` may throw to refuse them. After any failure, the claim is released,
+   * because another process may continue the scope.
    */
   async open(
     scope: string,
@@ -142,8 +142,8 @@ export class ScopeJournal implements Journal {
   }
 
   /**
-   * Ends a scope with an entry that cannot be folded: appends `event` as its last entry and releases the claim, so that a new
-   * scope may use the id.
+   * Ends a scope that contains an entry which cannot be folded: appends `event` as its last entry and releases the
+   * claim, so that a new scope may use the id.
    * @returns the error for the caller.
    */
   async lose(
@@ -177,7 +177,7 @@ export class ScopeJournal implements Journal {
       this.#lift();
       if (this.isIdle) this.#options.rested();
     } catch (error) {
-      //   SCOPE-JOURNAL-2. The other entries still wait for a snapshot entry that is retried.
+      //   SCOPE-JOURNAL-2. The other entries still wait for a snapshot entry that is being retried.
       if (isForGood(error)) this.#lift();
       throw error;
     }
@@ -220,7 +220,7 @@ function barrier(): { readonly lifted: Promise<void>; readonly lift: () => void 
 /** How many turns of the event loop a scope waits for its journal before the process leaves it. */
 const MAX_TURNS = 10_000;
 
-/** The scope of which snapshots are made. */
+/** The scope that snapshots are made of. */
 interface SnapshotScope {
   readonly id: string;
   readonly host: Host;
@@ -234,7 +234,6 @@ interface SnapshotScope {
 
 export interface MadeSnapshot {
   readonly event: UnitEvent;
-  /** The number of members in it. */
   readonly lives: number;
 }
 
@@ -242,7 +241,7 @@ export class ScopeSnapshots {
   readonly #scope: SnapshotScope;
   readonly #journal: ScopeJournal;
   readonly #policy: SnapshotPolicy;
-  /** The number of members in the latest snapshot: writing a snapshot costs about as much as that many entries. */
+  /** The number of members in the latest snapshot: writing a snapshot costs about as much as writing that many entries. */
   #lives = 0;
   #isScheduled = false;
   #trimmed: Promise<void> | null = null;
@@ -254,7 +253,7 @@ export class ScopeSnapshots {
     this.#policy = policy;
   }
 
-  /** Handles a stored entry. A turn of the event loop later, it writes a snapshot if one is due. */
+  /** Handles a stored entry. If a snapshot is due, writes it one turn of the event loop later. */
   entryKept(): void {
     if (this.#isScheduled || this.#scope.unit.disposed || !this.#isDue) return;
     this.#isScheduled = true;
@@ -265,8 +264,8 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Writes a snapshot now. Returns false if an entry is being written (SCOPE-SNAPSHOTS-1), or nothing was stored since the last
-   * snapshot.
+   * Writes a snapshot now. Returns false if an entry is being written (SCOPE-JOURNAL-1), or if nothing was stored since
+   * the last snapshot.
    */
   take(isAsleep = false): boolean {
     const { unit, actor } = this.#scope;
@@ -279,9 +278,9 @@ export class ScopeSnapshots {
   }
 
   /**
-   * Waits until received events are written, as far as the journal can, and writes the final snapshot before the process leaves
-   * the scope, unless snapshots are disabled. Returns whether the scope was idle and the snapshot says so. `isIdle` is called
-   * after the wait, because an event may have arrived meanwhile.
+   * Waits until the journal has written the received events, as far as it can; then writes the final snapshot before
+   * the process leaves the scope, unless snapshots are disabled. Returns whether the scope was idle and the snapshot
+   * records that. `isIdle` is called after the wait, because an event may have arrived meanwhile.
    */
   async takeLast(isBusy: () => boolean, isIdle: () => boolean = () => false): Promise<boolean> {
     await this.#rested(isBusy);
@@ -298,12 +297,12 @@ export class ScopeSnapshots {
       await new Promise<void>((resolve) => scheduler.yieldThen(resolve));
   }
 
-  /** Stops the deletion of entries before this process's snapshots. */
+  /** Stops deleting the entries before this process's snapshots. */
   keepAll(): void {
     this.#keepsAll = true;
   }
 
-  /** Handles a snapshot that was stored as the entry `seq` of its unit: deletes the entries before it, if requested. */
+  /** Handles a stored snapshot, which is the entry `seq` of its unit: deletes the entries before it, if requested. */
   written(seq: number): void {
     const { host, id: scope, unit } = this.#scope;
     if (!this.#policy.trim || this.#keepsAll) return;
@@ -314,7 +313,7 @@ export class ScopeSnapshots {
     });
   }
 
-  /** Resolves when the entries before the latest snapshot are deleted, if the policy requests that. */
+  /** Resolves when the entries before the latest snapshot are deleted, if the policy requests it. */
   async whenTrimmed(): Promise<void> {
     await this.#trimmed;
   }
@@ -324,24 +323,24 @@ export class ScopeSnapshots {
   }
 }
 
-/** When a session writes snapshots of itself, from which it recovers faster. */
+/** When a session writes snapshots of itself, which make its recovery faster. */
 export interface SnapshotPolicy {
   /**
-   * The number of entries of a session after which a snapshot is made, at the next instant in which none of its entries is
-   * being written; more if the session has more members (calls, questions, subagents) than that. A snapshot is also made when
-   * the session is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is given
+   * The number of entries after which a session writes a snapshot, as soon as no entry is being written; if the session
+   * has more members (calls, questions, subagents) than that, their number counts instead. A session also writes a
+   * snapshot when it is suspended. `Infinity`: never. @defaultValue 1000; `Infinity` if no `journal` is given
    */
   readonly afterEntries: number;
   /**
-   * Whether the entries before a snapshot are deleted, if the journal can: the session takes less space, and cannot be
+   * Whether to delete the entries before a snapshot, if the journal can: the session takes less space, but cannot be
    * replayed, recorded or forked from an earlier point. @defaultValue false
    */
   readonly trim: boolean;
 }
 
 /**
- * Returns the milliseconds from the first of these entries to the last, without the gap before each entry with which a process
- * resumed (`goesOn`). The time after the last entry of a process is unknown and not counted.
+ * Returns the milliseconds from the first of these entries to the last, without the gap before each entry with which a
+ * process resumed (`goesOn`). The time after a process's last entry is unknown, and not counted.
  */
 export function timeAwake(
   entries: readonly JournalEntry[],

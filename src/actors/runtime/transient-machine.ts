@@ -1,4 +1,4 @@
-// A machine that no journal keeps: its effects are executed before `send` returns, effects of effects first, and its
+// A machine that is not in a journal: its effects are executed before `send` returns, effects of effects first, and its
 // deadlines are timers of this process.
 //
 // Owns:     the machine, and its timers.
@@ -12,13 +12,13 @@ import { Population, type Effect, type Shown } from './hosting.ts';
 
 export interface TransientOptions<M extends AnyStateMachine, Fact, Effects> {
   readonly input: InputFrom<M>;
-  /** Whether the deadlines let an otherwise idle process end. */
+  /** Whether an otherwise idle process may end while a deadline is pending. */
   readonly isBackground: boolean;
-  /** Returns the current facts that each event carries beside its time. @defaultValue none */
+  /** Returns the current facts that each event contains in addition to its time. @defaultValue none */
   now?(): object;
-  /** Receives the fact of a deadline that has passed. @defaultValue the machine receives it */
+  /** Receives the fact of a passed deadline. @defaultValue the machine receives it */
   due?(fact: Fact): void;
-  /** The handlers of the effects; the owner leaves out effects that never concern it. */
+  /** The handlers of the effects; the owner omits effects that never concern it. */
   readonly handlers: { readonly [Name in keyof Effects]?: (params: Effects[Name]) => void };
 }
 
@@ -60,7 +60,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
     for (const effect of this.#effects.splice(0)) this.#carryOut(effect);
   }
 
-  /** Ends the machine for good: its observers complete, no timer fires, and `send` does nothing. */
+  /** Ends the machine permanently: its observers complete, no timer fires, and `send` does nothing. */
   stop(): void {
     this.isOver = true;
     this.#machine.stop();
@@ -74,7 +74,7 @@ export class TransientMachine<M extends AnyStateMachine, Fact extends EventObjec
       this.#timers.get(effect.id)?.();
       this.#timers.delete(effect.id);
     }
-    // The machine declares `Effects`, so the params have the type of this name.
+    // The machine declares `Effects`, so the params match this name.
     else this.#options.handlers[effect.name as keyof Effects]?.(effect.params as never);
   }
 

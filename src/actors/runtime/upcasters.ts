@@ -1,36 +1,34 @@
-// Converts entries and snapshots of an older version to those that this version reads.
+// Converts entries and snapshots of older versions to the version that this code reads.
 //
-// A machine's definition has a version, which each entry carries. After a change of the machine's reaction to an event,
-// increase the version and add an upcaster here that converts an event of the previous version; add a journal of the
-// previous version to test/corpus.
+// A machine's definition has a version, which each entry contains. After a change to the machine's reaction to an
+// event, increase the version, add an upcaster here that converts an event of the previous version, and add a journal
+// of the previous version to test/corpus.
 //
-// A snapshot states the versions of the machines in it, and a `form`. After a change that makes an older snapshot
-// unreadable, or that increases the version of one of its machines, increase the form and add an upcaster of the
-// previous form to the `SnapshotForms`; add a snapshot written just before the change to test/corpus. A new optional
-// property needs none of this.
+// A snapshot contains the versions of its machines, and a `form`. After a change that makes an older snapshot unreadable, or
+// that increases the version of one of its machines, increase the form, add an upcaster of the previous form to the
+// `SnapshotForms`, and add a snapshot from just before the change to test/corpus. A new optional property needs none of this.
 //
 // Invariants
 //   UPCASTERS-1. An entry is converted one version at a time, and only `actor` and `event` change: its unit, time and
-//       place in the journal are facts.
-//   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are current after
-//       that.
-//   SNAPSHOT-FORMS-2. An unreadable snapshot is not read in part, and no entry before it is deleted: a later version
-//       may be able to read it, and a trimmed journal may have nothing else.
+//       place in the journal do not.
+//   SNAPSHOT-FORMS-1. A snapshot is converted one form at a time. It is readable if all its versions are then current.
+//   SNAPSHOT-FORMS-2. An unreadable snapshot is not partly read, and no entry before it is deleted: a later version may
+//       be able to read it, and a trimmed journal may have nothing else.
 
 import { JournalError } from '../ports/journal-error.ts';
 import type { JournalEntry } from '../ports/journal.ts';
 import type { UnitEvent } from './unit-body.ts';
 
-/** Converts an entry of one version to the next. */
+/** Converts an entry from one version to the next. */
 type Upcaster = (entry: JournalEntry) => Pick<JournalEntry, 'actor' | 'event'>;
 
 /** Upcasters for each kind of unit (`session`, `subagent`, `service`), by the version that they convert. */
 export type Upcasters = Readonly<Record<string, Readonly<Record<number, Upcaster>>>>;
 
-/** Empty: no older version wrote journals that this one has to recover. */
+/** Empty if no older version wrote journals that this version must recover. */
 export const upcasters: Upcasters = {};
 
-/** The definition that the entry is converted to. */
+/** The definition to which the entry is converted. */
 interface CurrentDefinition {
   readonly kind: string;
   readonly version: number;
@@ -38,7 +36,7 @@ interface CurrentDefinition {
 
 /**
  * Returns the entry as this version would have written it; the same object if this version wrote it.
- * @throws {JournalError} `JOURNAL_VERSION` for a version that is newer, or has no upcaster.
+ * @throws {JournalError} `JOURNAL_VERSION` if the entry's version is newer, or has no upcaster.
  */
 export function upcast(
   entry: JournalEntry,
@@ -59,29 +57,29 @@ export function upcast(
   return upcast({ ...entry, actor, event, definitionVersion: from + 1 }, definition, table);
 }
 
-/** The versions in a snapshot; `form` is the version of the whole. A snapshot without `form` has form 1. */
+/** The versions in a snapshot; `form` is the version of the snapshot itself. A snapshot without `form` has form 1. */
 type SnapshotVersions = Readonly<Record<string, number>>;
 
-/** A snapshot as it stands in the journal. */
+/** A snapshot in the journal's form. */
 export interface WrittenSnapshot extends UnitEvent {
   readonly versions: SnapshotVersions;
 }
 
-/** Converts a snapshot to the next form, and sets the versions that its machines had then. */
+/** Converts a snapshot to the next form, and sets the versions that its machines had in that form. */
 type SnapshotUpcaster = (snapshot: WrittenSnapshot) => WrittenSnapshot;
 
 export interface SnapshotForms {
   /** The type of the snapshot's event. */
   readonly type: string;
-  /** The form and versions that this version of the package writes. */
+  /** The form and the versions that this package writes. */
   readonly versions: SnapshotVersions & { readonly form: number };
   /** Upcasters by the form that they convert. */
   readonly upcasters: Readonly<Record<number, SnapshotUpcaster>>;
 }
 
 /**
- * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is no snapshot or
- * cannot be converted.
+ * Returns the snapshot as this version would have written it (SNAPSHOT-FORMS-1); null if the entry is not a snapshot,
+ * or cannot be converted.
  */
 export function readSnapshot(
   { event }: JournalEntry,
@@ -95,7 +93,7 @@ export function isUnreadable(entry: JournalEntry, forms: SnapshotForms): boolean
   return entry.event.type === forms.type && readSnapshot(entry, forms) === null;
 }
 
-/** Returns the error of an unreadable snapshot whose earlier entries are gone. */
+/** Returns the error for an unreadable snapshot whose earlier entries are gone. */
 export function unreadable(
   { scope, unit, seq, event }: JournalEntry,
   forms: SnapshotForms,
