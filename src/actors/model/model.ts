@@ -1,7 +1,7 @@
 // The model of one step: converts any model that a user may pass to the current specification, checks answers, gives
 // tool calls usable ids, requests structured output from the provider for a subagent with an `outputSchema`, and
 // collects a stream into one answer while forwarding the deltas. A streaming step therefore gets the same checks and
-// repairs as any other, at a fraction of the cost of a stream through the whole SDK.
+// repairs as every other step, at a fraction of the cost of a stream through the whole SDK.
 //
 // Owns:     the memory of models, and of schemas per model, that refused the structured output format.
 // Does not: check an answer against its schema (`output.ts` does), or retry after an error that does not concern the format.
