@@ -25,6 +25,7 @@ import { head } from '../values/clip.ts';
 import { READS_MEMORY } from './large-output.ts';
 import { byteLength } from '../values/json.ts';
 
+/** The name of a working memory tool. */
 export type WorkingMemoryTool =
   | 'save_to_working_memory'
   | 'get_from_working_memory'

@@ -1,31 +1,32 @@
-// The budgets of one scope (a session, or a program): the budget of the scope, and that of a subagent with its whole subtree.
-// Accounts count tokens, steps, agents and cost; a child's account is cut from its parent's. Time is a deadline.
+// The budgets of one scope (a session, or a program): one for the scope itself, and one for each subagent with its
+// whole subtree. Accounts count tokens, steps, agents and cost; a child's account is cut from its parent's account.
+// Time is a deadline.
 //
-// Owns:     the granted, held and spent amounts, the parent of each budget, and the timers of time limits.
-// Does not: end a subagent (the component that gets the refusal or the timeout does).
+// Owns:     the granted, held and spent amounts, each budget's parent, and the timers of time limits.
+// Does not: end a subagent (the component that receives the refusal or the timeout does).
 //
 // Invariants
-//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than was held for it;
-//       then nothing more can be taken. Every operation is atomic: an amount is checked and taken in one step. A raise of a
-//       grant is taken from the parent's account.
-//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest becomes free again.
-//   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts
-//       held at that time are settled in the parent.
+//   BUDGET-ACCOUNT-1. Held and spent amounts together never exceed the grant, unless a call cost more than the amount
+//       held for it; then nothing more can be taken. Every operation is atomic: an amount is checked and taken in one
+//       step. A raised grant takes the difference from the parent's account.
+//   BUDGET-ACCOUNT-2. A held amount is settled once: the used part is spent, the rest is free again.
+//   BUDGET-ACCOUNT-3. An account cut from another returns its unused amount once, when it is closed; amounts still held
+//       at that time are settled in the parent's account.
 //   BUDGET-ACCOUNT-4. A refused request changes nothing.
-//   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number counts as 0.
-//   BUDGET-5. A child's own limits are reserved from the rest of its parent's budget at admission, all of
-//       them or none; limits that it does not set are shared with its parent.
-//   BUDGET-6. A model call is refused before it is made if its tokens do not fit, no step is left, the time is over, or the
-//       cost is spent. Every attempt is a step. No cost is held for a call, because it is known only afterwards.
-//   BUDGET-7. A call is settled once, at its end, and returns the amounts that it did not use.
-//   BUDGET-8. The final call that hands in partial work is always made: it is counted, and may exceed the grant.
+//   BUDGET-ACCOUNT-12. A used amount is never negative: a provider's count that is negative or not a number is treated as 0.
+//   BUDGET-5. A child's own limits are reserved from its parent's remaining budget at admission, all of them or none;
+//       the child shares all other limits with its parent.
+//   BUDGET-6. A model call is refused in advance if its tokens do not fit, no step is left, the time is over, or the cost
+//       is spent. Every attempt counts as a step. No cost is held for a call, because its cost is known only afterwards.
+//   BUDGET-7. A call is settled once, when it ends, and returns its unused amounts.
+//   BUDGET-8. The final call, which submits partial work, is always made: it is counted, and may exceed the grant.
 //   BUDGETS-9. A subagent whose subtree has no limits has no budget.
 //   BUDGETS-10. The end of a time limit is reported once, unless the subagent has ended.
-//   BUDGETS-11. The time of the scope counts only while it is loaded in a process: a scope that sleeps, or
-//        whose process has died, uses none. The time of a subagent continues.
-//   BUDGETS-13. A raise sets limits that a subagent or the scope itself has to new totals, all of them or none, and never
-//       lowers one; a repeated raise changes nothing. Subagents that share a limit share its raise.
-//   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, not the accounts that it shares.
+//   BUDGETS-11. The scope's time counts only while a process has the scope loaded: a scope that sleeps, or whose
+//        process has died, uses no time. A subagent's time continues.
+//   BUDGETS-13. A raise gives limits that a subagent or the scope has a new total, all of them or none, and never lowers
+//       a limit; a repeated raise changes nothing. A raise of a shared limit applies to all subagents that share it.
+//   BUDGETS-14. The end of a subagent closes the accounts that were cut for it, but not the accounts that it shares.
 
 import { z } from 'zod';
 import type { Failure } from '../../machines/index.ts';
@@ -38,7 +39,7 @@ import {
 } from '../contracts/config.ts';
 import type { Environment } from '../ports/environment.ts';
 
-/** An amount that is held until its cost is known. */
+/** An amount that is held until the actual use is known. */
 export interface Reservation {
   readonly amount: number;
   /** Settles the held amount; repeated calls have no effect. `used` may exceed the held amount. */
@@ -87,18 +88,21 @@ export class BudgetAccount {
     return this.#hold(amount);
   }
 
-  /** Counts an amount that was used without a request, even if it is more than what is left. */
+  /** Counts an amount that was used without a request, even if it exceeds the rest. */
   charge(used: number): void {
     if (this.#isClosed) this.#parent?.charge(used);
     else this.#spent += amountOf(used);
   }
 
-  /** Cuts a child account from this one; returns null if not enough is left. */
+  /** Cuts a child account from this account; returns null if not enough is left. */
   cut(amount: number): BudgetAccount | null {
     return this.take(amount) && new BudgetAccount(amount, this);
   }
 
-  /** Raises the grant by an amount of the parent's account; returns false, and changes nothing, if too little is left there. */
+  /**
+   * Raises the grant by an amount from the parent's account; returns false, and changes nothing, if the parent has too
+   * little left.
+   */
   raise(amount: number): boolean {
     if (this.#isClosed || amount > this.leftAbove) return false;
     if (this.#parent) this.#parent.#held += amount;
@@ -112,7 +116,7 @@ export class BudgetAccount {
     this.#isClosed = true;
     if (!this.#parent) return;
     this.#parent.#settle(this.#granted, this.#spent);
-    // Amounts that are still held are then held by the parent, and settled there.
+    // The parent then holds the amounts that are still held here, and settles them.
     this.#parent.#keepHeld(this.#held);
   }
 
@@ -160,21 +164,21 @@ export const budgetLimits = z.strictObject({
 
 type BudgetResource = keyof BudgetLimits;
 
-/** A model call that may be made. */
+/** A model call that is allowed. */
 export interface BudgetedCall {
   readonly ok: true;
-  /** The limit of the model's output; undefined: none. */
+  /** The limit of the model's output; undefined for no limit. */
   readonly maxOutputTokens: number | undefined;
-  /** Records what the call used. Only the first call of this counts. */
+  /** Records what the call used. Only the first report counts. */
   settle(tokens: number, cost?: number): void;
 }
 
 export type Refusal = { readonly ok: false; readonly error: Failure };
 
-/** The tokens held for the output of one call beside its input. */
+/** The tokens held for a call's output, in addition to its input. */
 const OUTPUT_ALLOWANCE = 4_096;
 
-/** The output limit of the final call, which hands in partial work. */
+/** The output limit of the final call, which submits partial work. */
 const FINAL_OUTPUT_TOKENS = 1_024;
 
 const counted = ['tokens', 'steps', 'agents', 'cost'] as const;
@@ -183,7 +187,7 @@ const resources = [...counted, 'timeMs'] as const;
 type CountedResource = (typeof counted)[number];
 type Accounts = { readonly [resource in CountedResource]: BudgetAccount | null };
 
-/** Amounts used of a budget. */
+/** The used amounts of a budget. */
 interface BudgetCharge {
   readonly tokens: number;
   readonly steps: number;
@@ -197,7 +201,7 @@ export class Budget {
   readonly #accounts: Accounts;
   readonly #parent: Budget | null;
   readonly #startedAt: number;
-  /** When the budget's own time is over; null: it shares its parent's. */
+  /** When the budget's own time ends; null if the budget shares its parent's time. */
   #ownDueAt: number | null;
   readonly #now: () => number;
 
@@ -215,7 +219,7 @@ export class Budget {
     this.#startedAt = startedAt;
   }
 
-  /** When the time is over, in milliseconds since 1970; null: never. */
+  /** When the time ends, in milliseconds since 1970; null for never. */
   get dueAt(): number | null {
     return this.#ownDueAt ?? this.#parent?.dueAt ?? null;
   }
@@ -236,16 +240,15 @@ export class Budget {
   }
 
   /**
-   * Creates the budget of a child that is admitted now. Returns `BUDGET_EXCEEDED`, which names the limit, if the limits do not
-   * fit.
+   * Creates the budget of a child that is admitted now. Returns `BUDGET_EXCEEDED`, naming the limit, if the limits do not fit.
    */
   admit(limits: BudgetLimits = {}): { readonly ok: true; readonly budget: Budget } | Refusal {
     return this.#lacking(limits) ?? { ok: true, budget: this.readmit(limits, this.#now()) };
   }
 
   /**
-   * Creates the budget of a child that was admitted at `startedAt`, possibly by an earlier process. If the child's part is no
-   * longer available, the child shares the rest.
+   * Creates the budget of a child that was admitted at `startedAt`, possibly by an earlier process. If the child's part
+   * is no longer available, the child shares the rest.
    */
   readmit(limits: BudgetLimits, startedAt: number): Budget {
     const { tokens, steps, agents, cost } = this.#accounts;
@@ -267,7 +270,7 @@ export class Budget {
     return new Budget(accounts, this, dueAt, this.#now, startedAt);
   }
 
-  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null: the limits are raised. */
+  /** Raises limits to new totals (BUDGETS-13). Returns the refusal; null after a raise. */
   raise(limits: BudgetLimits): Refusal | null {
     const { timeMs } = limits;
     const raises = this.#own.flatMap(([resource, account]) => {
@@ -286,7 +289,7 @@ export class Budget {
     return null;
   }
 
-  /** Returns why these limits are no raise, whatever the parent has left; null: they are one. */
+  /** Returns why these limits are not a valid raise, whatever the parent has left; null if they are valid. */
   #notRaised(limits: BudgetLimits): Refusal | null {
     const own = new Map<BudgetResource, { granted: number; spent: number }>(this.#own);
     if (this.#ownDueAt !== null)
@@ -303,7 +306,7 @@ export class Budget {
     return null;
   }
 
-  /** The accounts that are not shared with its parent. */
+  /** The accounts that this budget does not share with its parent. */
   get #own(): readonly (readonly [resource: CountedResource, account: BudgetAccount])[] {
     return counted.flatMap((resource) => {
       const account = this.#accounts[resource];
@@ -326,8 +329,8 @@ export class Budget {
   }
 
   /**
-   * Requests one model call with about this many input tokens. Returns `BUDGET_EXHAUSTED`, which names the limit, if the call
-   * must not be made.
+   * Requests one model call with about this many input tokens. Returns `BUDGET_EXHAUSTED`, naming the limit, if the
+   * call must not be made.
    */
   beginCall(inputTokens: number): BudgetedCall | Refusal {
     const used = this.usedUp(inputTokens);
@@ -344,7 +347,7 @@ export class Budget {
     };
   }
 
-  /** Starts the final call, which hands in partial work. */
+  /** Starts the final call, which submits partial work. */
   beginFinalCall(): BudgetedCall {
     const { tokens, steps } = this.#accounts;
     steps?.charge(1);
@@ -374,7 +377,7 @@ export class Budget {
     return tokens && tokens.left < inputTokens + 1 ? 'tokens' : null;
   }
 
-  /** Closes the accounts that were cut for the owner, who has ended. Idempotent. */
+  /** Closes the accounts that were cut for the owner, which has ended. Idempotent. */
   close(): void {
     for (const [, account] of this.#own) account.close();
   }
@@ -451,25 +454,25 @@ interface BudgetUsed {
 interface Entry {
   readonly budget: Budget;
   readonly exhaust: (message: string) => void;
-  /** When the timer fires; null: there is none. */
+  /** When the timer fires; null if there is no timer. */
   timerAt: number | null;
   stopTimer: () => void;
-  /** Whether the subagent or an ancestor has a time limit, which also counts while the scope sleeps (BUDGETS-11). */
+  /** Whether the subagent or an ancestor has a time limit, which continues to count while the scope sleeps (BUDGETS-11). */
   readonly hasOwnTime: boolean;
 }
 
 export class Budgets {
   readonly #environment: Pick<Environment, 'clock' | 'scheduler'>;
-  /** Null: the scope has no limits. */
+  /** Null if the scope has no limits. */
   readonly #limits: BudgetLimits | null;
   #scope: Budget | null = null;
-  /** The start of the scope's time, counted as if the scope had been loaded ever since; in milliseconds since 1970. */
+  /** The start of the scope's time, as if the scope had been loaded ever since; in milliseconds since 1970. */
   #startedAt = 0;
   readonly #entries = new Map<string, Entry>();
 
   /**
-   * @param limits The limits of the whole scope; its time begins now.
-   * @throws {ConfigurationError} for a limit that is unknown or out of range.
+   * @param limits The limits of the whole scope, whose time starts now.
+   * @throws {ConfigurationError} if a limit is unknown or out of range.
    */
   constructor(environment: Pick<Environment, 'clock' | 'scheduler'>, limits: BudgetLimits = {}) {
     check('budget', budgetLimits, limits);
@@ -479,7 +482,7 @@ export class Budgets {
   }
 
   /**
-   * Sets how long the scope was loaded in earlier processes, in milliseconds, and the limits that were raised there. Must
+   * Sets how long earlier processes had the scope loaded, in milliseconds, and the limits that were raised there. Must
    * precede the first admission.
    */
   continue(awakeMs: number, raised?: BudgetLimits): void {
@@ -489,14 +492,14 @@ export class Budgets {
       this.#limits && Budget.create(raisedLimits(this.#limits, raised), now, this.#startedAt);
   }
 
-  /** The time for which the scope was loaded, in milliseconds. */
+  /** How long the scope has been loaded, in milliseconds. */
   get awakeMs(): number {
     return this.#environment.clock.now() - this.#startedAt;
   }
 
   /**
-   * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or the failure if its
-   * budget does not fit. `exhaust` is called when its time is over.
+   * Admits a subagent; `parentId` is null for a subagent of the lead agent or of a program. Returns null, or the
+   * failure if the subagent's budget does not fit. `exhaust` is called when its time is over.
    */
   admit(
     id: string,
@@ -517,7 +520,7 @@ export class Budgets {
     return null;
   }
 
-  /** Restores the budget of a subagent that an earlier process admitted, less the amounts that it has used. */
+  /** Restores the budget of a subagent that an earlier process admitted, minus the amounts already used. */
   readmit(
     id: string,
     parentId: string | null,
@@ -535,17 +538,17 @@ export class Budgets {
     this.#enter(id, { parentId, limits, budget, exhaust });
   }
 
-  /** Charges the use of forgotten subagents to their parent; with null or an unknown parent, to the scope. */
+  /** Charges the usage of forgotten subagents to their parent; for null or an unknown parent, to the scope. */
   charge(parentId: string | null, used: BudgetCharge): void {
     this.#above(parentId)?.charge(used);
   }
 
-  /** Returns the budget for the model calls of a subagent; null if it has none. */
+  /** Returns the budget for a subagent's model calls; null if it has none. */
   of(id: string): Budget | null {
     return this.#entries.get(id)?.budget ?? null;
   }
 
-  /** Raises limits of a subagent, or (null) of the scope (BUDGETS-13). Returns the refusal; null: the limits are raised. */
+  /** Raises limits of a subagent, or (null) of the scope (BUDGETS-13). Returns the refusal; null after a raise. */
   raise(id: string | null, limits: BudgetLimits): Failure | null {
     const budget = id === null ? this.#scope : this.of(id);
     const refused = budget ? budget.raise(limits) : notRaised('it has no budget');
@@ -565,8 +568,8 @@ export class Budgets {
   }
 
   /**
-   * When the first time limit of a subagent ends, in milliseconds since 1970; it also counts while the scope sleeps.
-   * `Infinity`: never.
+   * When the first subagent's time limit ends, in milliseconds since 1970; such a limit continues to count while the
+   * scope sleeps. `Infinity` for never.
    */
   get nextDueAt(): number {
     let next = Infinity;
@@ -580,7 +583,7 @@ export class Budgets {
     for (const { stopTimer } of this.#entries.values()) stopTimer();
   }
 
-  /** The use of the scope's budget; empty if the scope has no limits. */
+  /** The usage of the scope's budget; empty if the scope has no limits. */
   get report(): BudgetReport {
     return this.#scope?.report ?? {};
   }

@@ -6,37 +6,40 @@ import { readable } from '../../values/plain-checks.ts';
 
 /** The limits of a session or service: how many subagents, how deep, and how long they wait. */
 export interface SessionLimits {
-  /** The number of subagents in `running` at the same time. @defaultValue 10 */
+  /** The maximum number of subagents in `running` at the same time. @defaultValue 10 */
   readonly maxConcurrentPerSession: number;
-  /** The number of subagents that have not ended, including waiting ones. @defaultValue 100 */
+  /** The maximum number of subagents that have not ended, including waiting ones. @defaultValue 100 */
   readonly maxLivePerSession: number;
-  /** The number of subagents over the whole life of the session. @defaultValue 1000 */
+  /** The maximum number of subagents over the session's whole life. @defaultValue 1000 */
   readonly maxTotalPerSession: number;
   /** The maximum depth; a subagent of the lead agent has depth 1. @defaultValue 3 */
   readonly maxDepth: number;
-  /** Whether to wait or to refuse when no run slot is free. @defaultValue 'queue' */
+  /** Whether a subagent waits or is refused when no run slot is free. @defaultValue 'queue' */
   readonly whenFull: 'queue' | 'reject';
-  /** The limit of results that are being made or wait to be heard, and of notices, together. @defaultValue 200 */
+  /** The maximum number of pending results, undelivered results and notices together. @defaultValue 200 */
   readonly maxDeliveries: number;
-  /** The time for a parent to answer a subagent's request, in milliseconds. @defaultValue 60000 */
+  /** How long a parent may take to answer a subagent's request, in milliseconds. @defaultValue 60000 */
   readonly defaultRequestTimeoutMs: number;
-  /** The time limit of a wait for subagents, in milliseconds. @defaultValue 300000 */
+  /** The maximum duration of a wait for subagents, in milliseconds. @defaultValue 300000 */
   readonly defaultAwaitTimeoutMs: number;
-  /** How long a delivered result can be looked up, in milliseconds; 0: it cannot. @defaultValue 1800000 */
+  /** How long a delivered result can be looked up, in milliseconds; 0 for not at all. @defaultValue 1800000 */
   readonly stateRetentionMs: number;
   /**
-   * The default of `SubagentConfig.inactivityTimeoutMs`: the time without a sign of life after which a subagent counts
-   * as hung, in milliseconds; 0: never. @defaultValue 0
+   * The default of `SubagentConfig.inactivityTimeoutMs`: a subagent that shows no sign of life for this time is
+   * considered hung, in milliseconds; 0 for never. @defaultValue 0
    */
   readonly inactivityTimeoutMs: number;
   /**
-   * The interval at which the session looks for hung and expired subagents, in milliseconds; 0: only on `sweep()`.
+   * The interval at which the session looks for hung and expired subagents, in milliseconds; with 0, it looks only on
+   * `sweep()`.
    * @defaultValue 60000
    */
   readonly sweepIntervalMs: number;
-  /** The permitted configurations by name, or adapters if the call names one; empty: all. @defaultValue [] */
+  /**
+   * The permitted configurations by name, or the permitted adapters if the call names one; empty permits all. @defaultValue []
+   */
   readonly allowedAdapters: readonly string[];
-  /** The permitted models by id, with or without `provider/`; empty: all. @defaultValue [] */
+  /** The permitted models by id, with or without `provider/`; empty permits all. @defaultValue [] */
   readonly allowedModels: readonly string[];
 }
 
@@ -56,7 +59,7 @@ export const defaultSessionLimits = {
   allowedModels: [],
 } as const satisfies SessionLimits;
 
-/** The number of subagents in `running` at the same time, over all sessions of a runtime. */
+/** The maximum number of subagents in `running` at the same time, across all sessions of a runtime. */
 export const DEFAULT_MAX_TOTAL_ACTIVE = 50;
 
 const count = z.number().int().min(1);
@@ -78,7 +81,7 @@ const schema = z.strictObject({
   allowedModels: names,
 });
 
-/** @throws {ConfigurationError} for a limit that is unknown or out of range. */
+/** @throws {ConfigurationError} if a limit is unknown or out of range. */
 export function sessionLimits(limits: Partial<SessionLimits> = {}): SessionLimits {
   return check('limits', schema, { ...defaultSessionLimits, ...readable('limits', limits) });
 }

@@ -1,4 +1,4 @@
-// The resources that the sessions of a process share: the environment, the journal, the limits.
+// The resources that a process's sessions share: the environment, the journal, the limits.
 
 import type { InspectionEvent } from 'xstate';
 import { z } from 'zod';
@@ -23,55 +23,56 @@ import { Supervisor } from './supervisor.ts';
 
 /** The options of `createRuntime`. */
 export interface RuntimeOptions {
-  /** The source of time and chance: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
+  /** The source of time and randomness: `nodeEnvironment()` of `offstage/node`, or a simulated one in tests. */
   readonly environment: Environment;
   /** @defaultValue `memoryJournal()` */
   readonly journal?: Journal;
   /**
-   * The engine that runs the steps of subagents, and the tools, with `runs: 'jobs'`: `restateJobs(…)`, `temporalJobs(…)`, or
+   * The engine that runs subagents' steps, and tools, with `runs: 'jobs'`: `restateJobs(…)`, `temporalJobs(…)`, or
    * `localJobs(…)`. @defaultValue none: this process runs them
    */
   readonly jobs?: Jobs;
   /**
-   * Returns the cost of a model call: `Outcome.usage.cost` sums costs up, and `budget.cost` limits them. An error, or a
-   * value that is not a number of at least 0, is reported; a subagent with a `budget.cost` then counts it as used up.
-   * @defaultValue none: only relays that report costs have any, and `budget.cost` is refused for any other subagent
+   * Returns the cost of a model call: `Outcome.usage.cost` sums the costs, and `budget.cost` limits them. An error, or a
+   * value that is not a number of at least 0, is reported; the `budget.cost` of a subagent is then treated as used up.
+   * @defaultValue none: only relays that report costs have any, and `budget.cost` is refused for all other subagents
    */
   readonly price?: Price;
   /**
-   * The number of subagents in `running` at the same time, over all sessions; may be `Infinity`.
+   * The maximum number of subagents in `running` at the same time, across all sessions; may be `Infinity`.
    * @defaultValue 50
    */
   readonly maxTotalActive?: number;
   /** Called with every inspection event of every session. */
   readonly inspect?: (event: InspectionEvent) => void;
-  /** When sessions, and services of programs, write snapshots, which replace the folding from the first entry. */
+  /** When sessions, and programs' services, write snapshots, which a later process folds instead of all entries. */
   readonly snapshots?: Partial<SnapshotPolicy>;
   /**
-   * How to treat a session, a program's service or a subagent whose journal has an entry that cannot be folded. `set_aside`:
-   * the unit continues without the entry, which the journal records (`entry.set_aside`), and the error is reported. `lose`:
-   * the unit ends as lost, with the entry as the reason; the next one with its id starts empty. @defaultValue 'set_aside'
+   * How to treat a session, a program's service or a subagent whose journal contains an entry that cannot be folded.
+   * `set_aside`: the unit continues without the entry, the journal records that (`entry.set_aside`), and the error is
+   * reported. `lose`: the unit ends as lost, with the entry as the reason; the next unit with its id starts empty.
+   * @defaultValue 'set_aside'
    */
   readonly onUnfoldable?: OnUnfoldable;
 }
 
-/** The shared resources of sessions: time, journal, engine, prices, limits and inspection. */
+/** The resources that sessions share: time, journal, engine, prices, limits and inspection. */
 export interface Runtime {
-  /** Time, ids and chance. */
+  /** Time, ids and randomness. */
   readonly environment: Environment;
-  /** Keeps the sessions and runs. */
+  /** Stores the sessions and runs. */
   readonly journal: Journal;
-  /** Does the steps of the subagents; undefined: they are done in this process. */
+  /** Runs the subagents' steps; undefined if this process runs them. */
   readonly jobs: Jobs | undefined;
-  /** Returns what a model call costs. */
+  /** Returns the cost of a model call. */
   readonly price: Price | undefined;
-  /** Holds the limits that all sessions share. */
+  /** The limits that all sessions share. */
   readonly supervisor: Supervisor;
-  /** Receives the inspection events of every actor. */
+  /** Receives every actor's inspection events. */
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
-  /** The rule by which the journal keeps snapshots of scopes. */
+  /** When scopes write snapshots. */
   readonly snapshots: SnapshotPolicy;
-  /** Decides about an entry that this version cannot apply. */
+  /** What to do with an entry that this version cannot fold. */
   readonly onUnfoldable: OnUnfoldable;
 }
 
@@ -90,7 +91,6 @@ const optionsSchema = z.strictObject({
   price: aFunction.optional(),
   maxTotalActive: z.unknown().optional(),
   inspect: aFunction.optional(),
-  // `createRuntime` checks it, with its default.
   onUnfoldable: z.unknown().optional(),
   snapshots: z
     .strictObject({
@@ -101,15 +101,15 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<RuntimeOptions>);
 
 /**
- * Returns the journal for work without a name, which cannot be resumed. If the given journal keeps entries until a caller
- * claims or forgets their scope by name, which would never happen here, this is a journal in memory.
+ * Returns the journal for unnamed work, which cannot be resumed. If the given journal keeps entries until a caller
+ * claims or forgets their scope by name, which would not happen here, this is a journal in memory.
  */
 export function journalOfPassing({ journal }: Runtime): Journal {
   const stays = journal.claim !== undefined || journal.forget !== undefined;
   return stays && !isMemoryJournal(journal) ? memoryJournal() : journal;
 }
 
-/** Returns the environment with the clock that the journal's processes share; this clock never goes back either. */
+/** Returns the environment with the clock that the journal's processes share; the clock does not go back. */
 function withSharedClock(environment: Environment, journal: Journal): Environment {
   if (!journal.clockOffsetMs) return environment;
   const { clock, scheduler, ids, random } = environment;
@@ -132,8 +132,8 @@ const isLimit = (value: number): boolean =>
   value >= 1 && (Number.isInteger(value) || value === Infinity);
 
 /**
- * Creates the resources that sessions share. A session that gets none creates its own.
- * @throws {ConfigurationError} for a limit that is not a whole number above 0, or an invalid policy.
+ * Creates the resources that sessions share. A session that receives none creates its own.
+ * @throws {ConfigurationError} if a limit is not a whole number above 0, or a policy is invalid.
  */
 export function createRuntime(options: RuntimeOptions): Runtime {
   check('createRuntime(options)', optionsSchema, options);

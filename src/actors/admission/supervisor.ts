@@ -1,17 +1,17 @@
-// Decides on admission and grants run slots. Each runtime has one supervisor; its scopes are sessions.
+// Admits subagents and grants run slots. Each runtime has one supervisor, whose scopes are the sessions.
 //
 // Owns:     the counts behind the limits, the holders of run slots, and the queue of subagents that wait for a slot.
 // Does not: start or stop subagents (the session does; a grant is a callback), or know their work.
 //
 // Invariants
-//   SUPERVISOR-1. A request is accepted or rejected once, and counted in the same step: two requests at the same
-//       instant cannot both take the last place, or the last run slot.
-//   SUPERVISOR-2. An accepted subagent counts until it has ended.
-//   SLOTS-1. There are never more holders than `perSession` in one session, or `total` in all.
-//   SLOTS-2. Within a session slots are granted in order of arrival, to resumed subagents before new ones; between
-//       sessions, to the one that waits longest. A session at its limit does not block the others.
-//   SLOTS-3. A subagent that waits (for a slot, for the user) holds no slot, and a closed session holds none: the
-//       session may have been suspended in the middle of its work, and may resume here under the same ids.
+//   SUPERVISOR-1. A request is accepted or rejected once, and counted in the same step: two simultaneous requests
+//       cannot both take the last place, or the last run slot.
+//   SUPERVISOR-2. An accepted subagent counts until it ends.
+//   SLOTS-1. There are never more holders than `perSession` in one session, or `total` overall.
+//   SLOTS-2. Within a session, slots are granted in order of arrival, to resumed subagents before new ones; between
+//       sessions, to the session that has waited longest. A session at its limit does not block the others.
+//   SLOTS-3. A subagent that waits (for a slot, for the user) holds no slot, and neither does a closed session: it may
+//       have been suspended in the middle of its work, and may resume here under the same ids.
 
 import { ConfigurationError } from '../../values/errors.ts';
 import type { SessionLimits } from './limits.ts';
@@ -19,12 +19,12 @@ import type { SessionLimits } from './limits.ts';
 interface Scope {
   readonly limits: SessionLimits;
   readonly live: Set<string>;
-  /** Accepted subagents that have not requested a run slot yet; a slot is promised to each. */
+  /** Accepted subagents that have not requested a run slot yet; each is promised one. */
   readonly starting: Set<string>;
   total: number;
 }
 
-/** The reason of a rejection: the message names the limit. */
+/** The reason for a rejection; its message names the limit. */
 interface Rejection {
   readonly code: 'SESSION_CLOSED' | 'SESSION_LIMIT' | 'GLOBAL_LIMIT';
   readonly message: string;
@@ -41,7 +41,7 @@ export class Supervisor {
     this.#slots = new Slots(maxTotalActive);
   }
 
-  /** @throws {ConfigurationError} `SESSION_ID_TAKEN`: two open sessions with one id would share limits and memory. */
+  /** @throws {ConfigurationError} `SESSION_ID_TAKEN`: two open sessions with the same id would share limits and memory. */
   open(session: string, limits: SessionLimits): void {
     if (this.#scopes.has(session))
       throw new ConfigurationError(
@@ -62,7 +62,7 @@ export class Supervisor {
     this.#slots.close(session);
   }
 
-  /** Decides on a subagent and counts it in one step; returns null if it is admitted. */
+  /** Admits a subagent and counts it in the same step; returns null, or the reason for a rejection. */
   admit(session: string, id: string): Rejection | null {
     const scope = this.#scopes.get(session);
     if (!scope) return rejected('SESSION_CLOSED', 'The session is closed');
@@ -94,7 +94,7 @@ export class Supervisor {
     return null;
   }
 
-  /** Counts a subagent that an earlier process admitted, also beyond the current limits. */
+  /** Counts a subagent that an earlier process admitted, even beyond the current limits. */
   readmit(session: string, id: string): void {
     const scope = this.#scopes.get(session);
     if (!scope) return;
@@ -108,14 +108,14 @@ export class Supervisor {
     if (scope) scope.total += count;
   }
 
-  /** Withdraws an admission, because another component refused the subagent in the same step. */
+  /** Withdraws an admission when another component refuses the subagent in the same step. */
   retract(session: string, id: string): void {
     this.ended(session, id);
     const scope = this.#scopes.get(session);
     if (scope) scope.total -= 1;
   }
 
-  /** Frees the place and the slot of an ended subagent. */
+  /** Frees an ended subagent's place and slot. */
   ended(session: string, id: string): void {
     this.#started(session, id);
     this.#slots.release(session, id);
@@ -127,7 +127,7 @@ export class Supervisor {
     this.#slots.request(session, id, resumed, grant);
   }
 
-  /** Withdraws the promised slot of a subagent that waits for something other than a slot. */
+  /** Withdraws the slot promised to a subagent that waits for something other than a slot. */
   waitsElsewhere(session: string, id: string): void {
     this.#started(session, id);
   }
@@ -154,7 +154,7 @@ interface Ticket {
 interface SlotScope {
   held: number;
   readonly limit: number;
-  /** A map keeps the order of arrival and permits removal from the middle. */
+  /** A map keeps the order of arrival and allows removal from the middle. */
   readonly resumed: Map<string, Ticket>;
   readonly fresh: Map<string, Ticket>;
 }
@@ -179,7 +179,7 @@ export class Slots {
     this.#scopes.set(session, { held: 0, limit, resumed: new Map(), fresh: new Map() });
   }
 
-  /** Forgets a session and all slots of its subagents (SLOTS-3). */
+  /** Forgets a session and its subagents' slots (SLOTS-3). */
   close(session: string): void {
     this.#scopes.delete(session);
     this.#waiting.delete(session);
@@ -188,8 +188,8 @@ export class Slots {
   }
 
   /**
-   * Returns whether a slot is free for this session now, in addition to the slots that are promised to subagents that
-   * have not requested theirs yet: in this session (`promised`), and in all (`promisedInAll`).
+   * Returns whether this session has a free slot now, beyond the slots promised to subagents that have not requested
+   * theirs yet: in this session (`promised`) and overall (`promisedInAll`).
    */
   isFree(session: string, promised = 0, promisedInAll = promised): boolean {
     const scope = this.#scopes.get(session);
@@ -201,7 +201,7 @@ export class Slots {
     );
   }
 
-  /** Calls `grant` as soon as a slot is free, possibly before this call returns. */
+  /** Calls `grant` as soon as a slot is free, possibly before this function returns. */
   request(session: string, id: string, resumed: boolean, grant: () => void): void {
     const scope = this.#scopes.get(session);
     if (!scope || this.#holders.has(id)) return;

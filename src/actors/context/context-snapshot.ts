@@ -1,14 +1,14 @@
-// The snapshot of the conversation that a subagent gets, taken at the moment of the handoff, and the prompts that are written
-// from it. `ContextMode` selects its parts; a snapshot never changes afterwards.
+// The snapshot of the conversation that a subagent receives, taken at the handoff, and the prompts written from it.
+// `ContextMode` selects its parts; a snapshot never changes afterwards.
 //
 // Invariants
-//   SUBPROMPT-1. The system prompt holds only text of the app's author and of the runtime. Notes quote the task, its arguments
-//       and the known parts of the conversation.
-//   SUBPROMPT-2. The notes have this order: the conversation and memory, then the task. The system prompt contains the tool's
-//       name, by which programs and scripts recognise a task. The key of the notes, which differs between runs of one
-//       configuration, comes last, so that a provider's cache serves the rest for all runs.
-//   SUBPROMPT-3. In the journal of a run that an earlier version began, the task is plain text and there are no notes: the
-//       system prompt of the run quotes the known parts of the conversation, and its notes stay unmarked.
+//   SUBPROMPT-1. The system prompt contains only text from the app's author and from the runtime. Notes quote the task,
+//       its arguments and the known parts of the conversation.
+//   SUBPROMPT-2. The notes come in this order: the conversation and memory, then the task. The system prompt contains
+//       the tool's name, from which programs and scripts recognise a task. The key of the notes differs between runs of
+//       one configuration and therefore comes last, so that a provider's cache can serve the rest for all runs.
+//   SUBPROMPT-3. In the journal of a run that an earlier version started, the task is plain text and there are no
+//       notes: the run's system prompt quotes the known parts of the conversation, and its notes remain unmarked.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ export interface SubagentContextSnapshot {
   /** The most relevant first. */
   readonly relevantMemoryFacts: readonly MemoryFact[];
   readonly agentInstructions: string;
-  /** In mode `fork` the conversation itself, without calls in flight; otherwise empty. */
+  /** In mode `fork`, the conversation itself, without calls in flight; otherwise empty. */
   readonly conversation: readonly ModelMessage[];
 }
 
@@ -60,13 +60,13 @@ export interface ContextSnapshotInput {
   readonly conversation: ConversationLog;
   /** The number of recent turns. @defaultValue 10 */
   readonly recentTurns?: number;
-  /** Writes the notes of the conversation in mode `fork`. @defaultValue notes without marks */
+  /** Writes the notes of the conversation, in mode `fork`. @defaultValue notes without marks */
   readonly notes?: NoteWriter;
-  /** The provider of the subagent's model, for mode `fork`. @defaultValue none: text and calls alone */
+  /** The provider of the subagent's model, for mode `fork`. @defaultValue none: only text and calls */
   readonly reader?: Reader;
 }
 
-/** The memory from which facts are taken. */
+/** The memory that supplies facts. */
 export interface FactSource {
   readonly memory: MemoryStore;
   readonly scope: string;
@@ -74,7 +74,7 @@ export interface FactSource {
   readonly limit?: number;
 }
 
-/** Builds the snapshot with given facts. The mode selects its parts. */
+/** Builds the snapshot with given facts. */
 export function buildContextSnapshot(
   {
     mode = 'snapshot',
@@ -102,8 +102,8 @@ export function buildContextSnapshot(
 }
 
 /**
- * Builds the snapshot with the facts from memory that match the task. A mode without facts does not query the store. Rejects
- * with the store's error, or with a `ConfigurationError` if the store returns no array of facts.
+ * Builds the snapshot with the facts from memory that match the task. A mode without facts does not query the memory.
+ * Rejects with the memory's error, or with a `ConfigurationError` if the memory does not return an array of facts.
  */
 export async function assembleContextSnapshot(
   input: ContextSnapshotInput,
@@ -119,16 +119,16 @@ function usesFacts(mode: ContextMode): boolean {
   return mode === 'snapshot' || mode === 'fork';
 }
 
-/** Checks only the properties that are read: a store may add others. */
+/** Checks only the properties that are read: a memory may add others. */
 const factsSchema = z.custom<readonly MemoryFact[]>(
   (facts) => z.array(z.looseObject({ text: z.string() })).safeParse(facts).success,
   { error: 'expected an array of facts' },
 );
 
-/** The limit of the user's last words in the query of a memory store, in characters. */
+/** The number of the user's last characters in a query to the memory. */
 const MAX_QUERY_CHARS = 2000;
 
-/** Returns the text of the task and the last words of the user. */
+/** Returns the text of the task, and the user's last words. */
 function factQuery({ task, conversation }: ContextSnapshotInput): string {
   const said = conversation.recentTurns(2).filter(({ role }) => role === 'user');
   return [
@@ -143,22 +143,22 @@ interface AuthorsWords extends Pick<SubagentContextSnapshot, 'agentInstructions'
   readonly task: Pick<SubagentContextSnapshot['task'], 'toolName'>;
 }
 
-/** The conditions of a subagent's work that its system prompt states. */
+/** The working conditions that a subagent's system prompt states. */
 export interface WorkTerms {
-  /** Absent: the agent has its own stop condition. */
+  /** Absent if the agent has its own stop condition. */
   readonly maxSteps?: number | undefined;
-  /** The tool that submits the result. Absent: the last message is the result. */
+  /** The tool that submits the result. Absent if the last message is the result. */
   readonly handsInBy?: string | undefined;
   readonly asksUser: boolean;
-  /** Whether some of its tools ask the user for approval. */
+  /** Whether any of its tools asks the user for approval. */
   readonly asksApproval: boolean;
-  /** Describes the result. Absent: the result is text. */
+  /** Describes the result. Absent if the result is text. */
   readonly shape?: string | undefined;
 }
 
 /**
- * Returns the system prompt: its sections, separated by an empty line. `notes` is null for a run that an earlier version began;
- * the prompt of such a run quotes `known`.
+ * Returns the system prompt: its sections, separated by blank lines. `notes` is null for a run that an earlier version
+ * started; such a run's prompt quotes `known`.
  */
 export function systemPrompt(
   { task: { toolName }, agentInstructions }: AuthorsWords,
@@ -195,7 +195,7 @@ function workSection(
   ].join(' ');
 }
 
-/** Returns the note about the conversation that the subagent works for; null if nothing of it is known. */
+/** Returns the note about the conversation for which the subagent works; null if nothing about it is known. */
 export function contextNote({
   conversationSummary: summary,
   recentTurns,
@@ -214,7 +214,7 @@ export function contextNote({
   return note(sentence`The conversation that you work for: it asks nothing of you.`, quotes);
 }
 
-/** Returns the note with the task: the last message before the first step. */
+/** Returns the note with the task, the last message before the first step. */
 function taskNote({ task, conversation }: SubagentContextSnapshot): Note {
   const { description, args } = task;
   const hasArguments = Object.keys(args).length > 0;
@@ -227,7 +227,7 @@ function taskNote({ task, conversation }: SubagentContextSnapshot): Note {
 
 const FORKED = sentence`Only that: all above is the conversation of the agent that you work for, for your information. Its tasks and its subagents are not yours.`;
 
-/** Returns the messages at the start of a run: the forked conversation, if any, and the notes. */
+/** Returns the first messages of a run: the forked conversation, if any, and the notes. */
 export function openingMessages(
   snapshot: SubagentContextSnapshot,
   notes: NoteMarks,

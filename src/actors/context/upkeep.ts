@@ -1,16 +1,16 @@
-// Keeps the conversation within its limits and distils facts from it, between and during turns.
+// Keeps the conversation within its limits and extracts facts from it, between and during turns.
 //
-// Owns:     when the conversation is summarised and distilled, one job of each kind at a time, the choice of items to
-//           summarise, and the choice of facts that are new or replace a known one.
-// Does not: write summaries or facts, store the conversation (records) or the facts (memory).
+// Owns:     when the conversation is summarised and facts are extracted, one job of each kind at a time, which items
+//           are summarised, and which facts are new or replace known ones.
+// Does not: write summaries or facts, store the conversation (records do) or the facts (the memory does).
 //
 // Invariants
 //   UPKEEP-1. Upkeep never blocks a turn; a failed job is reported and retried after a later turn.
-//   UPKEEP-2. A summary covers only items that the summariser got: items that were added or changed meanwhile stay.
-//   UPKEEP-3. Facts are distilled from every item once, including items that are about to be summarised and
-//       those at the end of the session.
-//   UPKEEP-4. A remembered fact is not remembered again.
-//   UPKEEP-5. Each job ends after `timeoutMs` at the latest.
+//   UPKEEP-2. A summary covers only items that the summariser received: items that were added or changed meanwhile stay.
+//   UPKEEP-3. Facts are extracted from every item once, including items that are about to be summarised and those at
+//       the end of the session.
+//   UPKEEP-4. A known fact is not stored again.
+//   UPKEEP-5. Each job takes at most `timeoutMs`.
 
 import { z } from 'zod';
 import type { ConversationLog } from '../conversation/conversation.ts';
@@ -50,11 +50,11 @@ export interface UpkeepOptions {
   readonly timeoutMs: number;
 }
 
-/** The session, as upkeep sees it. */
+/** The session, as seen by upkeep. */
 export interface UpkeepSession {
   readonly id: string;
   readonly host: Host;
-  /** The memory for facts; undefined: none. */
+  /** The memory for facts; undefined if there is none. */
   readonly facts: FactSource | undefined;
   conversation(): ConversationLog;
   readonly calls: ModelCalls;
@@ -67,7 +67,7 @@ interface Job {
   readonly controller: AbortController;
 }
 
-/** The shares of the conversation's character limit for the summary, and for the items that are kept beside it. */
+/** The shares of the conversation's character limit: for the summary, and for the kept items. */
 const SUMMARY_SHARE = 0.1;
 const KEPT_SHARE = 0.25;
 const KNOWN_FACTS = 50;
@@ -77,7 +77,7 @@ export class Upkeep {
   readonly #options: UpkeepOptions;
   readonly #session: UpkeepSession;
   readonly #jobs = new Map<'summary' | 'memory', Job>();
-  /** The ids of the distilled items that are still in the conversation. */
+  /** The ids of distilled items that are still in the conversation. */
   #read: ReadonlySet<string> = new Set();
   #turnsSince = 0;
   #ending: Promise<void> | null = null;
@@ -92,7 +92,7 @@ export class Upkeep {
     return this.#jobs.size > 0;
   }
 
-  /** Records that upkeep ended when the session was suspended: all items were distilled then (UPKEEP-3). */
+  /** Records that upkeep ended when the session was suspended, after it had distilled all items (UPKEEP-3). */
   wasEnded(): void {
     this.#read = new Set(this.#finished.map(({ id }) => id));
   }
@@ -106,8 +106,8 @@ export class Upkeep {
   }
 
   /**
-   * Ends upkeep: distils the last items, and summarises nothing more. Resolves afterwards. Never rejects; repeated
-   * calls return the same promise.
+   * Ends upkeep: distils the last items, and summarises nothing more. Resolves when that is done. Never rejects;
+   * repeated calls return the same promise.
    */
   end(): Promise<void> {
     this.#ending ??= (async () => {
@@ -211,9 +211,9 @@ export class Upkeep {
 }
 
 interface Recent {
-  /** How many of the newest items are kept unchanged, at most. */
+  /** The maximum number of newest items that are kept unchanged. */
   readonly keepItems: number;
-  /** The limit of these items together, in characters. */
+  /** The maximum length of these items together, in characters. */
   readonly keepChars: number;
 }
 
@@ -237,10 +237,7 @@ export function itemsToSummarise(
   );
 }
 
-/**
- * Returns the ids of the summarised items that still have the same text: an item that was corrected meanwhile is not
- * covered.
- */
+/** Returns the ids of the summarised items whose text is unchanged: an item that was corrected meanwhile is not covered. */
 export function stillCovered(
   summarised: readonly ConversationItem[],
   now: ConversationLog,
@@ -262,17 +259,17 @@ function lastOf(items: readonly ConversationItem[], maxChars: number): readonly 
 interface Where {
   readonly store: MemoryStore;
   readonly scope: string;
-  /** The session that the facts come from. */
+  /** The session in which the facts were found. */
   readonly source: string;
   readonly environment: Environment;
-  /** Facts of the store that the distiller may replace. */
+  /** Facts in the memory that the distiller may replace. */
   readonly known: readonly MemoryFact[];
   readonly signal: AbortSignal;
 }
 
 /**
- * Stores the facts that are not known yet, in order. Returns them.
- * @throws {OffstageError} `INVALID_FACT` for an invalid fact; the store's error; `signal.reason`.
+ * Stores the facts that are not known yet, in order, and returns them.
+ * @throws {OffstageError} `INVALID_FACT` for an invalid fact; the memory's error; `signal.reason`.
  */
 export async function rememberFacts(found: unknown, where: Where): Promise<readonly MemoryFact[]> {
   const parsed = z.array(distilledFactSchema).safeParse(found);
@@ -283,10 +280,10 @@ export async function rememberFacts(found: unknown, where: Where): Promise<reado
   const { store, scope, source, environment, known, signal } = where;
   const remembered: MemoryFact[] = [];
   for (const { text, category, replaces } of parsed.data) {
-    // A query with the fact's own text finds the fact if the store has it.
+    // A query with the fact's own text finds the fact if the memory contains it.
     const alike = await raceAbort(store.facts({ scope, query: text, limit: 5 }), signal);
     if (alike.some((fact) => sameWords(fact.text, text))) continue;
-    // Only a fact that was passed to the distiller can be replaced, and only once: an invented id makes a new fact.
+    // Only a fact that was passed to the distiller can be replaced, and only once: an invented id creates a new fact.
     const isKnown = known.some((fact) => fact.id === replaces);
     const isTaken = remembered.some((fact) => fact.id === replaces);
     const id = isKnown && !isTaken ? (replaces as string) : environment.ids.next('fact');

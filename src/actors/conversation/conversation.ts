@@ -1,24 +1,23 @@
-// The conversation of one session, as an immutable value: every operation returns a new log, so that a callback never
-// sees a partial change.
+// One session's conversation, as an immutable value: every operation returns a new log, so that a callback never sees a
+// partial change.
 //
-// Owns:     the messages in order; the calls of the lead agent and their results; the summary of dropped items; the
-//           limits.
-// Does not: decide when an utterance ends, write the summary, or talk to a model.
+// Owns:     the messages in order; the lead agent's calls and their results; the summary of dropped items; the limits.
+// Does not: decide when an utterance ends, write the summary, or communicate with a model.
 //
 // Invariants
-//   CONVERSATION-1. Items are ordered by `at`, the time at which they began, whenever their text arrives; items that
-//       began in the same millisecond keep the order in which they were added, unless an item names the one that it
-//       precedes. A late transcript fills the item that was begun for it, or is inserted by its `at`.
-//   CONVERSATION-2. An id names one item: beginning or finishing it again changes nothing.
-//   CONVERSATION-3. Partial text is appended unchanged, with its white space and repetitions.
-//   CONVERSATION-4. A result follows its call; a call has at most one result. A result is never without its call, and
-//       only a call in flight is without a result.
+//   CONVERSATION-1. Items are ordered by `at`, the time at which they started, whenever their text arrives; items with
+//       the same `at` keep the order in which they were added, unless an item names the one that it precedes. A late
+//       transcript fills the item that was started for it, or is inserted by its `at`.
+//   CONVERSATION-2. An id names one item: starting or finishing the item again changes nothing.
+//   CONVERSATION-3. Partial text is appended unchanged, including white space and repetitions.
+//   CONVERSATION-4. A result follows its call, and a call has at most one result. There is no result without a call,
+//       and only a call in flight has no result.
 //   CONVERSATION-5. The log stays within its limits. Open items (a call in flight, an unfinished utterance)
 //       are dropped last.
 //   CONVERSATION-6. The log drops items that a summary covers.
 //
-// An inapplicable operation is no error: text for an unknown or finished item, or a result for an unknown call, leaves
-// the log unchanged.
+// An operation that does not apply is not an error: text for an unknown or finished item, or a result for an unknown
+// call, leaves the log unchanged.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import { z } from 'zod';
@@ -54,16 +53,16 @@ import {
   type ReplayItem,
 } from './model-messages.ts';
 
-/** The position of an item. */
+/** An item's position. */
 interface Place {
   readonly id: string;
-  /** When the item began, in milliseconds since 1970. */
+  /** When the item started, in milliseconds since 1970. */
   readonly at: number;
-  /** The item that this one directly follows, if the wire reports it; `at` is adjusted to it. */
+  /** The item that directly precedes this one, if the wire reports it; `at` is adjusted accordingly. */
   readonly after?: string | null | undefined;
-  /** The item that this one directly precedes, if it is known and began in the same millisecond. */
+  /** The item that directly follows this one, if it is known and started in the same millisecond. */
   readonly before?: string | null | undefined;
-  /** For a message of the user: the identity of the author. */
+  /** For a message of the user: the author's identity. */
   readonly by?: string;
   /** For a message of the lead agent; see `MessageItem`. */
   readonly repliesTo?: string | null;
@@ -105,9 +104,9 @@ const stateSchema: z.ZodType<State> = z.object({
 export class ConversationLog {
   /** The items in order (CONVERSATION-1). */
   readonly items: readonly ConversationItem[];
-  /** The model's summary of everything before the items; null: none was made. */
+  /** The model's summary of everything before the items; null if there is none. */
   readonly summary: string | null;
-  /** The number of items dropped without a summary, since the last summary. */
+  /** The number of items dropped without a summary since the last summary. */
   readonly evicted: number;
   readonly limits: ConversationLimits;
 
@@ -145,7 +144,7 @@ export class ConversationLog {
   }
 
   get(id: string): ConversationItem | undefined {
-    // The search starts from the newest item, which changes with each word of the current speech.
+    // The search starts at the newest item, which changes with each word of the current speech.
     return this.items.findLast((item) => item.id === id);
   }
 
@@ -163,14 +162,14 @@ export class ConversationLog {
     }));
   }
 
-  /** Adds a whole message, or finishes the message that was begun with this id. */
+  /** Adds a whole message, or finishes the message that was started with this id. */
   add(
     message: Place & { readonly role: MessageItem['role']; readonly text: string },
   ): ConversationLog {
     return this.begin(message).finish(message.id, message.text);
   }
 
-  /** Adds a note of the runtime. With the role `user` the note replaces a turn of the user. */
+  /** Adds a note of the runtime. With the role `user`, the note replaces a user turn. */
   addNote(
     place: Place & { readonly role: 'system' | 'user'; readonly note: Note },
   ): ConversationLog {
@@ -179,7 +178,7 @@ export class ConversationLog {
     const { maxItemChars } = this.limits;
     const note = clippedNote(place.note, maxItemChars);
     const { says = '', ...data } = note;
-    // A note in the user's place counts as a turn; any other counts as a statement of the runtime.
+    // A note in the user's place counts as a turn; all others are statements of the runtime.
     const text = role === 'user' ? promptText(data) : says;
     return this.add({ ...place, text }).#change(id, (item) => ({
       ...item,
@@ -188,7 +187,7 @@ export class ConversationLog {
     }));
   }
 
-  /** Appends words to an unfinished message, unchanged (CONVERSATION-3). */
+  /** Appends text to an unfinished message, unchanged (CONVERSATION-3). */
   append(id: string, delta: string): ConversationLog {
     return this.#change(id, (item) =>
       item.partial && delta !== ''
@@ -197,14 +196,14 @@ export class ConversationLog {
     );
   }
 
-  /** Leaves out this many characters at the end of a message, and all text after them. */
+  /** Removes this many characters from the end of a message, and drops all later text. */
   omit(id: string, chars: number): ConversationLog {
     return this.#change(id, (item) =>
       chars > 0 ? { ...item, omittedChars: (item.omittedChars ?? 0) + chars } : item,
     );
   }
 
-  /** Replaces the text of a message, finished or not, by a better hypothesis or a correction. */
+  /** Replaces a message's text, finished or not, with a better hypothesis or a correction. */
   correct(id: string, text: string): ConversationLog {
     return this.#change(id, (item) => (item.text === text ? item : this.#withText(item, text)));
   }
@@ -218,7 +217,7 @@ export class ConversationLog {
     });
   }
 
-  /** Marks a message as interrupted by the user; `text`, if known, is the part that was heard. */
+  /** Marks a message as interrupted by the user; `text`, if known, is the heard part. */
   interrupt(
     id: string,
     heard: { readonly audioHeardMs?: number; readonly text?: string } = {},
@@ -231,10 +230,7 @@ export class ConversationLog {
     }));
   }
 
-  /**
-   * Removes an item, for example words that were not addressed to the lead agent. A call and its result are removed
-   * together.
-   */
+  /** Removes an item, for example words that were not meant for the lead agent. A call and its result are removed together. */
   remove(id: string): ConversationLog {
     const target = this.get(id);
     if (!target) return this;
@@ -275,7 +271,7 @@ export class ConversationLog {
     }));
   }
 
-  /** Adds the result of a call, or the reason why there is none. Only the first result counts (CONVERSATION-4). */
+  /** Adds a call's result, or the reason why there is none. Only the first result counts (CONVERSATION-4). */
   toolResult(result: ToolResultInput): ConversationLog {
     const call = this.#call(result.callId);
     if (!call || this.isAnswered(result.callId)) return this;
@@ -305,7 +301,7 @@ export class ConversationLog {
     });
   }
 
-  /** Marks results of calls as ones that no reply is owed to: something else tells what they contain. */
+  /** Marks call results that need no reply, because the user learns their content in another way. */
   withoutReplyTo(callIds: readonly string[]): ConversationLog {
     return this.#with(
       this.items.map((item) =>
@@ -326,16 +322,16 @@ export class ConversationLog {
     return this.items.some((item) => item.role === 'tool_result' && item.callId === callId);
   }
 
-  /** The fill level of the log; above 1 the oldest items are dropped, so the owner should summarise before. */
+  /** The fill level of the log; above 1, the oldest items are dropped, so the owner should summarise before that. */
   get load(): number {
     const { maxItems, maxChars } = this.limits;
     return Math.max(this.items.length / maxItems, totalChars(this.items) / maxChars);
   }
 
   /**
-   * Replaces the covered items by `text` (CONVERSATION-6). By default these are all finished items. If the conversation
-   * continued while the summary was made, `upTo` names them: the log that was summarised (text that came later is kept),
-   * the id of its last item (nothing is covered if that item was dropped), or the ids of its items. Open items stay.
+   * Replaces the covered items with `text` (CONVERSATION-6). By default, all finished items are covered. If the
+   * conversation continued during the summary, `upTo` says which items are covered: the summarised log (later text is
+   * kept), the id of its last item (nothing is covered if that item was dropped), or the ids of its items. Open items stay.
    */
   setSummary(text: string, upTo?: string | ConversationLog | readonly string[]): ConversationLog {
     const ids = Array.isArray(upTo) ? new Set<string>(upTo) : null;
@@ -345,7 +341,7 @@ export class ConversationLog {
     const before = upTo instanceof ConversationLog ? resultsIn(upTo.items) : results;
     const isCovered = (item: ConversationItem): boolean => {
       if (isOpen(item, results)) return false;
-      // A call that was still open in the summarised log counts as covered if its result is.
+      // A call that was still open in the summarised log is covered if its result is covered.
       if (resultOf(item, results)) return true;
       if (ids) return ids.has(item.id);
       if (!(upTo instanceof ConversationLog)) return this.items.indexOf(item) <= last;
@@ -358,9 +354,9 @@ export class ConversationLog {
   }
 
   /**
-   * Returns the last `count` turns, oldest first: a turn is all text of one party in a row, from any number of items,
-   * without tool calls and results. Includes unfinished speech. A turn is cut at 2,000 characters, except the user's last
-   * one.
+   * Returns the last `count` turns, oldest first: a turn is all consecutive text of one party, from any number of
+   * items, without tool calls and results. Includes unfinished speech. A turn is cut to 2,000 characters, except the
+   * user's last turn.
    */
   recentTurns(count: number): readonly ConversationTurn[] {
     return count < 1 ? [] : turnsOf(this.items).slice(-count);

@@ -1,5 +1,5 @@
-// The items of a conversation: plain, serialisable records; their limits, and the order in which items are dropped; and
-// the turns that the items form.
+// The items of a conversation as plain, serialisable records; their limits, and the order in which they are dropped;
+// and the turns that they form.
 
 import type { JSONValue } from 'ai';
 import { z } from 'zod';
@@ -10,9 +10,12 @@ import { echoChars, echoSchema, type Echo } from '../../values/echo.ts';
 import { promptText, type Note } from '../notes/note.ts';
 
 interface ItemBase {
-  /** The permanent id: the wire's id, if the wire has one. */
+  /** The permanent id: the wire's id, if it has one. */
   readonly id: string;
-  /** When the item began (for speech: when the utterance began), in milliseconds since 1970. Orders the log. */
+  /**
+   * When the item started (for speech: when the utterance started), in milliseconds since 1970. Determines the order of
+   * the log.
+   */
   readonly at: number;
 }
 
@@ -20,15 +23,14 @@ interface ItemBase {
 export interface MessageItem extends ItemBase {
   /** The speaker of the message. */
   readonly role: 'user' | 'assistant' | 'system';
-  /** The words of the message. */
   readonly text: string;
   /** Whether more text may follow. */
   readonly partial: boolean;
-  /** For a message of the user: the identity of its author, if the app vouched for one. */
+  /** For a message of the user: its author's identity, if the app vouched for one. */
   readonly by?: string;
   /**
-   * For a message of the lead agent: the last item that the model had read when it began to reply. Null: the message is
-   * no (complete) reply. Absent: unknown; the message counts as a reply to all items before it.
+   * For a message of the lead agent: the last item that the model had read when it started to reply. Null if the
+   * message is not a (complete) reply. Absent if unknown; the message then counts as a reply to all earlier items.
    */
   readonly repliesTo?: string | null;
   /** Whether the user interrupted the message. */
@@ -36,13 +38,13 @@ export interface MessageItem extends ItemBase {
   /** How much of the message's audio was heard, in milliseconds. */
   readonly audioHeardMs?: number;
   /**
-   * For a message of the lead agent: the data that its provider gets back, with the parts after the last call of the
-   * response. Absent although the calls have an `echo`: the response was cut off.
+   * For a message of the lead agent: the provider's own data, to be returned to it, with the parts after the response's
+   * last call. If it is absent although the calls have an `echo`, the response was cut off.
    */
   readonly echo?: Echo;
-  /** The number of dropped characters beyond `maxItemChars`. */
+  /** The number of characters dropped because of `maxItemChars`. */
   readonly omittedChars?: number;
-  /** The note; absent for an ordinary message, or a note of an earlier version. */
+  /** The note; absent for an ordinary message, or a note from an earlier version. */
   readonly note?: Note;
   /** The number of characters in the note. */
   readonly noteChars?: number;
@@ -51,26 +53,23 @@ export interface MessageItem extends ItemBase {
 /** A call that the lead agent made. */
 export interface ToolCallItem extends ItemBase {
   readonly role: 'tool_call';
-  /** The id of the call. */
   readonly callId: string;
-  /** The name of the called tool. */
+  /** The name of the tool. */
   readonly toolName: string;
-  /** The arguments of the call. */
   readonly args: JSONValue;
   /** The text for the model while the result is pending. */
   readonly pendingText?: string;
   /** Whether the model made another call after this one in the same response. @defaultValue false */
   readonly isFollowed?: boolean;
   /**
-   * The last item that the model had read when it made the call. Null: the model was delivering a result. Absent:
-   * unknown.
+   * The last item that the model had read when it made the call. Null if the model was delivering a result. Absent if unknown.
    */
   readonly repliesTo?: string | null;
   /** The id of the response that made the call; also the id of the response's message, if it has text. */
   readonly responseId?: string;
-  /** The data that the provider gets back with the call, and with the parts between it and the call before. */
+  /** The provider's own data, to be returned with the call, and with the parts between the previous call and this one. */
   readonly echo?: Echo;
-  /** Length of the arguments as JSON text. */
+  /** The length of the arguments as JSON text. */
   readonly chars: number;
 }
 
@@ -82,9 +81,8 @@ export type ToolOutput =
 
 export interface ToolResultItem extends ItemBase {
   readonly role: 'tool_result';
-  /** The id of the call. */
   readonly callId: string;
-  /** The name of the called tool. */
+  /** The name of the tool. */
   readonly toolName: string;
   /** The result, as the model reads it. */
   readonly output: ToolOutput;
@@ -92,16 +90,16 @@ export interface ToolResultItem extends ItemBase {
   readonly isPending?: boolean;
   /** Whether the lead agent has to respond to the result. @defaultValue true */
   readonly wantsReply?: boolean;
-  /** Length of the output as text. */
+  /** The length of the output as text. */
   readonly chars: number;
 }
 
 /** A change of the lead agent. */
 export interface TransferItem extends ItemBase {
   readonly role: 'transfer';
-  /** The agent that led before. */
+  /** The previous lead agent. */
   readonly from: string;
-  /** The agent that leads now. */
+  /** The new lead agent. */
   readonly to: string;
 }
 
@@ -173,22 +171,22 @@ export function isMessage(item: ConversationItem): item is MessageItem {
   return item.role === 'user' || item.role === 'assistant' || item.role === 'system';
 }
 
-/** Returns the number of characters that an item takes of `maxChars`. */
+/** Returns the number of characters that an item counts towards `maxChars`. */
 export function charsOf(item: ConversationItem): number {
   if (isMessage(item)) return item.text.length + (item.noteChars ?? 0) + echoChars(item.echo);
   if (item.role === 'transfer') return item.from.length + item.to.length;
   return item.chars + (item.role === 'tool_call' ? echoChars(item.echo) : 0);
 }
 
-/** Returns the text of a message, with a mark if it was cut. */
+/** Returns a message's text, with a mark if it was cut. */
 export function messageText(item: MessageItem): string {
   if (item.note) return promptText(item.note);
   return item.omittedChars ? `${item.text} ${cutMark(item.omittedChars)}` : item.text;
 }
 
 /**
- * Returns any value as JSON data and as JSON text; a description replaces a value that JSON cannot express. JSON data
- * is returned without a copy, since the log shares the values of events.
+ * Returns a value as JSON data and as JSON text; a description replaces a value that JSON cannot represent. JSON data
+ * is returned without a copy, because the log shares the values of events.
  */
 export function asJson(value: unknown): { readonly value: JSONValue; readonly text: string } {
   let text: string | undefined;
@@ -216,13 +214,13 @@ export function toolOutputText(output: ToolOutput): string {
   return typeof output.value === 'string' ? output.value : JSON.stringify(output.value);
 }
 
-/** The limits of the log; beyond them the oldest items are dropped. */
+/** The limits of the log; beyond them, the oldest items are dropped. */
 export interface ConversationLimits {
-  /** The most items that are kept. */
+  /** The maximum number of items. */
   readonly maxItems: number;
-  /** The limit of characters of all items together. */
+  /** The maximum length of all items together, in characters. */
   readonly maxChars: number;
-  /** The limit of characters of one item; a longer one is cut, with a mark. */
+  /** The maximum length of one item, in characters; a longer item is cut and marked. */
   readonly maxItemChars: number;
 }
 
@@ -255,30 +253,30 @@ export function totalChars(items: readonly ConversationItem[]): number {
   return items.reduce((sum, item) => sum + charsOf(item), 0);
 }
 
-/** Results by the ids of their calls. */
+/** Results by call id. */
 export type Results = ReadonlyMap<string, ToolResultItem>;
 
-/** Returns the results by call: a search per call would make the work quadratic. */
+/** Returns the results by call id: a search per call would take quadratic time. */
 export function resultsIn(items: readonly ConversationItem[]): Results {
   return new Map(
     items.flatMap((item) => (item.role === 'tool_result' ? [[item.callId, item] as const] : [])),
   );
 }
 
-/** Returns the result of a call; undefined for another item, or a call without a result. */
+/** Returns a call's result; undefined for any other item, or a call without a result. */
 export function resultOf(item: ConversationItem, results: Results): ToolResultItem | undefined {
   return item.role === 'tool_call' ? results.get(item.callId) : undefined;
 }
 
-/** Returns whether the item is an unfinished utterance, or a call in flight. */
+/** Returns whether the item is an unfinished utterance or a call in flight. */
 export function isOpen(item: ConversationItem, results: Results): boolean {
   if (isMessage(item)) return item.partial;
   return item.role === 'tool_call' && !results.has(item.callId);
 }
 
 /**
- * Groups the items that are kept and dropped together: the text and the calls of one response, with the results. A
- * provider refuses a part of such a group.
+ * Groups the items that must be kept or dropped together: one response's text, calls and results. Providers refuse an
+ * incomplete group.
  */
 export function stepsIn(
   items: readonly ConversationItem[],
@@ -298,7 +296,7 @@ export function stepsIn(
   return stepOf;
 }
 
-/** Drops the oldest steps until the rest is within the limits; steps with open items only if no others are left. */
+/** Drops the oldest steps until the rest is within the limits; drops steps with open items only if no others are left. */
 export function withinLimits(
   items: readonly ConversationItem[],
   { maxItems, maxChars }: ConversationLimits,
@@ -325,22 +323,21 @@ export function withinLimits(
 }
 
 /**
- * A turn: all text of one party in a row, as one string. Ten utterances of the user in a row are one turn; tool calls,
- * results, notes and transfers do not end a turn and are not part of it.
+ * A turn: all consecutive text of one party, as one string. Ten consecutive utterances of the user are one turn; tool
+ * calls, results, notes and transfers neither end a turn nor belong to it.
  */
 export interface ConversationTurn {
   /** The speaker of the turn. */
   readonly role: 'user' | 'assistant';
-  /** The words of the turn. */
   readonly content: string;
-  /** When the turn began, in milliseconds since 1970. */
+  /** When the turn started, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** The limit of a turn, except the user's last one, which may have caused the task and is kept whole. */
+/** The maximum length of a turn, except the user's last turn, which may have caused the task and is kept whole. */
 const MAX_TURN_CHARS = 2000;
 
-/** Returns the turns of `items`, oldest first. Empty messages make no turn. */
+/** Returns the turns of `items`, oldest first. Empty messages form no turn. */
 export function turnsOf(items: readonly ConversationItem[]): readonly ConversationTurn[] {
   const turns: { role: 'user' | 'assistant'; at: number; parts: string[] }[] = [];
   for (const item of items) {

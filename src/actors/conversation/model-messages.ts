@@ -3,14 +3,13 @@
 //
 // Invariants
 //   MODEL-MESSAGES-1. Every tool call is followed by its result before any other message: the SDK refuses a history
-//       with a missing result. A call in flight gets a placeholder that states this, or is left out.
+//       with a missing result. A call in flight is answered by a placeholder that says so, or is omitted.
 //   MODEL-MESSAGES-2. A failed call keeps its error.
-//   MODEL-MESSAGES-3. Unfinished speech is left out.
-//   MODEL-MESSAGES-4. The arguments of a call are an object, even if the model wrote none.
-//   MODEL-MESSAGES-5. Words of the user, and results, appear unchanged, except for the key of genuine notes.
-//   MODEL-MESSAGES-6. The text and calls of one response are in one message. The provider that wrote them gets them
-//       with its reasoning, signatures and ids, in the order of the response; another provider gets text and calls
-//       alone.
+//   MODEL-MESSAGES-3. Unfinished speech is omitted.
+//   MODEL-MESSAGES-4. A call's arguments are an object, even if the model wrote none.
+//   MODEL-MESSAGES-5. The user's words, and results, appear unchanged, except that the key of genuine notes is removed.
+//   MODEL-MESSAGES-6. The text and calls of one response are in one message. The provider that wrote them receives them with
+//       its reasoning, signatures and ids, in the order of the response; another provider receives only text and calls.
 
 import type { AssistantContent, ModelMessage } from 'ai';
 import type { EchoPart } from '../../values/echo.ts';
@@ -31,7 +30,7 @@ import {
 export interface ModelMessageOptions {
   /**
    * Writes notes, with their marks. Its `systemAs` determines the role of notes: many providers refuse a system message
-   * in mid-conversation, and the SDK requires `allowSystemInMessages` for it.
+   * in the middle of a conversation, and the SDK requires `allowSystemInMessages` for it.
    * @defaultValue notes without marks, as user messages
    */
   readonly notes?: NoteWriter;
@@ -40,7 +39,7 @@ export interface ModelMessageOptions {
    * @defaultValue 'pending': a placeholder answers them
    */
   readonly openCalls?: 'pending' | 'omit';
-  /** The provider that gets its own data back. @defaultValue none: text and calls alone */
+  /** The provider that receives its own data again. @defaultValue none: only text and calls */
   readonly reader?: Reader | undefined;
 }
 
@@ -51,7 +50,7 @@ type ToolPart = Extract<
   { type: 'tool-result' }
 >;
 
-/** Returns the messages of a text model. */
+/** Returns the messages for a text model. */
 export function toModelMessages(
   items: readonly ConversationItem[],
   preamble: readonly Note[],
@@ -67,7 +66,7 @@ export function toModelMessages(
   const note = (id: string, one: Note): void => {
     for (const { role, text } of notes.messages(one, id)) messages.push({ role, content: text });
   };
-  /** The form of earlier versions. */
+  /** Notes from earlier versions. */
   const oldNote = (text: string): void => {
     messages.push(
       notes.systemAs === 'system'
@@ -95,13 +94,13 @@ export function toModelMessages(
       calls.push(item);
       said.push(item);
     } else if (item.role === 'tool_result') {
-      // The results were added with their calls, so the result of one of these calls ends the model's step.
+      // Results were added together with their calls, so the result of one of these calls ends the model's step.
       if (calls.some(({ callId }) => callId === item.callId)) endStep();
     } else if (item.role === 'transfer') {
       endStep();
       note(item.id, transferNote(item));
     } else if (isMessage(item) && !item.partial && (item.text.trim() !== '' || item.echo)) {
-      // Text that follows a call of another response belongs to the next step.
+      // Text that follows another response's call belongs to the next step.
       const isOfStep = calls.every(({ responseId }) => responseId === item.id);
       if (item.role !== 'assistant' || !isOfStep) endStep();
       if (item.note) note(item.id, item.note);
@@ -117,14 +116,14 @@ export function toModelMessages(
 
 type AssistantPart = Exclude<AssistantContent, string>[number];
 
-/** The provider that reads the messages, and when. */
+/** The provider that reads the messages, and the current time. */
 export interface Reader {
   /** The provider's name, as `providerOf` returns it. */
   readonly provider: string;
   readonly now: number;
 }
 
-/** Returns the parts of the responses; each is written as its provider wrote it (MODEL-MESSAGES-6). */
+/** Returns the parts of the responses, each as its provider wrote it (MODEL-MESSAGES-6). */
 function contentOf(
   said: readonly (MessageItem | ToolCallItem)[],
   reader: Reader | undefined,
@@ -149,11 +148,11 @@ function responseOf(
   const parts: AssistantPart[] = [];
   const say = (from: number, to: number | undefined, own?: OfProvider): void => {
     const words = text.slice(from, to);
-    // Some providers reject the white space that they write before a call.
+    // Some providers reject their own white space before a call.
     if (words.trim() !== '' || own) parts.push({ type: 'text', text: words, ...own });
   };
   const echo = (part: EchoPart, call: ToolCallItem | null): void => {
-    // The mark of a text that was cut belongs to the text's last part.
+    // The mark of a cut text belongs to its last part.
     if (part.type === 'text') say(part.from, part === last ? undefined : part.to, ownOf(part));
     else if (part.type !== 'tool-call') parts.push(part);
     else if (call) parts.push({ ...callPart(call), ...ownOf(part) });
@@ -178,13 +177,13 @@ function callPart({ callId: toolCallId, toolName, args }: ToolCallItem) {
   return { type: 'tool-call' as const, toolCallId, toolName, input: propertiesOf(args) };
 }
 
-/** How long an item id is used as a reference: providers delete stored responses after some weeks. */
+/** How long an item id serves as a reference: providers delete stored responses after some weeks. */
 const REFERENCE_MS = 86_400_000;
 
 /**
- * Returns whether the provider gets its own data back for this response. The id of an item that the provider stores (as
- * OpenAI does, `store`) is used for a day, and only if the response was not cut off; otherwise the parts are sent
- * without such data.
+ * Returns whether the provider receives its own data for this response. The id of an item that the provider stores (as
+ * OpenAI does with `store`) is used for a day, and only if the response was not cut off; otherwise the parts are sent
+ * without this data.
  */
 function isEchoed(
   items: readonly (MessageItem | ToolCallItem)[],
@@ -203,14 +202,14 @@ function isEchoed(
   return !refers || (isWhole && items.every(({ at }) => now - at < REFERENCE_MS));
 }
 
-/** The form of earlier versions. */
+/** Notes from earlier versions. */
 function asNote(text: string): string {
   return text.startsWith('[SYSTEM') ? text : `[SYSTEM: ${text}]`;
 }
 
 const TAKE_OVER = sentence` You are the quoted "to": answer what the user still waits for, and say nothing of the handover.`;
 
-/** Returns the note about a change of the lead agent. `act`: the instruction for the agent that leads now. */
+/** Returns the note about a change of the lead agent. `act`: the instruction for the new lead agent. */
 export function transferNote({ from, to }: { from: string; to: string }, act = TAKE_OVER): Note {
   return noteOf(sentence`The conversation was handed from one agent to another.${act}`, {
     from,
@@ -218,9 +217,7 @@ export function transferNote({ from, to }: { from: string; to: string }, act = T
   });
 }
 
-/**
- * Returns the first notes for a model: the summary, and the number of items that were dropped without one.
- */
+/** Returns the first notes for a model: the summary, and the number of items dropped without a summary. */
 export function preambleOf(summary: string | null, evicted: number): readonly Note[] {
   return [
     ...(summary === null
@@ -236,7 +233,7 @@ export function preambleOf(summary: string | null, evicted: number): readonly No
   ];
 }
 
-/** Returns the id of a preamble note; a different summary has a different id. */
+/** Returns a preamble note's id; a different summary has a different id. */
 function preambleId(said: Note): string {
   return `preamble_${shortNameOf(promptText(said))}`;
 }
@@ -270,7 +267,7 @@ export type ReplayItem =
       readonly itemId: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
-      /** The note; absent for a message, or a note of an earlier version. */
+      /** The note; absent for a message, or a note from an earlier version. */
       readonly note?: Note;
     }
   | {
@@ -279,7 +276,6 @@ export type ReplayItem =
       readonly toolName: string;
       /** JSON text of an object. */
       readonly arguments: string;
-      /** Whether the call has no result yet. */
       readonly open: boolean;
     }
   | {
@@ -291,7 +287,7 @@ export type ReplayItem =
 
 /**
  * Returns the conversation for a voice transport after a reconnect, so that the model can continue: messages, tool
- * calls and their outputs, errors included. A call in flight stays open: its output follows later, under the same id.
+ * calls and their outputs, including errors. A call in flight stays open: its output follows later with the same id.
  */
 export function toReplay(
   items: readonly ConversationItem[],
@@ -309,7 +305,7 @@ export function toReplay(
   }));
   for (const item of items) {
     if (isMessage(item)) {
-      // The new connection gets the words of an unfinished utterance that were understood so far.
+      // The new connection receives the recognised words of an unfinished utterance.
       if (item.text.trim() === '') continue;
       const { id: itemId, role, note } = item;
       const text = messageText(item);

@@ -1,4 +1,4 @@
-// The notes of the runtime for the lead model: sentences and quotations. `notes/` defines their form.
+// The runtime's notes for the lead model: sentences and quotations. `notes/` defines their form.
 
 import type { ConversationItem } from './items.ts';
 import {
@@ -14,12 +14,12 @@ import {
 import type { LedgerEntry } from '../contracts/outcome.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 
-/** Returns the note that makes the model say the greeting; undefined if there is none. */
+/** Returns the note that makes the model greet the user; undefined without a greeting. */
 export function greetingNote({ greeting }: { readonly greeting?: string }): Note | undefined {
   return greeting === undefined ? undefined : note(wordsOfApp(greeting));
 }
 
-/** Returns whether this item is the note about that greeting. */
+/** Returns whether this item is the note for that greeting. */
 export function isGreeting(
   item: ConversationItem,
   { greeting }: { readonly greeting?: string },
@@ -33,22 +33,22 @@ export function isGreeting(
 /** Returns the output of a call whose work continues in the background. */
 export const pendingAnswer = (message: string) => ({ status: 'still_in_progress', message });
 
-/** The instruction for a lead model about its calls whose work continues in the background. */
+/** Instructs a lead model about its calls whose work continues in the background. */
 export const BACKGROUND_CALLS =
   '`still_in_progress` is NOT complete: tell the user so once, in your words. Until the result comes as a note, do not guess it or call again.';
 
-/** The default pending message of a background call, on a wire on which the call cannot stay open. */
+/** The default pending message of a background call, for a wire on which the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
 const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
 
-/** Returns the prompt with one more sentence. */
+/** Returns the prompt with another sentence. */
 function promptWith(prompt: Prompt, says: Sentence): Prompt {
   // An earlier version stored the prompt as text.
   return typeof prompt === 'string' ? `${prompt} [SYSTEM: ${says}]` : noteWith(prompt, says);
 }
 
-/** Returns the prompt of a result that the model has to know but not to mention. */
+/** Returns the prompt for a result that the model must know but not mention. */
 export const silentNote = (prompt: Prompt): Prompt => promptWith(prompt, ON_SCREEN);
 
 export function cancelledNote(
@@ -82,7 +82,7 @@ export function questionPrompt(
   });
 }
 
-/** Returns the prompt that asks an unanswered question again: in a few words, with its options if it has any. */
+/** Returns the prompt that repeats an unanswered question: in a few words, with its options if it has options. */
 export function nudgePrompt(
   subagent: string,
   question: string,
@@ -101,8 +101,8 @@ const choiceOf = ({ label, description }: QuestionOption): string =>
   description ? `${label}: ${description}` : label;
 
 /**
- * Returns the prompt of an approval. The question is read out word by word, with nothing added: the user consents to the
- * spoken words.
+ * Returns the prompt of an approval. The question is read out word for word, with nothing added: the user consents to
+ * the spoken words.
  */
 export function approvalPrompt(
   subagent: string,
@@ -129,22 +129,19 @@ export function noticePrompt(label: string, text: string): Note {
 const STILL_OPEN = sentence`They see it: do not ask it.`;
 
 /**
- * Returns the note about an open question for a lead agent that does not ask it: the user sees the question, and may
+ * Returns the note about an open question, for a lead agent that does not ask it: the user sees the question, and may
  * talk about another topic meanwhile.
  */
 export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
-/**
- * The meaning of each action of `settle_question`. The action `explain` is missing: the model can read the quoted
- * question.
- */
+/** The meaning of each `settle_question` action. `explain` is missing: the model can read the quoted question. */
 export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
 
 const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: decline.`;
 
 /**
- * Returns the note that a lead model reads before it answers while a question is open, or was just answered. The note is
- * part of this request only, not of the conversation.
+ * Returns the note that a lead model reads before it answers, while a question is open or was just answered. The note
+ * is part of this request only, not of the conversation.
  */
 export function questionsNote(
   state: WorkQuotes & Readonly<Record<'open' | 'answered', readonly Quotes[]>>,
@@ -158,12 +155,15 @@ export function questionsNote(
   );
 }
 
-/** Leaves out empty lists. */
+/** Omits empty lists. */
 function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>): Quotes {
   return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
 }
 
-/** Returns the note about the background work, which a lead model reads before it answers, as with `questionsNote`. */
+/**
+ * Returns the note about background work that a lead model reads before it answers; like `questionsNote`, it is part of
+ * this request only.
+ */
 export function workNote(work: WorkQuotes): Note {
   return note(WORK, withoutEmpty(work));
 }
@@ -175,8 +175,8 @@ type WorkQuotes = Readonly<
 >;
 
 /**
- * Returns a note about words of the user that went to a subagent. `isAnswer`: they answered the subagent's question;
- * otherwise the question is still open.
+ * Returns the note about the user's words that went to a subagent. `isAnswer`: the words answered the subagent's
+ * question; otherwise the question is still open.
  */
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
@@ -187,7 +187,7 @@ export function overheardNote(words: string, subagent: string, isAnswer = true):
   );
 }
 
-/** Returns a note about words of the user that a subagent received as an answer and returned. */
+/** Returns the note about the user's words that a subagent received as an answer and returned. */
 export function returnedNote(words: string, reason: string, subagent: string): Note {
   return note(
     sentence`A subagent gives these words of the user back: they do not answer its question. They are for you: respond to them now. The runtime asks the question again; you do not.`,
@@ -200,7 +200,7 @@ export const OWED_REPLY_NOTE = note(
   sentence`Your answer to what the user said was cut off for this. Give it now.`,
 );
 
-/** For a lead model that delivered something else in the response before which it read the user's last words. */
+/** For a lead model that read the user's last words only after it had started to deliver something else. */
 export const READ_WORDS_NOTE = note(
   sentence`You had read the user's last words when you wrote this. If it does not answer them, answer them now. Else say nothing.`,
 );
@@ -214,7 +214,7 @@ export function directivesNote(
   });
 }
 
-/** The sentences are shared, so that two results of one kind have the same text. */
+/** The sentences are shared, so that two results of the same kind have the same text. */
 export const completedSentence = sentence`Tell the user.`;
 
 export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
@@ -224,12 +224,12 @@ export const LATE_ANSWER_NOTE = note(
   sentence`A call has its result now: it stands above, with the call. Go on with the answer to the user.`,
 );
 
-/** For a lead model after the process ended between two calls of one response: the journal has only the first calls. */
+/** For a lead model whose process ended between two calls of one response: the journal has only the first calls. */
 export const CUT_OFF_NOTE = note(
   sentence`You were cut off while you answered. Only the calls that stand above were made. If you meant to make another one, make it now; repeat none of those.`,
 );
 
-/** Returns the note about a call that was not repeated, because the same call was made before for the same delivery. */
+/** Returns the note about a call that was not repeated, because the same delivery had already caused the same call. */
 export function alreadyCalledNote(tool: string): Note {
   return note(
     sentence`You have called this tool with these arguments already: it was not called again. What it came to stands above.`,

@@ -1,23 +1,19 @@
-// Marks by which a model tells notes of the runtime from other text: each genuine note carries a different mark. The
-// first part of a mark is the key of the session, which the model knows from its instructions; the second part differs
-// for each note.
+// Marks with which a model distinguishes the runtime's notes from other text: each genuine note has its own mark. The first
+// part of a mark is the session's key, which the model knows from its instructions; the second part differs for each note.
 //
 // Owns:     the key, the marks, and the form in which notes and other texts are written for a model.
 // Does not: compose notes (note.ts), send or store them.
 //
 // Invariants
-//   MARK-1. The key cannot be guessed: it comes from the `Environment`. The key of a lead agent is not in the journal:
-//       each process writes the notes of a conversation with a new key. A subagent has a separate key, which the
-//       journal has with its first messages.
-//   MARK-2. All other text that a model reads (words of the user, quotations, tool results) never contains the key, not
-//       even in other letter forms or with invisible characters inside: a known mark is useless to the author of such
-//       text.
-//   MARK-3. A note gets the same mark each time it is written, and no two notes share a mark.
+//   MARK-1. The key cannot be guessed: it comes from the `Environment`. A lead agent's key is not in the journal: each
+//       process writes a conversation's notes with a new key. A subagent has its own key, which the journal has
+//       together with its first messages.
+//   MARK-2. All other text that a model reads (the user's words, quotations, tool results) never contains the key, not
+//       even with other letter forms or invisible characters: an author who knows a mark cannot use it.
+//   MARK-3. A note has the same mark each time it is written, and no two notes share a mark.
 //   MARK-4. If notes have the system role, their quotations have the user role.
-//   MARK-5. An adapter that adds notes for the model writes them with the marks of the session
-//       (`TransportContext.notes`).
-//   MARK-6. A quotation has the mark of its note, unless it is the line right below the note in a message of the user
-//       role.
+//   MARK-5. An adapter that adds notes for the model writes them with the session's marks (`TransportContext.notes`).
+//   MARK-6. A quotation has its note's mark, unless it is the line directly below the note in a message with the user role.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { quoted, turnLine, type Note, type Prompt } from './note.ts';
@@ -28,31 +24,30 @@ export type SystemAs = 'system' | 'user';
 /** One message of a note. */
 export interface NoteMessage {
   readonly role: SystemAs;
-  /** The words of the message. */
   readonly text: string;
-  /** `note`: sentences, alone or with their quotations. `data`: only quotations. */
+  /** `note`: sentences, with or without their quotations. `data`: only quotations. */
   readonly part: 'note' | 'data';
 }
 
-// No vowels and no ambiguous characters: a key is never part of a word.
+// No vowels and no ambiguous characters, so that a key is never part of a word.
 const LETTERS = 'bcdfghjkmnpqrstvwxz23456789';
 const KEY_LETTERS = 6;
 const MARK_LETTERS = 6;
 /** Replaces a removed key. */
 const REMOVED = '…';
 
-/** Writes notes for a model, and the text beside them. */
+/** Writes notes for a model, and the surrounding text. */
 export interface NoteWriter {
   readonly systemAs: SystemAs;
-  /** Returns the whole note in one text. */
+  /** Returns the whole note as one text. */
   text(prompt: Note, id: string): string;
-  /** Returns the messages of the note in order. */
+  /** Returns the note's messages in order. */
   messages(prompt: Note, id: string): readonly NoteMessage[];
   guard(text: string): string;
   guardJson<T extends JSONValue>(value: T): T;
 }
 
-/** For a model whose input comes only from the runtime and the agents above it, so that notes need no marks. */
+/** For a model whose input comes only from the runtime and the agents above it: its notes need no marks. */
 export const unmarkedNotes: NoteWriter = {
   systemAs: 'user',
   text: unmarked,
@@ -61,7 +56,7 @@ export const unmarkedNotes: NoteWriter = {
   guardJson: (value) => value,
 };
 
-/** Returns a note without a mark: a sentence, and the quotation below it. */
+/** Returns a note without a mark: a sentence, and its quotation below. */
 export function unmarked({ says, quotes, turns = [] }: Note): string {
   return [
     ...turns.map(turnLine),
@@ -77,7 +72,7 @@ export class NoteMarks implements NoteWriter {
   readonly secret: string;
   /** Finds the key in all letter forms; built lazily, because building takes long. */
   #anyKey: RegExp | null = null;
-  /** The written messages by note: the notes of a conversation are written again for each model call. */
+  /** The written messages by note: each model call writes a conversation's notes again. */
   readonly #written = new WeakMap<
     Note,
     { readonly id: string; readonly messages: readonly NoteMessage[] }
@@ -90,17 +85,16 @@ export class NoteMarks implements NoteWriter {
     this.key = lettersOf(`${secret} key`, KEY_LETTERS);
   }
 
-  /** Returns a writer with the same marks for a model that takes notes in the given role. */
+  /** Returns a writer with the same marks, for a model that receives notes in the given role. */
   writtenAs(systemAs: SystemAs): NoteMarks {
     return systemAs === this.systemAs ? this : new NoteMarks(this.secret, systemAs);
   }
 
-  /** Returns the mark of the note with this id. */
   markOf(id: string): string {
     return `${this.key}-${lettersOf(`${this.secret} ${id}`, MARK_LETTERS)}`;
   }
 
-  /** The paragraph about notes for the instructions of the model. */
+  /** The paragraph about notes in the model's instructions. */
   get recognition(): string {
     const { key } = this;
     return (
@@ -109,38 +103,38 @@ export class NoteMarks implements NoteWriter {
     );
   }
 
-  /** Returns messages that were written with the marks `from`, with this writer's marks in their place. */
+  /** Returns messages written with the marks `from`, converted to this writer's marks. */
   rewritten(messages: readonly ModelMessage[], from: NoteMarks): readonly ModelMessage[] {
     const text = JSON.stringify(messages);
     const rewritten = text.replaceAll(`${from.key}-`, `${this.key}-`);
     return rewritten === text ? messages : (JSON.parse(rewritten) as readonly ModelMessage[]);
   }
 
-  /** Returns text of another author with the key removed (MARK-2). */
+  /** Returns another author's text, with the key removed (MARK-2). */
   guard(text: string): string {
-    // The search through all letter forms is slow and rarely needed: if the text holds the key in any form, its
-    // decomposed text without invisible characters contains the plain key.
+    // The search through all letter forms is slow and rarely needed: only if the decomposed text without invisible
+    // characters contains the plain key can the text contain the key in any form.
     const plain = isAscii.test(text) ? text : text.normalize('NFKD').replace(invisible, '');
     if (!plain.toLowerCase().includes(this.key)) return text;
     this.#anyKey ??= new RegExp(Array.from(this.key, alike).join(BETWEEN), 'gu');
     return text.replace(this.#anyKey, REMOVED);
   }
 
-  /** Returns a message of another author with the key removed. */
+  /** Returns another author's message, with the key removed. */
   guarded(message: ModelMessage): ModelMessage {
     const text = JSON.stringify(message);
     const guarded = this.guard(text);
     return guarded === text ? message : (JSON.parse(guarded) as ModelMessage);
   }
 
-  /** Returns JSON of another author with the key removed. */
+  /** Returns another author's JSON, with the key removed. */
   guardJson<T extends JSONValue>(value: T): T {
     const text = JSON.stringify(value);
     const guarded = this.guard(text);
     return guarded === text ? value : (JSON.parse(guarded) as T);
   }
 
-  /** Returns the whole note in one text. */
+  /** Returns the whole note as one text. */
   text(prompt: Prompt, id: string): string {
     return typeof prompt === 'string'
       ? prompt
@@ -152,8 +146,7 @@ export class NoteMarks implements NoteWriter {
   }
 
   /**
-   * Returns the quotations of the note; empty if there are none. A note that an earlier version stored as text is one
-   * quotation.
+   * Returns the note's quotations; empty if there are none. A note that an earlier version stored as text is one quotation.
    */
   data(prompt: Prompt, id: string): string {
     return typeof prompt === 'string'
@@ -161,7 +154,7 @@ export class NoteMarks implements NoteWriter {
       : [...this.#turns(prompt, id), ...this.#data(prompt, id)].join('\n');
   }
 
-  /** Returns the messages of the note in order, the sentences first. */
+  /** Returns the note's messages in order, the sentences first. */
   messages(prompt: Note, id: string): readonly NoteMessage[] {
     const known = this.#written.get(prompt);
     if (known?.id === id) return known.messages;
@@ -184,7 +177,7 @@ export class NoteMarks implements NoteWriter {
     return says === undefined ? [] : [`[note ${this.markOf(id)}] ${says}`];
   }
 
-  /** `isBelow`: the quotation is written right below its sentence, if it has one (MARK-6). */
+  /** `isBelow`: the quotation is written directly below its sentence, if it has one (MARK-6). */
   #data({ says, quotes }: Note, id: string, isBelow = false): readonly string[] {
     const mark = isBelow && says !== undefined ? '' : ` ${this.markOf(id)}`;
     return quotes === undefined ? [] : [`[data${mark}] ${this.guard(quoted(quotes))}`];
@@ -195,14 +188,14 @@ export class NoteMarks implements NoteWriter {
   }
 }
 
-/** Characters that can be between the letters of a key without being visible. */
+/** Invisible characters that may stand between the letters of a key. */
 const BETWEEN = String.raw`[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]*`;
 const invisible = new RegExp(BETWEEN, 'gu');
 
 // oxlint-disable-next-line no-control-regex
 const isAscii = /^[\u0000-\u007f]*$/;
 
-/** Returns a character class of all forms of a letter: small, capital, full width, circled, mathematical. */
+/** Returns a character class with all forms of a letter: small, capital, full width, circled, mathematical. */
 function alike(letter: string): string {
   return `[${forms.get(letter)?.join('') ?? letter}]`;
 }
@@ -222,12 +215,12 @@ for (const [first, last] of [
       forms.set(letter, [...(forms.get(letter) ?? []), form]);
   }
 
-/** Returns a name of a few letters derived from a text. */
+/** Returns a short name, derived from a text. */
 export function shortNameOf(text: string): string {
   return lettersOf(text, 8);
 }
 
-/** Returns letters that are derived from a text and do not disclose it. */
+/** Returns letters that are derived from a text and do not reveal it. */
 function lettersOf(text: string, count: number): string {
   let high = 0xdeadbeef;
   let low = 0x41c6ce57;

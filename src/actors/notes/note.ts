@@ -1,15 +1,15 @@
-// A note: a message of the runtime to a model, composed of the runtime's sentences and of quotations.
+// A note: a message from the runtime to a model, composed of the runtime's sentences and of quotations.
 //
-// Owns:     the form of a note, and the quotation.
+// Owns:     the form of notes and quotations.
 // Does not: choose the text (conversation/prompts.ts), mark notes (note-marks.ts), or choose roles.
 //
 // Invariants
-//   NOTE-1. A sentence is a constant of the runtime: the type permits only literals and numbers. `wordsOfApp` admits
+//   NOTE-1. A sentence is a constant of the runtime: its type permits only literals and numbers. `wordsOfApp` permits
 //       text that the app's author wrote for the model (a greeting, `injectSystemMessage`).
-//   NOTE-2. A quotation is one line of JSON. Its content cannot end it, begin a line, or contain invisible
+//   NOTE-2. A quotation is one line of JSON. Its content cannot end the line, begin another, or contain invisible
 //           characters: line breaks, control and format characters and `<` are escaped.
-//   NOTE-3. A note that is too long is shortened within its quoted strings; its form stays intact.
-//   NOTE-4. Models that get a conversation or a report to read (summary, memory, claims) get it in notes, too.
+//   NOTE-3. A note that is too long is shortened inside its quoted strings; its form stays intact.
+//   NOTE-4. Models that read a conversation or a report (summary, memory, claims) receive it in notes, too.
 
 import type { JSONValue } from 'ai';
 import { parsedOrText, propertiesOf } from '../../values/json.ts';
@@ -21,7 +21,7 @@ declare const trusted: unique symbol;
 /** Text of the runtime. */
 export type Sentence = string & { readonly [trusted]: true };
 
-/** Makes a sentence from literals and numbers; other text does not type-check (NOTE-1). */
+/** Creates a sentence from literals and numbers; other text does not type-check (NOTE-1). */
 export function sentence(
   strings: TemplateStringsArray,
   ...values: readonly (Sentence | number)[]
@@ -29,12 +29,12 @@ export function sentence(
   return strings.reduce((text, part, at) => `${text}${values[at - 1]}${part}`) as Sentence;
 }
 
-/** Makes a sentence from text of the app's author, who also writes the agent's instructions. */
+/** Creates a sentence from text of the app's author, who also writes the agent's instructions. */
 export function wordsOfApp(text: string): Sentence {
   return text as Sentence;
 }
 
-/** Quoted content of other parties, under names that the runtime chooses. */
+/** Other parties' content in quotation, under names that the runtime chooses. */
 export type Quotes = Readonly<Record<string, JSONValue>>;
 
 /** A result or progress in place of a turn: `[Subagent task 7 completed]: "…"`. */
@@ -46,7 +46,7 @@ export interface QuotedTurn {
   readonly text: string;
 }
 
-/** One message of the runtime to a model. Plain JSON, which journals store. */
+/** One message from the runtime to a model. Plain JSON, which journals store. */
 export interface Note {
   /** A `Sentence`. */
   readonly says?: string;
@@ -57,18 +57,18 @@ export interface Note {
 /** A note, or the text that an earlier version stored instead, which is written unchanged. */
 export type Prompt = Note | string;
 
-/** Returns a note of these parts; empty parts are left out. */
+/** Returns a note with these parts; empty parts are omitted. */
 export function note(says: Sentence, quotes?: Quotes): Note {
   return { says, ...(quotes && { quotes }) };
 }
 
-/** Returns the note with another sentence after its own. */
+/** Returns the note with a sentence appended to its own. */
 export function noteWith(first: Note, says: Sentence): Note {
   return { ...first, says: first.says === undefined ? says : `${first.says} ${says}` };
 }
 
-// The characters escaped beyond the control characters of JSON: C1, format characters (zero-width, bidi,
-// tags), line separators, variation selectors, and the bracket of chat templates and XML.
+// The characters to escape in addition to JSON's control characters: C1, format characters (zero-width, bidi, tags),
+// line separators, variation selectors, and the bracket of chat templates and XML.
 const ESCAPED =
   /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}\p{Variation_Selector}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0<]/gu;
 
@@ -82,20 +82,20 @@ export function quoted(value: JSONValue): string {
   return json.replace(ESCAPED, escapes);
 }
 
-/** Returns a plain name as it is, and any other text quoted. */
+/** Returns a plain name unchanged, and any other text quoted. */
 export function plainOrQuoted(name: string): string {
   return /^[\w.:-]+$/.test(name) ? name : quoted(name);
 }
 
 /** Returns one line for a turn, without a mark. */
 export function turnLine({ subagentId, how, error, text }: QuotedTurn): string {
-  // The runtime's ids are plain; a name in place of an id may be any text.
+  // The runtime's ids are plain, but a name used as an id may be any text.
   const id = plainOrQuoted(subagentId);
   const failure = error === undefined ? '' : `: ${quoted(error)}`;
   return `[Subagent task ${id} ${how}${failure}]: ${quoted(text)}`;
 }
 
-/** Returns a prompt as text for readers other than models: a transcript, a summary, a log. */
+/** Returns a prompt as text for readers that are not models: a transcript, a summary, a log. */
 export function promptText(prompt: Prompt): string {
   if (typeof prompt === 'string') return prompt;
   const { says, quotes, turns = [] } = prompt;
@@ -106,12 +106,12 @@ export function promptText(prompt: Prompt): string {
   ].join('\n');
 }
 
-/** Returns the number of characters that a note quotes or says. */
+/** Returns the number of characters in a note's sentences and quotations. */
 export function noteChars({ says = '', quotes, turns }: Note): number {
   return says.length + JSON.stringify([quotes, turns]).length;
 }
 
-/** Returns the note with its quoted strings shortened to about `maxChars` characters in total (NOTE-3). */
+/** Returns the note, with its quoted strings shortened to about `maxChars` characters in total (NOTE-3). */
 export function clippedNote(whole: Note, maxChars: number): Note {
   let kept = whole;
   for (let each = maxChars; noteChars(kept) > maxChars && each >= 16; each = Math.floor(each / 2)) {
@@ -155,7 +155,7 @@ const MARK_OF_TURN = /(?<=") \[data ([^\]\s]+)\]$/;
 
 /**
  * Returns the notes in a text: the sentences and quotations under each mark. For models and tests that are programs;
- * does not tell genuine notes from forged ones.
+ * does not distinguish genuine notes from forged ones.
  */
 export function readNotes(text: string): readonly ReadNote[] {
   const notes = new Map<
@@ -181,7 +181,7 @@ export function readNotes(text: string): readonly ReadNote[] {
   return [...notes].map(([mark, read]) => ({ mark, ...read, text: textIn(read.quotes) }));
 }
 
-/** The task of a subagent as its model reads it. */
+/** A subagent's task, as its model reads it. */
 export interface ReadTask {
   readonly task: string;
   /** The arguments; empty if there are none. */
@@ -189,7 +189,7 @@ export interface ReadTask {
 }
 
 /**
- * Returns the latest task of a subagent in a prompt of the AI SDK; null if the prompt is not a subagent's. For models
+ * Returns a subagent's latest task from an AI SDK prompt; null if the prompt does not belong to a subagent. For models
  * and tests that are programs.
  */
 export function readTask(
@@ -206,7 +206,7 @@ export function readTask(
   return null;
 }
 
-/** The beginning of the sentence of every task note. */
+/** The beginning of the sentence in every task note. */
 export const TASK_BEGINS = sentence`Execute the quoted task`;
 
 function textsIn(content: unknown): readonly string[] {
