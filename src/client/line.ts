@@ -1,13 +1,13 @@
-// One connection to a server, in two forms: a WebSocket, which carries audio too; and, where WebSockets are
+// One connection to a server, in two forms: a WebSocket, which also transports audio; or, where WebSockets are
 // unavailable, a stream of server-sent events, with POST requests for the client's frames.
 //
-// Owns:     one connection, from its opening to its end.
-// Does not: connect again (session-client.ts), or know what a frame means.
+// Owns:     one connection, from opening to end.
+// Does not: reconnect (`session-client.ts`), or interpret frames.
 //
 // Invariants
-//   LINE-1. `closed` is called once, with the reason that the server gave, if any; no callback follows.
-//   LINE-2. Frames leave in the order of `send`. The line drops audio that the network does not take; it drops no
-//       frames.
+//   LINE-1. `closed` is called once, with the server's reason if it gave one; no callback follows.
+//   LINE-2. Frames are sent in the order of `send`. The line drops audio that the network cannot send in time, but
+//       never frames.
 
 import {
   PROTOCOL_VERSION,
@@ -30,12 +30,12 @@ export interface LineReason {
 
 /** The callbacks of a line. */
 export interface LineEvents {
-  /** Receives the JSON value of a text frame. */
+  /** Receives a text frame's parsed JSON. */
   frame(value: unknown): void;
   sound(bytes: Uint8Array): void;
-  /** Called before the first frame of a WebSocket leaves. */
+  /** Called before a WebSocket sends its first frame. */
   opened?(): void;
-  /** `reason`: the server's answer to a request, if any. `isFinal`: another attempt would get the same answer. */
+  /** `reason`: the server's response to a request, if any. `isFinal`: another attempt would get the same response. */
   closed(reason: LineReason | null, isFinal?: boolean): void;
 }
 
@@ -47,7 +47,7 @@ export interface Line {
   close(): void;
 }
 
-/** The parts of a connection that the audio of a client needs. */
+/** The parts of a connection that a client's audio needs. */
 export interface VoiceLine {
   notice(frame: NoticeFrame): void;
   sendSound(packet: Uint8Array<ArrayBuffer>, isKept?: boolean): boolean;
@@ -55,9 +55,9 @@ export interface VoiceLine {
   readonly onFrame: Watchable<ServerFrame>;
   readonly onSound: Watchable<Uint8Array>;
   readonly onLost: Watchable<void>;
-  /** Whether the session speaks to this client and hears its microphone. */
+  /** Whether the session speaks to this client and listens to its microphone. */
   ownsVoice(): boolean;
-  /** Receives the errors of listeners. */
+  /** Receives errors thrown by listeners. */
   readonly threw: (error: unknown) => void;
 }
 
@@ -68,7 +68,7 @@ export interface LineTarget {
   readonly hello: HelloFrame;
 }
 
-/** The used part of a `WebSocket`. */
+/** The part of `WebSocket` that the client uses. */
 export interface SocketLike {
   binaryType: string;
   readonly readyState: number;
@@ -78,15 +78,15 @@ export interface SocketLike {
   addEventListener(type: string, listener: (event: never) => void): void;
 }
 
-/** The class of WebSockets that a client opens. */
+/** The `WebSocket` class that a client uses. */
 export type SocketClass = new (url: URL, protocols: string[]) => SocketLike;
 
 /** `WebSocket.OPEN` */
 const OPEN = 1;
-/** More than a second of audio at 24 kHz. A larger backlog means that the network does not take the audio. */
+/** More than a second of audio at 24 kHz. A larger backlog means that the network is too slow for the audio. */
 const MAX_UNSENT_SOUND_BYTES = 65_536;
 const MAX_STREAM_FRAME_CHARS = 32 * 1024 * 1024;
-/** The limit of one POST; a single longer frame is still sent. */
+/** The maximum size of one POST; a single longer frame is still sent. */
 const MAX_POST_CHARS = 16_000;
 const STATUS_UNAUTHORIZED = 401;
 const STATUS_FORBIDDEN = 403;
@@ -96,7 +96,9 @@ const isUnknown = (status: number): boolean =>
 
 const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/** Tells whether a client may follow the server to another URL: an eavesdropper must not read the client's token. */
+/**
+ * Tells whether a client may follow the server to another URL without exposing the client's token to an eavesdropper.
+ */
 export function mayDetour(to: URL, from: URL): boolean {
   return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }
@@ -116,7 +118,7 @@ export function addressOf(url: string | URL): URL {
   );
 }
 
-/** Opens a WebSocket. Throws what its constructor throws. */
+/** Opens a WebSocket. Throws whatever its constructor throws. */
 export function openSocketLine(
   Socket: SocketClass,
   { url, token, hello }: LineTarget,
@@ -148,7 +150,7 @@ export function openSocketLine(
     else if (data instanceof ArrayBuffer) events.sound(new Uint8Array(data));
   });
   let mostUnsent = MAX_UNSENT_SOUND_BYTES;
-  // The `close` event follows an error.
+  // A `close` event follows the error.
   socket.addEventListener('error', () => undefined);
   socket.addEventListener('close', end);
   return {
@@ -156,7 +158,7 @@ export function openSocketLine(
     send: write,
     sendSound(packet, isKept = false) {
       const { bufferedAmount } = socket;
-      // Live audio queues behind the kept audio, until the kept audio has left.
+      // Live audio queues behind the kept audio until that has been sent.
       if (isKept) mostUnsent = bufferedAmount + MAX_UNSENT_SOUND_BYTES;
       else if (bufferedAmount <= MAX_UNSENT_SOUND_BYTES) mostUnsent = MAX_UNSENT_SOUND_BYTES;
       if (socket.readyState !== OPEN || bufferedAmount > mostUnsent) return false;
@@ -264,7 +266,7 @@ export function openStreamLine(
   };
 }
 
-/** Returns the reason in the server's refusal. A refusal by a proxy is not JSON. */
+/** Returns the reason for the server's refusal. A proxy's refusal is not JSON. */
 async function reasonOf(response: Response): Promise<LineReason> {
   const { status } = response;
   const { error } = Object(valueOfJson(await response.text())) as { readonly error?: unknown };

@@ -1,11 +1,11 @@
-// The user's microphone at a client: it sends frames of 20 ms while it is open, and a second of silence when it closes.
+// A client's microphone: it sends 20 ms frames while it is open, and a second of silence when it closes.
 //
 // Invariants
-//   MICROPHONE-1. The microphone sends nothing unless this client owns the voice and the microphone is not muted. With push
-//       to talk it sends only while it is held.
-//   MICROPHONE-2. Audio that the network does not take is dropped, never queued. While the owner of the voice is
-//       disconnected, it keeps the last 10 s, and sends them when it has the voice again: a short connection loss does
-//       not cut off a sentence.
+//   MICROPHONE-1. The microphone sends only while this client owns the voice and the microphone is not muted. With push
+//       to talk it sends only while held.
+//   MICROPHONE-2. Audio that the network cannot send in time is dropped, never queued. While the voice owner is
+//       disconnected, it keeps the last 10 s and sends them once it has the voice again, so that a short connection
+//       loss does not cut off a sentence.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -28,26 +28,26 @@ import type { WorkletFrame } from './worklet.ts';
 /** The state of a client's microphone. */
 export interface MicrophoneStatus {
   /**
-   * `denied`: by the user or the browser. `missing`: there is none, or it was unplugged. `blocked`: the browser has paused
-   * it, for example during a call; `start` opens it again. `insecure`: the page is neither from `https:` nor from this
-   * machine.
+   * `denied`: the user or the browser refused access. `missing`: there is no microphone, or it was unplugged.
+   * `blocked`: the browser has paused it, for example during a phone call; `start` opens it again. `insecure`: the page
+   * comes neither from `https:` nor from localhost.
    */
   readonly state: 'off' | 'asking' | 'on' | 'denied' | 'missing' | 'blocked' | 'insecure';
-  /** True from `mute` to `unmute`. */
+  /** True between `mute` and `unmute`. */
   readonly isMuted: boolean;
   /** `push`: the microphone is open while it is held. */
   readonly mode: 'open' | 'push';
-  /** True from `hold` to `release`. */
+  /** True between `hold` and `release`. */
   readonly isHeld: boolean;
-  /** Whether the server hears the user. During a short connection loss it hears them late. */
+  /** Whether the server hears the user. During a short connection loss, the server receives the audio late. */
   readonly isOpen: boolean;
 }
 
 /** The options of a microphone's `start()`. */
 export interface MicrophoneOptions {
-  /** One of `devices()`. @defaultValue the device of the system */
+  /** A device id from `devices()`. @defaultValue the system's default device */
   readonly deviceId?: string;
-  /** @defaultValue the previous mode, at first `open` */
+  /** @defaultValue the previous mode, initially `open` */
   readonly mode?: MicrophoneStatus['mode'];
 }
 
@@ -64,7 +64,7 @@ interface OpenMicrophone {
   close(): void;
 }
 
-/** The user's microphone at a client: `client.microphone`. */
+/** A client's microphone: `client.microphone`. */
 export class Microphone {
   readonly #line: VoiceLine;
   readonly #workletUrl: () => string | URL;
@@ -72,9 +72,9 @@ export class Microphone {
   readonly #level: Value<number>;
   #device: OpenMicrophone | null = null;
   #attempt = 0;
-  /** This client owned the voice when its connection was lost. */
+  /** Whether this client owned the voice when its connection was lost. */
   #isAway = false;
-  /** The audio since the connection was lost. */
+  /** The audio since the connection loss. */
   #kept: Int16Array[] = [];
   #keptSamples = 0;
 
@@ -98,17 +98,17 @@ export class Microphone {
     });
   }
 
-  /** The state of the microphone, to read or watch. */
+  /** The microphone's state, to read or watch. */
   get status(): WatchableValue<MicrophoneStatus> {
     return this.#status;
   }
 
-  /** The loudness of the user, from 0 to 1, 50 times a second. */
+  /** The user's loudness, from 0 to 1, 50 times a second. */
   get level(): WatchableValue<number> {
     return this.#level;
   }
 
-  /** Lists the microphones. Their labels are empty until the user has allowed one. */
+  /** Lists the microphones. Their labels are empty until the user has granted access to one. */
   async devices(): Promise<readonly MicrophoneDevice[]> {
     const found = (await browser.navigator?.mediaDevices?.enumerateDevices()) ?? [];
     return found
@@ -117,8 +117,8 @@ export class Microphone {
   }
 
   /**
-   * Asks the user for the microphone, and opens it. A later call changes the device or the mode. Resolves with the
-   * resulting state. Start the speaker as well: the speaker takes the voice to this client.
+   * Requests the microphone from the user and opens it. A later call changes the device or mode. Resolves with the
+   * resulting state. Start the speaker too: it takes the voice to this client.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: MicrophoneOptions = {}): Promise<MicrophoneStatus['state']> {
@@ -151,22 +151,22 @@ export class Microphone {
     this.#show({ state: 'off' });
   }
 
-  /** The server hears nothing until `unmute`; the device stays open. */
+  /** Mutes the microphone until `unmute`; the device stays open. */
   mute(): void {
     this.#show({ isMuted: true });
   }
 
-  /** Ends `mute`. */
+  /** Ends muting. */
   unmute(): void {
     this.#show({ isMuted: false });
   }
 
-  /** Push to talk: the server hears the user until `release`. */
+  /** Push to talk: opens the microphone until `release`. */
   hold(): void {
     this.#show({ isHeld: true });
   }
 
-  /** Ends `hold`. */
+  /** Ends push to talk. */
   release(): void {
     this.#show({ isHeld: false });
   }
@@ -205,7 +205,7 @@ export class Microphone {
     };
     try {
       stream = await browser.navigator?.mediaDevices?.getUserMedia({
-        // Without echo cancellation the lead agent would interrupt itself.
+        // Without echo cancellation, the lead agent would interrupt itself.
         audio: {
           channelCount: 1,
           echoCancellation: true,
@@ -215,7 +215,7 @@ export class Microphone {
         },
       });
       if (!stream) return 'missing';
-      // Some browsers cannot convert a microphone to this rate. They deliver the rate of the device, and the server
+      // Some browsers cannot convert a microphone to this rate. They deliver the device's rate, and the server
       // resamples.
       context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
       let source;
@@ -268,8 +268,8 @@ export class Microphone {
   }
 
   /**
-   * The server has named the owner of the voice. If it is this client, the kept audio is sent; it is forgotten either
-   * way.
+   * The server has named the voice owner. If it is this client, the kept audio is sent; otherwise the audio is
+   * discarded.
    */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];

@@ -1,15 +1,16 @@
-// The protocol between `offstage/client` and `offstage/serve`, version 1: the frames of both sides, and the checks of
+// The protocol between `offstage/client` and `offstage/serve`, version 1: both sides' frames, and the validation of
 // client frames. docs/client-protocol.md describes the protocol for other clients.
 //
 //   text frames     JSON, one frame each: `ClientFrame` up, `ServerFrame` down
 //   binary frames   sound: a header of 8 bytes, then Int16 samples, little-endian, mono
 //
-// Owns:     the names and shapes on the wire, and their checks.
-// Does not: open a connection (line.ts), or apply a change to the state (session-state.ts).
+// Owns:     the names and shapes in the protocol, and their validation.
+// Does not: open a connection (`line.ts`), or apply a change to the state (`session-state.ts`).
 //
 // Invariants
-//   CLIENT-PROTOCOL-1. A check never throws, for any input, and returns a new object with the known fields only.
-//   CLIENT-PROTOCOL-2. No client frame states an identity: the server knows the client's identity from `authorize`.
+//   CLIENT-PROTOCOL-1. Validation never throws, whatever the input, and returns a new object with only the known
+//                      fields.
+//   CLIENT-PROTOCOL-2. No client frame states an identity: the server gets the client's identity from `authorize`.
 //   CLIENT-PROTOCOL-3. A client ignores frames of unknown types; a server answers them with `refused`.
 
 import type { SendRequest } from '../actors/contracts/service-types.ts';
@@ -18,11 +19,11 @@ import type { SessionEvent, SessionState } from '../actors/contracts/session-vie
 
 export const PROTOCOL_VERSION = 1;
 
-/** The WebSocket subprotocol. A second subprotocol, `TOKEN_PREFIX` and the token in base64url, carries the token. */
+/** The WebSocket subprotocol. A second subprotocol contains the token: `TOKEN_PREFIX`, then the token in base64url. */
 export const SUBPROTOCOL = 'offstage.v1';
 export const TOKEN_PREFIX = 'offstage.token.';
 
-/** The rate of the audio that a server sends. */
+/** The sample rate of the server's audio. */
 export const SPEECH_RATE_HZ = 24_000;
 
 export const MAX_TEXT_CHARS = 8_000;
@@ -31,14 +32,14 @@ const MAX_PLAYED_MS = 86_400_000;
 const MIN_RATE_HZ = 8_000;
 const MAX_RATE_HZ = 48_000;
 
-/** The position of a client in the frames of a server. The server resumes with the frame after it. */
+/** A client's position in a server's frames. The server resumes with the next frame. */
 export interface Position {
   /** The name of one run of a server's session; `seq` counts within this run. */
   readonly epoch: string;
   readonly seq: number;
 }
 
-/** The first frame on every connection. `client` is a secret of the client, and names it over all its connections. */
+/** The first frame on every connection. `client` is a secret that identifies the client over all its connections. */
 export interface HelloFrame {
   readonly type: 'hello';
   readonly v: number;
@@ -46,24 +47,24 @@ export interface HelloFrame {
   readonly after?: Position;
 }
 
-/** The server answers this frame with a receipt of the same `id`, and executes an `id` once. */
+/** The server answers this frame with a receipt with the same `id`, and executes each `id` once. */
 export type CommandFrame = SessionCommand & { readonly id: number };
 
 /** A frame without a receipt. */
 export type NoticeFrame =
-  /** The client can play audio: the session speaks to this client only. */
+  /** The client can play audio: the session speaks only to this client. */
   | { readonly type: 'voice.take' }
   | { readonly type: 'voice.release' }
-  /** The rate of the binary frames that follow. */
+  /** The sample rate of the binary frames that follow. */
   | { readonly type: 'microphone'; readonly sampleRateHz: number }
-  /** The played length of an item, from its beginning. */
+  /** The played duration of an item, from its start. */
   | { readonly type: 'playout'; readonly itemId: string; readonly playedMs: number }
-  /** The client has missed a frame, and asks for the whole state. */
+  /** The client has missed a frame and requests the whole state. */
   | { readonly type: 'resync' };
 
 /**
- * Asks for `pong`, to find out whether the server is reachable. The text of the frame is exactly `PING`, so that a
- * platform may answer it while the server sleeps.
+ * Requests `pong`, to check that the server is reachable. The frame's text is exactly `PING`, so that a platform can
+ * answer it while the server sleeps.
  */
 export interface PingFrame {
   readonly type: 'ping';
@@ -74,16 +75,16 @@ export const PONG = '{"type":"pong"}';
 
 export type ClientFrame = HelloFrame | CommandFrame | NoticeFrame | PingFrame;
 
-/** The lists of the state whose views change in place. */
+/** The state lists whose views change in place. */
 export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
 
-/** The fields of a view that have changed. The client has the view already. */
+/** A view's changed fields. The client already has the view. */
 export interface ViewPatch {
   readonly type: 'patch';
   readonly of: ViewList;
   readonly id: string;
   readonly set?: Readonly<Record<string, unknown>>;
-  /** Texts to append to the present ones. */
+  /** Texts to append to the current ones. */
   readonly append?: Readonly<Record<string, string>>;
   readonly unset?: readonly string[];
 }
@@ -94,7 +95,7 @@ export type WireEvent = SessionEvent | ViewPatch;
 export type ClientRole = 'user' | 'watcher' | 'operator';
 
 export type ServerFrame =
-  /** The whole state, after the frame `seq`. */
+  /** The whole state, as after the frame `seq`. */
   | {
       readonly type: 'welcome';
       readonly v: number;
@@ -107,18 +108,18 @@ export type ServerFrame =
       readonly role: ClientRole;
       /** The longest time without a frame, in milliseconds. */
       readonly aliveMs: number;
-      /** Whether the session has a voice, and this connection can carry audio. */
+      /** Whether the session has a voice and this connection can transport audio. */
       readonly hasVoice: boolean;
       /**
-       * Names the server's memory of this client. A new name means that the server has lost the earlier receipts. On
-       * an open connection all earlier receipts have arrived before this frame.
+       * Identifies the server's memory of this client. A new name means that the server has lost earlier receipts. On
+       * an open connection, all earlier receipts have arrived before this frame.
        */
       readonly memory: string;
-      /** The server sends nothing unasked: after `aliveMs` of silence the client sends `ping`. */
+      /** The server sends nothing unprompted: after `aliveMs` of silence, the client sends `ping`. */
       readonly isSilent?: boolean;
       readonly state: SessionState;
     }
-  /** The client continues from its position: it has missed no frame. */
+  /** The client continues from its position, without having missed a frame. */
   | {
       readonly type: 'resumed';
       readonly epoch: string;
@@ -127,16 +128,16 @@ export type ServerFrame =
       readonly hasVoice: boolean;
       readonly memory: string;
     }
-  /** `seq` is one above that of the frame before. */
+  /** `seq` is one higher than in the previous frame. */
   | {
       readonly type: 'events';
       readonly seq: number;
       readonly now: number;
       readonly events: readonly WireEvent[];
     }
-  /** Sent after a time without other frames. A client that does not receive it treats the connection as lost. */
+  /** Sent after a period without other frames. A client that does not receive it treats the connection as lost. */
   | { readonly type: 'alive'; readonly seq: number; readonly now: number }
-  /** The answer to `ping`. */
+  /** The response to `ping`. */
   | { readonly type: 'pong' }
   | { readonly type: 'receipt'; readonly id: number; readonly ok: true; readonly value: unknown }
   | {
@@ -146,16 +147,15 @@ export type ServerFrame =
       readonly code: string;
       readonly message: string;
     }
-  /** Whether the session speaks to this client and hears its microphone. */
+  /** Whether the session speaks to this client and listens to its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
   /**
-   * Binary frames with this `ref` belong to this item. The client does not report the playout of audio with the `ref`
-   * 0.
+   * Binary frames with this `ref` belong to this item. The client does not report the playback of audio with `ref` 0.
    */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
-  /** The server has refused the last frame without an id. */
+  /** The server has refused the latest frame without an id. */
   | { readonly type: 'refused'; readonly code: string; readonly message: string }
-  /** The last frame of a connection. `retry`: the client may connect again, at `url` if there is one. */
+  /** The last frame on a connection. `retry`: the client may reconnect, at `url` if given. */
   | {
       readonly type: 'bye';
       readonly code: string;
@@ -164,7 +164,7 @@ export type ServerFrame =
       readonly url?: string;
     };
 
-/** The body of a POST, by which a client on a stream sends its frames. */
+/** The body of a POST, with which a stream client sends its frames. */
 export interface PostedFrames {
   readonly client: string;
   readonly frames: readonly ClientFrame[];
@@ -172,7 +172,7 @@ export interface PostedFrames {
 
 type Check = (value: unknown) => boolean;
 
-/** The session ignores a longer value. */
+/** The session ignores longer values. */
 const MAX_TRACEPARENT_CHARS = 512;
 
 const isText =
@@ -212,7 +212,7 @@ const isLimits: Check = (value) => typeof fieldsOf(value, budget) === 'object';
 const isAnswer: Check = (value) =>
   answers.some((shape) => typeof fieldsOf(value, shape) === 'object');
 
-/** The fields of each frame; a name that ends in `?` may be absent. */
+/** Each frame's fields; a name that ends in `?` is optional. */
 const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   hello: {
     v: isCount,
@@ -269,14 +269,14 @@ const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
   bye: { code: isId, message: isAnything, retry: isFlag, 'url?': isText(2_000) },
 };
 
-/** Returns the frame of a client, or the reason why the value is not one. */
+/** Validates a client frame: returns the frame or the reason why it is invalid. */
 export function readClientFrame(value: unknown): ClientFrame | string {
   return readFrame<ClientFrame>(value, clientShapes);
 }
 
 /**
- * Returns the frame of a server; null for an unknown type, and the reason for any other invalid value. The fields of
- * events are not checked.
+ * Validates a server frame: returns the frame, null for an unknown type, or the reason why it is invalid. The fields of
+ * events are not validated.
  */
 export function readServerFrame(value: unknown): ServerFrame | string | null {
   const { type } = objectOf(value) ?? {};
@@ -284,7 +284,7 @@ export function readServerFrame(value: unknown): ServerFrame | string | null {
   return readFrame<ServerFrame>(value, serverShapes);
 }
 
-/** Returns the frames of a POST, or the reason why the value has none. */
+/** Returns a POST's frames, or the reason why it is invalid. */
 export function readPostedFrames(value: unknown): PostedFrames | string {
   const fields = fieldsOf(value, { client: isText(64), frames: Array.isArray });
   if (typeof fields === 'string') return fields;
@@ -297,7 +297,7 @@ export function readPostedFrames(value: unknown): PostedFrames | string {
   return { client: String(fields['client']), frames };
 }
 
-/** Returns the value of a JSON text; undefined for any other text. */
+/** Parses JSON; undefined for invalid text. */
 export function valueOfJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -317,7 +317,7 @@ function readFrame<Frame extends { readonly type: string }>(
   return typeof fields === 'string' ? `${type}: ${fields}` : (fields as unknown as Frame);
 }
 
-/** Returns a copy with the fields of the shape, or a message that names the first invalid field. */
+/** Returns a copy with only the shape's fields, or a message that names the first invalid field. */
 function fieldsOf(value: unknown, shape: Shape): Readonly<Record<string, unknown>> | string {
   const given = objectOf(value);
   if (!given) return 'expected an object';
@@ -357,9 +357,9 @@ function isEvents(value: unknown): boolean {
   );
 }
 
-/** A stretch of audio on the wire. */
+/** A stretch of audio in the protocol. */
 export interface SoundPacket {
-  /** The `ref` of `audio.item`; 0 from a client, and for audio whose playout is not reported. */
+  /** The `ref` of `audio.item`; 0 from a client, and for audio whose playback is not reported. */
   readonly ref: number;
   readonly samples: Int16Array;
 }
@@ -368,7 +368,7 @@ export interface SoundPacket {
 const SOUND = 1;
 const HEADER_BYTES = 8;
 
-/** Header: the kind, three bytes of zero, then `ref`, unsigned, little-endian. */
+/** Header: the kind, three zero bytes, then `ref`, unsigned and little-endian. */
 export function encodeSound({ ref, samples }: SoundPacket): Uint8Array<ArrayBuffer> {
   const packet = new Uint8Array(HEADER_BYTES + samples.length * 2);
   const view = new DataView(packet.buffer);
@@ -379,7 +379,7 @@ export function encodeSound({ ref, samples }: SoundPacket): Uint8Array<ArrayBuff
   return packet;
 }
 
-/** Returns the packet of a binary frame, or the reason why the bytes are not one. */
+/** Parses a binary frame: returns the packet or the reason why it is invalid. */
 export function decodeSound(bytes: Uint8Array): SoundPacket | string {
   const { byteLength } = bytes;
   if (byteLength <= HEADER_BYTES || byteLength % 2 === 1)

@@ -10,7 +10,7 @@ const page = globalThis as {
 
 export const screen = {
   isVisible: (): boolean => page.document?.visibilityState !== 'hidden',
-  /** Calls back when the visibility changes. Returns the function that unsubscribes. */
+  /** Calls back on each visibility change. Returns a function that unsubscribes. */
   onVisible(callback: () => void): () => void {
     page.document?.addEventListener('visibilitychange', callback);
     return () => page.document?.removeEventListener('visibilitychange', callback);

@@ -1,19 +1,19 @@
-// A session at a client: the state, the events and the user's commands, over a connection that reconnects by itself.
+// A session at a client: its state, its events and the user's commands, over a connection that reconnects by itself.
 //
 //   connecting ─▶ open ──lost──▶ waiting ─▶ connecting …        closed: by `close`, or refused by the server
 //
-// Owns:     the state of the session at the client, the connection and its back-off, commands without a receipt.
-// Does not: show a change before the server has confirmed it, or know audio (microphone.ts, speaker.ts).
+// Owns:     the session's state at the client, the connection and its back-off, commands without a receipt.
+// Does not: show a change before the server has confirmed it, or handle audio (microphone.ts, speaker.ts).
 //
 // Invariants
-//   SESSION-CLIENT-1. The state has each change once and in order. After a missed frame the server sends the whole state.
-//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles once: with the
-//       receipt, or with the reason why no receipt will come.
-//   SESSION-CLIENT-3. After a restart the server may not know whether it has executed a command. Words and messages are then not
-//       sent again (`FATE_UNKNOWN`); all other commands are sent again, since executing them twice changes nothing.
-//   SESSION-CLIENT-4. The client drops a connection on which the server is silent for longer than it promised.
+//   SESSION-CLIENT-1. The state contains each change once, in order. A missed frame makes the server send the whole state.
+//   SESSION-CLIENT-2. A command is executed at most once, over any number of connections, and its promise settles once:
+//       with the receipt, or with the reason why there will be none.
+//   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. Words and messages
+//       are then not sent again (`FATE_UNKNOWN`); all other commands are, because executing them twice changes nothing.
+//   SESSION-CLIENT-4. The client drops a connection on which the server is silent for longer than announced.
 //   SESSION-CLIENT-6. Once a WebSocket has worked, a stream only bridges the time until the next: audio needs one.
-//   SESSION-CLIENT-5. A listener may call any method: a client that a listener closes stays closed, and leaves no line open.
+//   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed and leaves no line open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import {
@@ -66,17 +66,17 @@ import { Emitter, selectionOf, Value, type Watchable, type WatchableValue } from
 
 /** The options of `connect`. */
 export interface ConnectOptions {
-  /** The URL of the handler of `serve`; a page may give a path. */
+  /** The URL of the `serve` handler; in a page, it may be a path. */
   readonly url: string | URL;
   /**
-   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An empty text
-   * means no token. @defaultValue none
+   * The token that `authorize` reads, such as `location.hash.slice(1)`; a function is called for each connection. An
+   * empty text means no token. @defaultValue none
    */
   readonly token?: string | (() => string | Promise<string>);
-  /** The requested session; `authorize` decides. @defaultValue none */
+  /** The requested session; `authorize` decides whether to grant it. @defaultValue none */
   readonly session?: string;
   /**
-   * `stream` uses server-sent events and POST, for text only. `auto` falls back to it where no WebSocket opens.
+   * `stream` uses server-sent events and POST, for text only. `auto` falls back to it if no WebSocket can be opened.
    * @defaultValue 'auto'
    */
   readonly transport?: 'auto' | 'websocket' | 'stream';
@@ -85,38 +85,38 @@ export interface ConnectOptions {
   /** @defaultValue the global `fetch` */
   readonly fetch?: typeof globalThis.fetch;
   /**
-   * The file of the audio thread (`offstage/client/worklet.js`), for a bundler that does not find it.
-   * @defaultValue beside this module
+   * The audio thread's file (`offstage/client/worklet.js`), for a bundler that does not find it.
+   * @defaultValue next to this module
    */
   readonly workletUrl?: string | URL;
-  /** Time and randomness. @defaultValue those of the host */
+  /** Time and randomness. @defaultValue the host's */
   readonly environment?: Environment;
   /**
-   * Receives the errors of listeners. An error that `onError` throws is rethrown in a separate task.
-   * @defaultValue errors of listeners are rethrown in a separate task
+   * Receives errors thrown by listeners. If `onError` itself throws, the error is rethrown in a separate task.
+   * @defaultValue such errors are rethrown in a separate task
    */
   readonly onError?: (error: unknown) => void;
 }
 
 /** The state of the connection to the server. */
 export interface ClientStatus {
-  /** The state of the connection now. */
+  /** The current connection status. */
   readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
-  /** The wire in use; null: none. */
+  /** The transport in use; null if there is none. */
   readonly transport: 'websocket' | 'stream' | null;
-  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: as soon as the page is visible. */
+  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: once the page is visible. */
   readonly retryAt: number | null;
-  /** The reason why the connection was lost or refused, if the server gave one. */
+  /** Why the connection was lost or refused, if the server gave a reason. */
   readonly reason: { readonly code: string; readonly message: string } | null;
-  /** The identity that `authorize` has returned; null before the first connection. */
+  /** The identity that `authorize` returned; null before the first connection. */
   readonly user: string | null;
-  /** The role that the server gave to this client; null: it has not answered yet. */
+  /** The role that the server gave this client; null before its first response. */
   readonly role: ClientRole | null;
-  /** The id of the session; null: the server has not answered yet. */
+  /** The session id; null before the server's first response. */
   readonly sessionId: string | null;
-  /** Whether the session has a voice, and this connection can carry audio. */
+  /** Whether the session has a voice and this connection can transport audio. */
   readonly hasVoice: boolean;
-  /** Whether the session speaks to this client and hears its microphone. */
+  /** Whether the session speaks to this client and listens to its microphone. */
   readonly ownsVoice: boolean;
 }
 
@@ -161,7 +161,7 @@ const optionChecks: OptionChecks<ConnectOptions> = {
   onError: optional(aFunction),
 };
 
-/** The globals of a page or a worker; Node.js lacks them. */
+/** Globals of a page or worker that Node.js lacks. */
 const host = globalThis as {
   addEventListener?(type: 'online', listener: () => void): void;
   removeEventListener?(type: 'online', listener: () => void): void;
@@ -174,35 +174,35 @@ function aFunction(value: unknown): string | null {
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 5_000;
 const LONGEST_PROBE_MS = 60_000;
-/** The limit from the start of an attempt to the first frame. */
+/** The time limit from the start of an attempt to the first frame. */
 const WELCOME_TIMEOUT_MS = 10_000;
-/** The client waits for this multiple of the interval that the server promised. */
+/** The client waits for this multiple of the interval that the server announced. */
 const PATIENCE = 2.5;
-/** The limit of commands without a receipt. */
+/** The maximum number of commands without a receipt. */
 const MAX_COMMANDS = 100;
 /** After this many failed attempts at the URL of a `bye`, the client tries the first URL again. */
 const MAX_DETOUR_FAILURES = 2;
 
 interface PendingCommand {
   readonly frame: CommandFrame;
-  /** The memory of the server that the command was sent to; null: not sent yet. */
+  /** The server memory that the command was sent to; null if not sent yet. */
   sentTo: string | null;
   resolve(value: unknown): void;
   reject(error: Error): void;
 }
 
-/** A snapshot of the store, with the shape of a `session.store` snapshot. */
+/** A snapshot of the store, in the form of a `session.store` snapshot. */
 export interface ClientSnapshot {
   readonly status: 'active';
   readonly context: SessionState;
 }
 
-/** The store of a session at a client, with the reading half of `session.store`. */
+/** A session's store at a client, with the reading half of `session.store`. */
 export interface ClientStore extends Watchable<ClientSnapshot> {
   /** Returns the same object until something changes. */
   getSnapshot(): ClientSnapshot;
   get(): ClientSnapshot;
-  /** Returns a part of the state. Listeners are called when `isSame` returns false. @defaultValue Object.is */
+  /** Selects a part of the state. Listeners are called when `isSame` returns false. @defaultValue Object.is */
   select<T>(
     selector: (context: SessionState) => T,
     isSame?: (before: T, after: T) => boolean,
@@ -230,14 +230,14 @@ export class SessionClient {
   #position: Position | null = null;
   #memory = '';
   #isWelcome = false;
-  /** The server has answered on this connection. */
+  /** Whether the server has responded on this connection. */
   #wasAnswered = false;
-  /** A frame was missed, and the client has asked for the whole state. */
+  /** Whether a frame was missed and the client has requested the whole state. */
   #isBehind = false;
   #failures = 0;
   #detour: { readonly url: URL; failures: number } | null = null;
   #aliveMs = WELCOME_TIMEOUT_MS;
-  /** The server sends nothing unasked. */
+  /** Whether the server sends nothing unprompted. */
   #isSilent = false;
   #heardAt = 0;
   #clockOffsetMs = 0;
@@ -301,17 +301,17 @@ export class SessionClient {
     const workletUrl = (): string | URL => checked.workletUrl ?? defaultWorkletUrl();
     this.microphone = new Microphone(line, workletUrl);
     this.speaker = new Speaker(line, this.#environment, workletUrl);
-    // The network is back, so the client stops waiting.
+    // The network is available again, so the client stops waiting.
     host.addEventListener?.('online', this.#retryNow);
     // Browsers delay or stop the timers of a hidden page.
     this.#unwatch = screen.onVisible(this.#retryNow);
     this.#connect();
   }
 
-  /** The state of the session, as in `session.store`, kept equal to the server's. */
+  /** The session's state, as in `session.store`, kept in sync with the server. */
   readonly store: ClientStore;
 
-  /** The events that the server shares with this client. After a missed event only `store` has the change. */
+  /** The events that the server shares with this client. After a missed event, only `store` contains the change. */
   get events(): Watchable<SessionEvent> {
     return this.#events;
   }
@@ -322,28 +322,28 @@ export class SessionClient {
   }
 
   /**
-   * The questions that this client has answered most recently: their ids, with the server's time. A page can show such an answer
-   * in the transcript, which has no words of the user for it.
+   * The questions that this client has answered most recently: their ids, with the server's time. A page can use it to
+   * show the answer in the transcript, which contains no user words for it.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
     return this.#answered;
   }
 
-  /** The user's voice; the server hears it while the speaker is started. */
+  /** The user's voice, which the server receives while the speaker is started. */
   readonly microphone: Microphone;
 
-  /** The voice of the lead agent. */
+  /** The lead agent's voice. */
   readonly speaker: Speaker;
 
-  /** Returns the time at the server, in milliseconds since 1970. `dueAt` and `at` are on the same clock. */
+  /** Returns the server's time, in milliseconds since 1970. `dueAt` and `at` use the same clock. */
   serverNow(): number {
     return this.#environment.clock.now() + this.#clockOffsetMs;
   }
 
   /**
-   * Sends typed words of the user. Resolves when the session has accepted them. `traceparent`: the W3C trace context of the
-   * page, to which the server's trace belongs.
-   * @throws {OffstageError} the refusal of the session; `FATE_UNKNOWN` if the server restarted meanwhile; {CapacityError}
+   * Sends words that the user typed. Resolves once the session has accepted them. `traceparent`: the page's W3C trace
+   * context, which the server's trace joins.
+   * @throws {OffstageError} the session's refusal; `FATE_UNKNOWN` if the server restarted meanwhile; {CapacityError}
    *   `TOO_MANY_COMMANDS`; {ConfigurationError} `CLIENT_CLOSED`, `INVALID_ARGUMENT` (rejects).
    */
   async send(text: string, options: { readonly traceparent?: string } = {}): Promise<void> {
@@ -353,7 +353,7 @@ export class SessionClient {
 
   /**
    * Answers a question. Resolves with the receipt: the first valid answer wins, whichever client gives it.
-   * @throws {OffstageError} as `send` (rejects).
+   * @throws {OffstageError} like `send` (rejects)
    */
   async answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
     const receipt = (await this.#command({ type: 'answer', requestId, answer })) as AnswerReceipt;
@@ -365,8 +365,8 @@ export class SessionClient {
   }
 
   /**
-   * Cancels a subagent. Resolves with false if the subagent had already ended.
-   * @throws {OffstageError} as `send` (rejects).
+   * Cancels a subagent. Resolves to false if the subagent had already ended.
+   * @throws {OffstageError} like `send` (rejects)
    */
   async cancel(subagentId: string, reason?: string): Promise<boolean> {
     return Boolean(
@@ -375,9 +375,9 @@ export class SessionClient {
   }
 
   /**
-   * Sends a message to a subagent. Resolves with the fate of the message. `mode` says when the subagent reads it, as in
-   * `session.subagents.send`; left out: 'steer'.
-   * @throws {OffstageError} as `send` (rejects).
+   * Sends a message to a subagent. Resolves with the message's fate. `mode` determines when the subagent reads the
+   * message, as in `session.subagents.send`; default: 'steer'.
+   * @throws {OffstageError} like `send` (rejects)
    */
   async message(
     subagentId: string,
@@ -393,39 +393,39 @@ export class SessionClient {
   }
 
   /**
-   * Raises limits of a subagent's budget to new totals, as `session.subagents.raiseBudget` does; null means the budget of the
-   * session. Resolves with the budget, or the reason why it was not raised. Requires the role `operator`.
-   * @throws {OffstageError} as `send`, `NOT_ALLOWED` (rejects).
+   * Raises a subagent's budget limits to new totals, like `session.subagents.raiseBudget`; null means the session's
+   * budget. Resolves with the budget, or the reason why it was not raised. Requires the role `operator`.
+   * @throws {OffstageError} like `send`, and `NOT_ALLOWED` (rejects)
    */
   async raiseBudget(subagentId: string | null, limits: BudgetLimits): Promise<RaiseResult> {
     return (await this.#command({ type: 'raise', subagentId, limits })) as RaiseResult;
   }
 
   /**
-   * Dismisses a result or notice. The promise need not be awaited.
-   * @throws {OffstageError} as `send` (rejects).
+   * Dismisses a result or notice. The promise may be ignored.
+   * @throws {OffstageError} like `send` (rejects)
    */
   dismiss(deliveryId: string): Promise<void> {
     return handled(this.#command({ type: 'dismiss', deliveryId }));
   }
 
   /**
-   * Reports that the user has seen a result or notice, so that the session need not say it. The promise need not be awaited.
-   * @throws {OffstageError} as `send` (rejects).
+   * Reports that the user has seen a result or notice, so that the session need not say it. The promise may be ignored.
+   * @throws {OffstageError} like `send` (rejects)
    */
   shown(deliveryId: string): Promise<void> {
     return handled(this.#command({ type: 'shown', deliveryId }));
   }
 
   /**
-   * Reports that the screen shows a question: its buttons are valid from now. The promise need not be awaited.
-   * @throws {OffstageError} as `send` (rejects).
+   * Reports that the screen shows a question, whose buttons are then valid. The promise may be ignored.
+   * @throws {OffstageError} like `send` (rejects)
    */
   questionShown(requestId: string): Promise<void> {
     return handled(this.#command({ type: 'question.shown', requestId }));
   }
 
-  /** Connects at once while the connection is `waiting`, instead of at `status.retryAt`. In any other state it does nothing. */
+  /** Connects at once while the connection is `waiting`, before `status.retryAt`. In any other state, does nothing. */
   reconnect(): void {
     if (this.#status.get().state === 'waiting') this.#connect();
   }
@@ -471,7 +471,7 @@ export class SessionClient {
     if (commands.length > 0) this.#line?.send(commands.map(({ frame }) => frame));
   }
 
-  /** Drops the present line. Returns the number of the new attempt. */
+  /** Drops the current line. Returns the new attempt's number. */
   #begin(): number {
     this.#drop();
     this.#isWelcome = false;
@@ -521,7 +521,7 @@ export class SessionClient {
     };
   }
 
-  /** Opens a WebSocket beside the stream, and replaces the stream once the WebSocket is open (SESSION-CLIENT-6). */
+  /** Opens a WebSocket in parallel, and replaces the stream once the WebSocket is open (SESSION-CLIENT-6). */
   #probeLater(delayMs: number): void {
     const stream = this.#line;
     const isWaiting = (): boolean => stream !== null && this.#line === stream;
@@ -581,7 +581,7 @@ export class SessionClient {
     return openSocketLine(Socket, target, events);
   }
 
-  /** Drops the line when the server has been silent for `timeoutMs` (SESSION-CLIENT-4). */
+  /** Drops the line after the server has been silent for `timeoutMs` (SESSION-CLIENT-4). */
   #watch(timeoutMs: number): void {
     const { clock, scheduler } = this.#environment;
     this.#heardAt = clock.now();
@@ -595,8 +595,8 @@ export class SessionClient {
   }
 
   /**
-   * Does the same with a server that sends nothing unasked. The time for the answer counts from the `ping`, because browsers
-   * delay the timers of a hidden page.
+   * Does the same for a server that sends nothing unprompted. The response time counts from the `ping`, because
+   * browsers delay timers in a hidden page.
    */
   #ask(): void {
     const { clock, scheduler } = this.#environment;
@@ -693,7 +693,7 @@ export class SessionClient {
       reason: null,
     } as const;
     if (this.#isWelcome) {
-      // All receipts of the earlier memory have arrived; the new memory knows the commands that still lack one.
+      // All receipts from the earlier memory have arrived; the new memory knows the commands that still lack one.
       if (memory !== this.#memory)
         for (const command of this.#commands.values())
           if (command.sentTo === this.#memory) command.sentTo = memory;
@@ -746,7 +746,7 @@ export class SessionClient {
     for (const event of applied) this.#events.emit(event);
   }
 
-  /** Asks for the whole state (SESSION-CLIENT-1). */
+  /** Requests the whole state (SESSION-CLIENT-1). */
   #resync(): void {
     if (this.#isBehind) return;
     this.#isBehind = true;
@@ -766,13 +766,13 @@ export class SessionClient {
     if (!retry) return this.#end(reason);
     const detour = url === undefined ? null : URL.parse(url, this.#url.href);
     if (detour && !mayDetour(detour, this.#url)) {
-      // The token may only go to a URL that is at least as safe as the one that the app has given.
+      // The token may be sent only to a URL that is at least as safe as the app's.
       const told = `The server sends this client to ${detour.origin}, which is less safe than ${this.#url.origin}`;
       return this.#end({ code: 'DETOUR_REFUSED', message: told });
     }
     if (detour) this.#detour = { url: detour, failures: 0 };
     this.#wasAnswered = true;
-    // The delay grows with each failure, which slows down a client that two servers send to each other.
+    // The delay grows with each failure, which slows down a client that two servers redirect to each other.
     this.#lost({ reason, atOnce: detour !== null && this.#failures === 0 });
   }
 
@@ -786,11 +786,11 @@ export class SessionClient {
     atOnce = false,
   }: { readonly reason?: ClientStatus['reason']; readonly atOnce?: boolean } = {}): void {
     this.#drop();
-    // Only one of WebSocket and stream may get through, so the client alternates between them.
+    // A network may let only one of WebSocket and stream through, so the client alternates between them.
     if (!this.#wasAnswered && (this.#options.transport ?? 'auto') === 'auto')
       this.#kind = this.#kind === 'websocket' ? 'stream' : 'websocket';
     const { clock, random, scheduler } = this.#environment;
-    // A connection that closes soon after its opening counts as failed.
+    // A connection that closes soon after opening counts as failed.
     if (this.#isWelcome && clock.now() - this.#openedAt >= LONGEST_RETRY_MS) this.#failures = 0;
     if (this.#detour && !this.#isWelcome && ++this.#detour.failures > MAX_DETOUR_FAILURES)
       this.#detour = null;
@@ -799,7 +799,7 @@ export class SessionClient {
     const patienceMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures);
     const delayMs = atOnce ? 0 : patienceMs * (0.75 + random.next() / 2);
     this.#failures = Math.min(this.#failures + 1, 16);
-    // The server allows a user few streams: a hidden page leaves them to visible pages.
+    // The server allows each user few streams: a hidden page leaves them to visible pages.
     const isHidden = reason?.code === 'TOO_MANY_STREAMS' && !screen.isVisible();
     if (!isHidden) this.#cancelTimer = scheduler.schedule(() => this.#connect(), delayMs);
     this.#show({
@@ -878,7 +878,7 @@ function closedError(reason: ClientStatus['reason']): ConfigurationError {
   return new ConfigurationError('CLIENT_CLOSED', `The connection is closed (${code}): ${message}`);
 }
 
-/** Swallows the rejection, so that a caller may ignore the promise. */
+/** Handles the rejection, so that callers may ignore the promise. */
 async function settled(promise: Promise<unknown>): Promise<void> {
   await promise;
 }
@@ -890,8 +890,7 @@ function handled(promise: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Connects to a session of `serve`. The client reconnects by itself, until `close` is called or the server refuses it
- * (`status`).
+ * Connects to a session of `serve`. The client reconnects by itself until `close` or a refusal by the server (`status`).
  * @throws {ConfigurationError} `INVALID_OPTION`, `INVALID_URL`
  */
 export function connect(options: ConnectOptions): SessionClient {

@@ -1,13 +1,13 @@
-// The state of a session at a client: the same record as in `session.store`, and the change that each event makes
-// to it; also the patches that a server sends, with the changed fields of one view.
+// A session's state at a client: the same record as in `session.store`, how each event changes it, and the server's
+// patches, which contain a view's changed fields.
 //
-// Owns:     the reducer, the limits of kept views, patches.
-// Does not: know a connection, or keep state: all functions are pure.
+// Owns:     the reducer, the limits of kept views, and patches.
+// Does not: know connections, or store state: all functions are pure.
 //
 // Invariants
-//   CLIENT-STATE-1. After the same events the state of a client has the same views as that of the session, apart
-//       from views that are over and older than the kept ones.
-//   CLIENT-STATE-2. An event replaces only the views that it changes: all other views and lists stay the same
+//   CLIENT-STATE-1. After the same events, a client's state has the same views as the session's, except for ended views
+//       that exceed the limits.
+//   CLIENT-STATE-2. An event replaces only the views that it changes: all other views and lists remain the same
 //       objects.
 //   CLIENT-STATE-3. `applyPatch(before, patchOf(before, after))` equals `after`, for any two views.
 
@@ -22,7 +22,7 @@ import {
 } from '../actors/contracts/session-views.ts';
 import type { ViewList, ViewPatch } from './protocol.ts';
 
-/** A view of one of the lists. */
+/** A view in one of the lists. */
 type View = TranscriptItem | SubagentView | QuestionView | DeliveryView;
 
 interface ListOf<T extends View> {
@@ -54,7 +54,7 @@ const lists = {
   } satisfies ListOf<DeliveryView>,
 };
 
-/** Returns the state after an event; the same object if the event does not concern it. */
+/** Returns the state after an event; the same object if the event changes nothing. */
 export function applySessionEvent(state: SessionState, event: SessionEvent): SessionState {
   const { type } = event;
   if (type === 'connection.changed')
@@ -102,7 +102,7 @@ function withView<T extends View>(
     : next.filter((each) => !isOver(each) || each === view || excess-- <= 0);
 }
 
-/** Returns the list and the view that an event replaces; null if it replaces none. */
+/** Returns the list and view that an event replaces; null if there is none. */
 export function viewOf(event: SessionEvent): ChangedView | null {
   const { type } = event;
   if (type === 'transcript.changed') return located('transcript', event.item, lists.transcript);
@@ -124,7 +124,7 @@ function located<T extends View>(of: ViewList, view: T, { id, isOver }: ListOf<T
   return { of, id: id(view), view, isOver: isOver(view) };
 }
 
-/** Returns the event that a patch stands for; null if the state lacks the view: then a frame was missed. */
+/** Returns the event that a patch represents; null if the state lacks the view, because a frame was missed. */
 export function eventOfPatch(state: SessionState, patch: ViewPatch): SessionEvent | null {
   const { of, id } = patch;
   switch (of) {
@@ -159,7 +159,7 @@ function patched<T extends View>(
   return before ? (applyPatch(before, patch) as T) : null;
 }
 
-/** The patch of a text that grew holds only the addition if the text had at least this length. */
+/** If the text had at least this length, the patch of a text that grew contains only the addition. */
 const MIN_CONTINUED_CHARS = 12;
 
 /** Returns the fields in which two views differ. */
@@ -168,7 +168,7 @@ export function patchOf(
   after: object,
 ): Pick<ViewPatch, 'set' | 'append' | 'unset'> {
   const [old, now] = [before, after].map((view) => Object.fromEntries(Object.entries(view)));
-  // Entries instead of an object: a field may have any name, `__proto__` too.
+  // Entries instead of an object, because a field may have any name, even `__proto__`.
   const set: [string, unknown][] = [];
   const append: [string, string][] = [];
   const unset: string[] = [];
@@ -187,7 +187,7 @@ export function patchOf(
   };
 }
 
-/** Returns the view with the changes of a patch. */
+/** Returns the view with a patch applied. */
 export function applyPatch(
   before: object,
   { set = {}, append = {}, unset = [] }: Pick<ViewPatch, 'set' | 'append' | 'unset'>,

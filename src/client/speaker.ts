@@ -1,15 +1,14 @@
-// The speaker at a client: it plays the lead agent's audio, and reports the playout. A host without audio, or a user
-// who wants none, gets the text only.
+// A client's speaker: it plays the lead agent's audio and reports its playback. If the host has no audio or the user
+// wants none, only text is shown.
 //
 // Invariants
-//   SPEAKER-1. Only audio that has left the audio thread is reported as played, and only by the client that owns the
-//              voice.
-//   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`: the client does not take the voice, and neither
-//       plays nor reports until `start` is called in the handler of a gesture.
+//   SPEAKER-1. Only audio that has left the audio thread is reported as played, and only by the voice owner.
+//   SPEAKER-2. If the browser requires a user gesture, the state is `blocked`: the client does not take the voice, and
+//       neither plays nor reports until `start` is called in a gesture handler.
 //   SPEAKER-3. A client that reconnects takes the voice again only if no other client has taken it.
 //   SPEAKER-4. A silent speaker reports speech as heard on arrival: the user reads the words, as in a text session.
 //   SPEAKER-5. When the browser pauses the audio (`blocked`), the client releases the voice, and deliveries wait. When
-//       the audio runs again, by itself or by `start`, the client takes the voice again.
+//       the audio runs again, by itself or through `start`, the client takes the voice again.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
@@ -32,9 +31,9 @@ import type { WorkletReport } from './worklet.ts';
 /** The state of a client's audio. */
 export interface SpeakerStatus {
   /**
-   * `blocked`: the browser wants a click or a key press, at the start or after it has paused the audio; call `start` in
-   * its handler. `silent`: the host has no audio, or the app wants none. `insecure`: as `silent`, because the page is
-   * neither from `https:` nor from this machine.
+   * `blocked`: the browser requires a click or key press, initially or after pausing the audio; call `start` in its
+   * handler. `silent`: the host has no audio, or the app wants none. `insecure`: like `silent`, because the page comes
+   * neither from `https:` nor from localhost.
    */
   readonly state: 'off' | 'starting' | 'blocked' | 'on' | 'silent' | 'insecure';
 }
@@ -42,7 +41,7 @@ export interface SpeakerStatus {
 /** The options of a speaker's `start()`. */
 export interface SpeakerOptions {
   /**
-   * For a user who reads: nothing sounds, and speech counts as heard on arrival. No click is required.
+   * For a user who reads: nothing is played, and speech counts as heard on arrival. No click is required.
    * @defaultValue false
    */
   readonly silent?: boolean;
@@ -61,12 +60,12 @@ interface Output {
 
 /** A context that waits for a gesture neither resumes nor rejects, so this timeout decides. */
 const GESTURE_WAIT_MS = 400;
-/** Reports of the silent speaker are this far apart: packets arrive faster than a server accepts reports. */
+/** The interval between the silent speaker's reports, because packets arrive faster than a server accepts reports. */
 const SILENT_REPORT_MS = 100;
-/** The number of item ids that are remembered. */
+/** The number of remembered item ids. */
 const MAX_ITEMS = 256;
 
-/** The audio of the lead agent at a client: `client.speaker`. */
+/** The lead agent's audio at a client: `client.speaker`. */
 export class Speaker {
   readonly #line: VoiceLine;
   readonly #environment: Environment;
@@ -74,11 +73,11 @@ export class Speaker {
   readonly #status: Value<SpeakerStatus>;
   readonly #items = new Map<number, string>();
   #output: Output | null = null;
-  /** The app asked for silence. */
+  /** Whether the app asked for silence. */
   #isQuiet = false;
-  /** Another client has taken the voice. */
+  /** Whether another client has taken the voice. */
   #isElsewhere = false;
-  /** The client has released the voice because the audio is paused. */
+  /** Whether the client released the voice because the audio is paused. */
   #hasGivenBack = false;
   get #isPaused(): boolean {
     return this.#status.get().state === 'blocked';
@@ -101,14 +100,14 @@ export class Speaker {
     line.onSound.subscribe((bytes) => this.#sounded(bytes));
   }
 
-  /** The state of the speaker, to read or watch. */
+  /** The speaker's state, to read or watch. */
   get status(): WatchableValue<SpeakerStatus> {
     return this.#status;
   }
 
   /**
-   * Takes the voice of the session: this client plays the audio, and the session hears its microphone. Call it in the
-   * handler of a click. A later call switches between audio and silence. Resolves with the resulting state.
+   * Takes the session's voice: this client plays the audio, and the session listens to its microphone. Call it in a
+   * click handler. A later call switches between audio and silence. Resolves with the resulting state.
    * @throws {ConfigurationError} `INVALID_OPTION` (rejects)
    */
   async start(options: SpeakerOptions = {}): Promise<SpeakerStatus['state']> {
@@ -142,7 +141,7 @@ export class Speaker {
     return this.#status.get().state;
   }
 
-  /** Releases the voice: speech then waits, or goes to another client. Safe to call twice. */
+  /** Releases the voice: speech then waits, or is sent to another client. Safe to call twice. */
   stop(): void {
     this.#attempt += 1;
     this.#output?.clear();

@@ -1,15 +1,15 @@
-// Small streams of values for the listeners of a page: a client's `events` and `status` are such streams.
+// Small value streams for a page's listeners, such as a client's `events` and `status`.
 
-/** A subscription, which its owner can end. */
+/** A subscription that its owner can end. */
 export interface Subscription {
   /** Ends the subscription. */
   unsubscribe(): void;
 }
 
-/** A function that gets each value, or an object with such a function as `next`. */
+/** A function that receives each value, or an object with such a function as `next`. */
 export type Listener<T> = ((value: T) => void) | { readonly next?: (value: T) => void };
 
-/** A stream that a page subscribes to; RxJS takes it with `from(...)`. */
+/** A stream that a page can subscribe to; RxJS accepts it with `from(...)`. */
 export interface Watchable<T> {
   /** Calls the listener with each value from now on. */
   subscribe(listener: Listener<T>): Subscription;
@@ -17,7 +17,7 @@ export interface Watchable<T> {
 
 /** A stream that remembers its latest value. */
 export interface WatchableValue<T> extends Watchable<T> {
-  /** Returns the present value. */
+  /** Returns the current value. */
   get(): T;
 }
 
@@ -25,7 +25,7 @@ export class Emitter<T> implements Watchable<T> {
   readonly #listeners = new Set<{ readonly listener: Listener<T> }>();
   readonly #threw: (error: unknown) => void;
 
-  /** `threw`: receives the errors of listeners; the other listeners are still called. */
+  /** `threw`: receives errors thrown by listeners; the other listeners are still called. */
   constructor(threw: (error: unknown) => void) {
     this.#threw = threw;
   }
@@ -37,8 +37,7 @@ export class Emitter<T> implements Watchable<T> {
   }
 
   /**
-   * `isStale` tells whether a listener has caused a newer value; the other listeners have received
-   * that value already.
+   * `isStale` tells whether a listener has caused a newer value; the other listeners have already received that value.
    */
   emit(value: T, isStale = (): boolean => false): void {
     for (const { listener } of this.#listeners) {
@@ -73,7 +72,7 @@ export class Value<T> extends Emitter<T> implements WatchableValue<T> {
   }
 }
 
-/** Returns a part of a value. Its listeners are called when `isSame` returns false. */
+/** Selects a part of a value. Its listeners are called when `isSame` returns false. */
 export function selectionOf<T, Part>(
   whole: WatchableValue<T>,
   select: (value: T) => Part,

@@ -1,5 +1,5 @@
-// The part of the browser's Web Audio and media APIs that a client uses, and the functions that open them. The types are
-// declared here, because the rest of the package is compiled without the types of a browser.
+// The part of the browser's Web Audio and media APIs that a client uses, and the functions that open them. The types
+// are declared here, because the rest of the package is compiled without browser types.
 
 import { screen } from './screen.ts';
 
@@ -38,14 +38,14 @@ export interface MediaStreamLike {
 
 /** A microphone that the user may choose. */
 export interface MicrophoneDevice {
-  /** The id of the device, for `start`. */
+  /** The device id, for `start`. */
   readonly deviceId: string;
-  /** Empty until the user has allowed the microphone. */
+  /** Empty until the user has granted access to the microphone. */
   readonly label: string;
 }
 
 interface BrowserAudio {
-  /** False on a page from `http:` on another machine: the browser then offers neither a microphone nor an audio thread. */
+  /** False on an `http:` page that is not on localhost: the browser then offers neither microphone nor audio thread. */
   readonly isSecureContext?: boolean;
   readonly AudioContext?: new (options?: object) => AudioContextLike;
   readonly AudioWorkletNode?: new (
@@ -61,19 +61,19 @@ interface BrowserAudio {
   };
 }
 
-/** In a browser `globalThis` has wider types than `BrowserAudio`. */
+/** In a browser, `globalThis` has wider types than `BrowserAudio`. */
 const host: object = globalThis;
 export const browser = host as BrowserAudio;
 
 /**
- * Returns the address of the audio thread's file. `no-inline`: Vite would turn a small file into a `data:` address, which a
+ * Returns the URL of the audio thread's file. `no-inline`: Vite would turn a small file into a `data:` address, which a
  * strict Content-Security-Policy forbids.
  */
 export function defaultWorkletUrl(): URL {
   return new URL('./worklet.js?no-inline', import.meta.url);
 }
 
-/** Opens a context with the processors of the worklet. Rejects if the host has no audio. */
+/** Opens a context with the worklet's processors. Rejects if the host has no audio. */
 export async function openContext(
   workletUrl: string | URL,
   sampleRate?: number,
@@ -94,9 +94,9 @@ export async function openContext(
 }
 
 /**
- * Calls back when the browser pauses a running context (a hidden page, a call on iOS), and when it runs again. The watch
- * resumes a paused context at once, and again when the page becomes visible, if the browser allows it; otherwise a gesture
- * is needed. Returns the function that ends the watch.
+ * Calls back when the browser pauses a running context (a hidden page, a call on iOS), and when it runs again. If the
+ * browser allows it, the watch resumes a paused context at once, and again when the page becomes visible; otherwise a
+ * gesture is needed. Returns a function that ends the watch.
  */
 export function watchContext(
   context: AudioContextLike,
@@ -124,7 +124,7 @@ export function watchContext(
   };
 }
 
-/** Closes a context. A second call does no harm. */
+/** Closes a context. A second call is harmless. */
 export function closeContext(context: AudioContextLike): void {
   context.close().catch(() => undefined);
 }

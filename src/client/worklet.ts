@@ -1,49 +1,49 @@
-// The audio thread of a page: the processors of microphone and speaker. This file has no imports, so that a page with
-// a strict Content-Security-Policy can load it, and a bundler can copy it.
+// A page's audio thread: the processors for microphone and speaker. This file has no imports, so that a page with a
+// strict Content-Security-Policy can load it and a bundler can copy it.
 //
-// Owns:     frames of the microphone, the queue of the speaker, the count of played samples.
+// Owns:     the microphone's frames, the speaker's queue, the count of played samples.
 // Does not: know the protocol, or the main thread's objects.
 //
 // Invariants
-//   WORKLET-1. Samples are played in the order of arrival, each once, and none after `clear`.
-//   WORKLET-2. Reports never exceed the played length. A report comes at least every `REPORT_MS` while playing, at
-//       the end of an item, and when the queue runs empty.
-//   WORKLET-3. `clear` reports the item that was playing or was next, and no later one: a report for an item means
+//   WORKLET-1. Samples are played in arrival order, each once, and none after `clear`.
+//   WORKLET-2. Reports never exceed the played duration. While playing, a report is made at least every `REPORT_MS`;
+//       also at the end of an item, and when the queue runs empty.
+//   WORKLET-3. `clear` reports the item that was playing or next, and no later item, because a report for an item means
 //       that all earlier items were played.
-//   WORKLET-4. A microphone that closes sends a second of silence, which ends the utterance at the server.
+//   WORKLET-4. When the microphone closes, it sends a second of silence, which ends the utterance at the server.
 
 /* oxlint-disable unicorn/require-post-message-target-origin -- a port of the audio thread has no origin */
 
-/** The played length of an item, from its beginning. */
+/** The played duration of an item, from its start. */
 export interface WorkletReport {
   /** The `itemId` of the played frames. */
   readonly itemId: string;
-  /** The length of the item that was played so far, in milliseconds. */
+  /** The duration of the item played so far, in milliseconds. */
   readonly playedMs: number;
 }
 
 /** 20 ms of the user's audio. */
 export interface WorkletFrame {
-  /** The samples, mono. */
+  /** The mono samples. */
   readonly samples: Int16Array;
   /** Loudness from 0 to 1. */
   readonly level: number;
 }
 
 interface Chunk {
-  /** Null: audio that is not reported. */
+  /** Null for audio whose playback is not reported. */
   readonly itemId: string | null;
   readonly samples: Int16Array;
 }
 
 const REPORT_MS = 100;
-/** The audio that is queued before playing begins, so that a late first packet causes no gap. */
+/** The audio to queue before playback starts, so that a late first packet causes no gap. */
 const PREBUFFER_MS = 60;
 const FRAMES_PER_SECOND = 50;
 const CLOSING_SILENCE_FRAMES = 50;
 const FULL_SCALE = 32_768;
 
-/** The unplayed audio of the speaker, by item, and the played length of each item. */
+/** The speaker's unplayed audio, by item, and each item's played duration. */
 export class PlaybackQueue {
   readonly #sampleRateHz: number;
   #chunks: Chunk[] = [];
@@ -64,7 +64,7 @@ export class PlaybackQueue {
     this.#queued += samples.length;
   }
 
-  /** Fills `output` with the queued audio, then silence. Returns the due reports. */
+  /** Fills `output` with the queued audio, then silence. Returns the reports that are due. */
   pull(output: Float32Array): readonly WorkletReport[] {
     const reports: WorkletReport[] = [];
     let filled = 0;
@@ -140,7 +140,7 @@ export class PlaybackQueue {
   }
 }
 
-/** Cuts the audio of the microphone into frames. */
+/** Cuts the microphone's audio into frames. */
 export class CaptureFramer {
   #frame: Int16Array;
   #filled = 0;
@@ -157,7 +157,7 @@ export class CaptureFramer {
     this.#isOpen = isOpen;
   }
 
-  /** Takes samples between -1 and 1. Returns the frames that they complete. */
+  /** Adds samples between -1 and 1. Returns the frames that they complete. */
   push(input: Float32Array): WorkletFrame[] {
     const frames: WorkletFrame[] = [];
     for (const sample of input) {
@@ -181,7 +181,7 @@ export class CaptureFramer {
   }
 }
 
-/** The global scope of the audio thread. */
+/** The audio thread's global scope. */
 interface AudioThread {
   readonly sampleRate: number;
   readonly AudioWorkletProcessor: new () => {

@@ -1,15 +1,15 @@
-// The clients of a server, over a WebSocket or a stream: each request becomes an identity or a refusal, and a client is found
-// by the name that it keeps over all its connections.
+// A server's clients, over a WebSocket or a stream: each request becomes an identity or a refusal, and a client is
+// identified by a name that it keeps over all its connections.
 //
-// Owns:     the clients, the streams by their names, the places and rates of each user over all connections.
-// Does not: accept sockets, or find the session of a client (serve.ts does both in Node.js, `offstage/cloudflare` in a
+// Owns:     the clients, the streams by name, and each user's places and rates over all connections.
+// Does not: accept sockets, or find a client's session (`serve.ts` does both in Node.js, `offstage/cloudflare` in a
 //           Durable Object).
 //
 // Invariants
 //   SERVE-1. The server admits no client with an untrusted Host or Origin, or without an identity from `authorize`.
-//   SERVE-2. Nothing that a client sends throws out of a handler, or ends the process.
-//   SERVE-4. The places and rates of a user count from the connection on, before any frame, and over all sessions. A rate is
-//       remembered until it is full again: a user gains nothing by connecting again.
+//   SERVE-2. No client message can make a handler throw, or end the process.
+//   SERVE-4. A user's places and rates count from the start of a connection, before any frame, and over all sessions. A
+//       rate is remembered until it is full again, so that reconnecting gains nothing.
 
 import { bearerToken, offeredProtocols, protocolToken } from '../adapters/listen/access.ts';
 import {
@@ -46,7 +46,10 @@ const RETRY_AFTER_S = '5';
 
 type Bye = Extract<ServerFrame, { type: 'bye' }>;
 
-/** The first and last frame to a client without an identity. A browser hides the status of a failed upgrade from the page. */
+/**
+ * The first and last frame to a client without an identity. A browser hides the status of a failed upgrade from the
+ * page.
+ */
 export const unauthorized = {
   type: 'bye',
   code: 'UNAUTHORIZED',
@@ -54,22 +57,22 @@ export const unauthorized = {
   retry: false,
 } as const satisfies Bye;
 
-/** The clients and the rates of a user. */
+/** A user's clients and rates. */
 interface User extends UserRates {
   readonly clients: Set<ServedClient>;
-  /** Cancels the pending removal of this record: the user has connected again. */
+  /** Cancels the pending removal of this record, because the user has connected again. */
   stay: () => void;
 }
 
 /** The server that owns the clients. */
 export interface ConnectedClientsOptions {
-  /** The name of the server in errors. */
+  /** The server's name in errors. */
   readonly name: string;
   readonly reachable: Reachable;
   greeted(client: ServedClient, hello: HelloFrame): void;
 }
 
-/** The decision on an upgrade. `expel`: the socket is opened, so that the client gets the reason as a frame. */
+/** The decision on an upgrade. `expel`: the socket is opened, so that the client receives the reason as a frame. */
 export type Admission =
   | { readonly type: 'open'; readonly identity: ServedIdentity }
   | { readonly type: 'expel'; readonly bye: Bye }
@@ -82,7 +85,7 @@ export class ConnectedClients implements ClientOwner {
   readonly clients = new Set<ServedClient>();
   readonly #options: CheckedServe;
   readonly #server: ConnectedClientsOptions;
-  /** The clients on streams, by name: the receivers of POSTs. */
+  /** The stream clients by name, which receive POSTs. */
   readonly #streams = new Map<string, ServedClient>();
   readonly #users = new Map<string, User>();
   readonly #reportUnserved;
@@ -107,8 +110,8 @@ export class ConnectedClients implements ClientOwner {
   }
 
   /**
-   * Rejects an upgrade with an untrusted Host or Origin; null: both are trusted. A page gets the reason over an open socket
-   * only.
+   * Rejects an upgrade with an untrusted Host or Origin; null if both are trusted. A page can learn the reason only
+   * over an open socket.
    */
   unserved(host: string, origin: string | null): Admission | null {
     const unserved = unservedOf({ host, origin }, this.#server.reachable);
@@ -138,7 +141,7 @@ export class ConnectedClients implements ClientOwner {
     this.clients.add(client);
     this.#userOf(identity.user).clients.add(client);
     if (isFull) {
-      // Other clients of this user were admitted in the meantime.
+      // Other clients of this user may have been admitted in the meantime.
       const { code, message } = this.#tooMany();
       client.bye(code, message, { retry: true });
     }
@@ -181,14 +184,12 @@ export class ConnectedClients implements ClientOwner {
     user.stay = this.environment.scheduler.schedule(forget, fullAfterMs, { isBackground: true });
   }
 
-  /** Disconnects all clients; they may connect again. */
+  /** Disconnects all clients, which may connect again. */
   close(): void {
     this.#isClosed = true;
     for (const client of this.clients)
       client.bye('SERVER_CLOSING', 'The server is closing', { retry: true });
   }
-
-  // The owner of the clients
 
   greeted(client: ServedClient, hello: HelloFrame): void {
     if (hello.v !== PROTOCOL_VERSION) {
@@ -231,8 +232,6 @@ export class ConnectedClients implements ClientOwner {
     );
   }
 
-  // Web requests
-
   async #answer(request: Request, url: URL): Promise<Response> {
     if (this.#isClosed) return refusal(503, 'The server is closing');
     const identity = await this.#identify(request.headers, url, 'stream');
@@ -274,7 +273,7 @@ export class ConnectedClients implements ClientOwner {
     return response;
   }
 
-  /** Makes room for one more stream of a user: a browser has few connections, and the page needs one of them. */
+  /** Makes room for another stream of a user: a browser allows few connections, and the page needs one of them. */
   #endOldestStream({ user }: ServedIdentity): void {
     const streams = [...(this.#users.get(user)?.clients ?? [])].filter(
       ({ channel }) => channel.kind === 'stream',
@@ -298,7 +297,7 @@ export class ConnectedClients implements ClientOwner {
   }
 }
 
-/** The key contains user and session: a client cannot address a stream of another user or session by its name. */
+/** The key contains user and session, so that a client cannot use the name of another user's or session's stream. */
 function streamKey({ user, sessionId }: ServedIdentity, client: string): string {
   return JSON.stringify([user, sessionId, client]);
 }
@@ -307,7 +306,7 @@ function refuse(status: number, message: string): Admission {
   return { type: 'refuse', status, message };
 }
 
-/** Decodes the token of a subprotocol from base64url; null if there is no valid token. */
+/** Decodes a subprotocol's token from base64url; null if there is no valid token. */
 function tokenOf(encoded: string | null): string | null {
   if (encoded === null || encoded.length > MAX_TOKEN_CHARS) return null;
   const token = Buffer.from(encoded, 'base64url').toString('utf8');
@@ -328,7 +327,10 @@ interface OpenedStream {
 
 const encoder = new TextEncoder();
 
-/** Opens the stream of server-sent events to one client: each frame is a `data:` line. `maxQueuedBytes`: the bytes that the stream queues for a client; bytes above it count as unsent, too. */
+/**
+ * Opens a client's stream of server-sent events: each frame is one `data:` line. `maxQueuedBytes`: the number of bytes
+ * that the stream queues for a client; further bytes also count as unsent.
+ */
 function openStream(maxQueuedBytes: number): OpenedStream {
   const queueBytes = 2 * maxQueuedBytes;
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
@@ -364,7 +366,7 @@ function openStream(maxQueuedBytes: number): OpenedStream {
       get unsentBytes() {
         return controller ? queueBytes - (controller.desiredSize ?? 0) : 0;
       },
-      // JSON text has no line breaks, so that a frame is one line.
+      // JSON text has no line breaks, so each frame is one line.
       text: ({ text }) => controller?.enqueue(encoder.encode(`data: ${text}\n\n`)),
       close: () => end((made) => made.close()),
       cut: (_code, reason) => end((made) => made.error(new DOMException(reason, 'AbortError'))),

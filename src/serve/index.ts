@@ -1,5 +1,5 @@
-// The entry `offstage/serve`: sessions over the network for pages and programs with `offstage/client`, and whole apps on
-// one machine.
+// The entry `offstage/serve`: sessions over the network for pages and programs with `offstage/client`, and complete
+// local apps.
 
 export { serve, type OffstageServer } from './serve.ts';
 export { serveLocally, type LocalServer, type ServeLocallyOptions } from './serve-locally.ts';

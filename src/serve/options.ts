@@ -15,7 +15,7 @@ import type { ClientRole } from '../client/protocol.ts';
 import type { ServeRate } from './token-bucket.ts';
 import { reporter } from '../values/reporter.ts';
 
-/** The part of a session that clients use; `TextSession` and `VoiceSession` have it. */
+/** The part of a session that clients use; `TextSession` and `VoiceSession` implement it. */
 export type ServedSession = Pick<
   BaseSession,
   | 'id'
@@ -35,129 +35,136 @@ export type ServedSession = Pick<
 > &
   Partial<Pick<VoiceSession, 'audioIn' | 'audioOut' | 'playout'>>;
 
-/** The identity of a client, as `authorize` returns it. */
+/** A client's identity, as `authorize` returns it. */
 export interface ServedIdentity {
   /** The session that the client may enter. */
   readonly sessionId: string;
-  /** The `by` of the client's answers, words and acknowledgements. */
+  /** The `by` value of the client's answers, words and acknowledgements. */
   readonly user: string;
   /** A watcher may only read the session; an operator is a user who may also raise budgets. */
   readonly role: ClientRole;
   /**
-   * Whether this client stands for the session's user: content that the client shows or plays counts as shown or heard, the
-   * session listens to its microphone, and the user counts as present while it is connected. Always false for a watcher.
+   * Whether this client represents the session's user: content that it shows or plays counts as shown or heard, the
+   * session listens to its microphone, and the user counts as present while it is connected. Always false for a
+   * watcher.
    * @defaultValue true for the role `user` only
    */
   readonly hears?: boolean;
 }
 
-/** A request of a client. */
+/** A client's request. */
 export interface AuthorizeRequest {
-  /** The token of `connect`; null without one. An app may read its cookie from `headers` instead. */
+  /** The token passed to `connect`; null if there is none. An app can instead read its cookie from `headers`. */
   readonly token: string | null;
-  /** The session that the client asks for. The app must check this untrusted value. */
+  /** The session that the client requests. This value is untrusted: the app must check it. */
   readonly sessionId: string | null;
-  /** The headers of the request. */
+  /** The request headers. */
   readonly headers: Headers;
-  /** The URL of the request. */
+  /** The request URL. */
   readonly url: URL;
-  /** The wire that the client wants. */
+  /** The transport that the client requests. */
   readonly transport: 'websocket' | 'stream';
 }
 
-/** The limits for each client, for each user and for all clients together. */
+/** The limits per client, per user and for all clients together. */
 export interface ServeLimits {
-  /** The limit of connected clients. @defaultValue 2000 */
+  /** The maximum number of connected clients. @defaultValue 2000 */
   readonly clients: number;
   /**
-   * The limit of connected clients of one `user`, over all sessions of this server; the server rejects a further one
-   * (`TOO_MANY_CLIENTS`, 429). Raise it in an app where many people share one `user`. @defaultValue 20
+   * The maximum number of connected clients per `user`, over all sessions of this server; the server rejects further
+   * ones (`TOO_MANY_CLIENTS`, 429). Raise it in an app where many people share one `user`. @defaultValue 20
    */
   readonly clientsPerUser: number;
   /**
-   * The limit of open streams of one `user`; a further stream ends the oldest (`TOO_MANY_STREAMS`), whose client may connect
-   * again. A browser opens at most six connections to a server over HTTP/1.1, streams included: behind HTTP/2 raise it to
-   * `clientsPerUser`.
+   * The maximum number of open streams per `user`; a further stream ends the oldest (`TOO_MANY_STREAMS`), whose client
+   * may reconnect. A browser opens at most six connections to an HTTP/1.1 server, streams included: behind HTTP/2,
+   * raise it to `clientsPerUser`.
    * @defaultValue 5
    */
   readonly streamsPerUser: number;
-  /** The limit of one client frame or one POST, in bytes. @defaultValue 65_536 */
+  /** The maximum size of a client frame or a POST, in bytes. @defaultValue 65_536 */
   readonly maxMessageBytes: number;
-  /** The frames of one user, from all clients. @defaultValue { burst: 150, perSecond: 30 } */
+  /** The rate of frames from one user, over all clients. @defaultValue { burst: 150, perSecond: 30 } */
   readonly messages: ServeRate;
   /**
-   * How often the clients of one user may get the state or missed frames, after `hello` and `resync`. A client that asks more
-   * often is disconnected with `RATE_LIMITED`, and may connect again. @defaultValue { burst: 40, perSecond: 1 }
+   * How often one user's clients may receive the state or missed frames, after `hello` and `resync`. A client that
+   * requests them more often is disconnected with `RATE_LIMITED`, and may reconnect. @defaultValue { burst: 40,
+   * perSecond: 1 }
    */
   readonly welcomes: ServeRate;
-  /** The invalid frames of one client; above this rate it is cut off. @defaultValue { burst: 20, perSecond: 0.2 } */
+  /**
+   * The rate of invalid frames from one client; above it, the client is cut off. @defaultValue { burst: 20, perSecond:
+   * 0.2 }
+   */
   readonly mistakes: ServeRate;
   /**
-   * The seconds of audio from one client. A client sends up to 10 s at once when it reconnects. @defaultValue { burst:
-   * 12, perSecond: 1.25 }
+   * The rate of audio from one client, in seconds. A client sends up to 10 s at once when it reconnects. @defaultValue
+   * { burst: 12, perSecond: 1.25 }
    */
   readonly soundSeconds: ServeRate;
-  /** The limit of unsent bytes for one client; above it the client is cut off. @defaultValue 1_048_576 */
+  /** The maximum number of unsent bytes per client; above it, the client is cut off. @defaultValue 1_048_576 */
   readonly maxUnsentBytes: number;
-  /** The unsent bytes above which the server drops audio. @defaultValue 262_144 */
+  /** The number of unsent bytes above which the server drops audio. @defaultValue 262_144 */
   readonly maxUnsentSoundBytes: number;
   /** The time in which a new connection must send its first frame, in milliseconds. @defaultValue 10_000 */
   readonly helloTimeoutMs: number;
   /** The longest interval between two frames to a client, in milliseconds. @defaultValue 15_000 */
   readonly aliveMs: number;
   /**
-   * How long a session stays ready after its clients have disconnected, in milliseconds: a client that reconnects gets the missed
-   * frames instead of the whole state, and the receipts of earlier commands. @defaultValue 30_000
+   * How long a session stays ready after its clients have disconnected, in milliseconds: a client that reconnects
+   * receives the missed frames instead of the whole state, and the receipts of earlier commands. @defaultValue 30_000
    */
   readonly resumeMs: number;
-  /** The limit of earlier frames that are kept for reconnecting clients, in bytes. @defaultValue 262_144 */
+  /** The size of earlier frames that are kept for reconnecting clients, in bytes. @defaultValue 262_144 */
   readonly resumeBytes: number;
 }
 
 /** The options of `serve`. */
 export interface ServeOptions<S extends ServedSession = ServedSession> {
-  /** The sessions; each is kept awake while a client is connected. Give either this or `session`. */
+  /**
+   * The pool of sessions; each session is kept awake while a client is connected. Specify either `pool` or `session`.
+   */
   readonly pool?: SessionPool<S & PooledSession>;
   /**
-   * Returns the session with this id, or null if there is none. `serve` starts it if necessary: a text session at once, a voice
-   * session with the first client that can hear it, or that writes. Give either this or `pool`.
+   * Returns the session with this id, or null if there is none. `serve` starts it if necessary: a text session at once,
+   * a voice session with the first client that can hear it or that writes. Specify either `session` or `pool`.
    */
   readonly session?: (sessionId: string) => S | null | Promise<S | null>;
-  /** Returns the identity of a client and its session; null refuses the client. */
+  /** Returns a client's identity and session; null refuses the client. */
   readonly authorize: (
     request: AuthorizeRequest,
   ) => ServedIdentity | null | Promise<ServedIdentity | null>;
-  /** The path of the handler. @defaultValue '/offstage' */
+  /** The handler's path. @defaultValue '/offstage' */
   readonly path?: string;
   /**
-   * The origins of web pages that may connect, such as `https://app.example.com`; `*` allows any.
-   * @defaultValue pages of this machine (localhost)
+   * The web origins that may connect, such as `https://app.example.com`; `*` allows any.
+   * @defaultValue pages on localhost
    */
   readonly origins?: readonly string[];
-  /** The accepted names of the server in `Host`; `*` allows any. @defaultValue localhost, and the hosts of `origins` */
+  /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
   /**
    * Returns the URL (`http:`, `https:`, `ws:` or `wss:`) of `serve` on the node that has the session; the client
-   * connects there with its token. The first call, before the session is opened, has `holder` null; the result null
-   * lets this node open the session. The second call follows if a shared journal says that another process holds the
-   * session: `holder` is that process (`address` as given to its `postgresJournal`), and null lets clients wait until
-   * the session is free (`SESSION_ELSEWHERE`). @defaultValue null
+   * connects there with its token. The first call, before the session is opened, has `holder` null; if it returns null,
+   * this node opens the session. The second call is made if a shared journal reports that another process holds the
+   * session: `holder` is that process (`address` as given to its `postgresJournal`), and returning null lets clients
+   * wait until the session is free (`SESSION_ELSEWHERE`). @defaultValue null
    */
   readonly locate?: (
     sessionId: string,
     holder: ScopeHolder | null,
   ) => string | null | Promise<string | null>;
   /**
-   * Additional events to share with clients. By default events about tools, services and the memory stay on the server, and so do
-   * the tool ledgers of subagents (`subagent.ended` shares them).
+   * Additional events to share with clients. By default, events about tools, services and memory stay on the server,
+   * and so do the subagents' tool ledgers (`subagent.ended` shares them).
    * @defaultValue none
    */
   readonly share?: readonly SessionEvent['type'][];
-  /** The limits of the server; each that is absent has its default. @defaultValue the defaults of `ServeLimits` */
+  /** The server's limits. @defaultValue the defaults of `ServeLimits` */
   readonly limits?: Partial<ServeLimits>;
-  /** Time and randomness. @defaultValue those of the process */
+  /** Time and randomness. @defaultValue the process's */
   readonly environment?: Environment;
-  /** Called with errors that no client receives, and with each client that was cut off. */
+  /** Called with errors that no client receives, and with each client that is cut off. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -179,7 +186,7 @@ export const defaultServeLimits: ServeLimits = {
   resumeBytes: 262_144,
 };
 
-/** Events that the store or a page needs, and that contain no secrets of the app. */
+/** Events that the store or a page needs, and that contain no app secrets. */
 const SHARED = [
   'connection.changed',
   'session.ended',
@@ -248,7 +255,7 @@ const origin = z
     'expected an origin such as https://app.example.com, without a path, or *',
   );
 
-/** The options for clients that every host of sessions has. */
+/** The client options that every session host has. */
 export type ClientOptions = Pick<
   ServeOptions,
   'authorize' | 'path' | 'origins' | 'hosts' | 'share' | 'limits' | 'onError'
@@ -275,7 +282,7 @@ const optionsSchema = z.strictObject({
   environment: z.looseObject({ clock: z.unknown(), scheduler: z.unknown() }).optional(),
 } satisfies ChecksOf<ServeOptions>);
 
-/** The checked options, with their defaults. */
+/** The checked options, with defaults filled in. */
 export interface CheckedServe extends ClientOptions {
   readonly path: string;
   readonly limits: ServeLimits;
@@ -298,7 +305,7 @@ export function checkedServe<S extends ServedSession>(
   return { ...options, ...withDefaults(options, environment ?? nodeEnvironment()) };
 }
 
-/** The options for clients, with their defaults. */
+/** The client options, with defaults filled in. */
 export function withDefaults(options: ClientOptions, environment: Environment): CheckedServe {
   const { authorize, path = '/offstage', origins, hosts, limits, share = [], onError } = options;
   return {

@@ -1,14 +1,14 @@
-// The files of a page, served to a browser without a build: the page's folder, and the modules of installed packages that its
-// scripts import by name. TypeScript is sent with its types stripped, as Node.js runs it.
+// A page's files, served to a browser without a build: the page's folder, and the modules of installed packages that
+// its scripts import by name. TypeScript is sent with its types stripped, as Node.js runs it.
 //
 //   /            → index.html, with an import map       /a/b.ts → the file in the folder
 //   /modules/…   → JavaScript of the named packages
 //
-// Does not: bundle, or transform anything else. An app with a bundler serves the output of the bundler.
+// Does not: bundle, or transform anything else. An app with a bundler serves the bundler's output instead.
 //
 // Invariants
-//   PAGE-FILES-1. Only files of known types in the folder, and JavaScript of the packages that the app has named, are read. A
-//       name that begins with a dot, leaves the folder or is percent-encoded is refused.
+//   PAGE-FILES-1. Only files of known types in the folder, and JavaScript of packages that the app has named, are read.
+//       A path is refused if it has a name that starts with a dot, leaves the folder or is percent-encoded.
 //   PAGE-FILES-2. The page runs no other script: the policy allows the import map by its hash.
 
 import { createHash } from 'node:crypto';
@@ -23,18 +23,22 @@ import { ConfigurationError } from '../values/errors.ts';
 
 /** A page without a build. */
 export interface PageFiles {
-  /** The folder of `index.html` and of the files that the page loads. */
+  /** The folder with `index.html` and the other files that the page loads. */
   readonly folder: string | URL;
   /**
-   * Maps the names that scripts of the page import to modules of installed packages, such as `{ react: 'preact/compat' }`. The
-   * browser variant (`exports`) is taken, which must be an ES module; names that it imports in turn must be listed, too. All
-   * JavaScript of these packages becomes readable. `offstage/client` is always included.
+   * Maps the names that the page's scripts import to modules of installed packages, such as
+   * `{ react: 'preact/compat' }`. The package's browser variant (`exports`) is used, which must be an ES module; names
+   * that it imports must be listed too. All JavaScript in these packages becomes readable. `offstage/client` is always
+   * included.
    * @defaultValue {}
    */
   readonly modules?: Readonly<Record<string, string>>;
 }
 
-/** Everything that may precede the content of `head`, whose tags a page may omit. Source: HTML, "13.1.2.4 Optional tags". */
+/**
+ * Everything that may precede the content of `head`, whose tags a page may omit. Source: HTML, "13.1.2.4 Optional
+ * tags".
+ */
 const START_OF_HEAD =
   /^\uFEFF?\s*(?:<!doctype[^<>]*>\s*|<!--[\s\S]*?-->\s*)*(?:<html(?:\s[^<>]*)?>\s*(?:<!--[\s\S]*?-->\s*)*)?(?:<head(?:\s[^<>]*)?>)?/i;
 
@@ -122,7 +126,7 @@ export class PageReader {
     return fileIn(this.#folder, path.slice(1));
   }
 
-  /** Returns the URL at which a browser requests a module of an installed package. */
+  /** Returns the URL with which a browser requests a module of an installed package. */
   #addressOf(module: string): string {
     const [, name = '', subpath = ''] =
       /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];
@@ -144,7 +148,10 @@ export class PageReader {
   }
 }
 
-/**   PAGE-FILES-1. A name that ends with `.js` also finds the `.ts` file, because TypeScript sources import such names. */
+/**
+ *   PAGE-FILES-1. A name that ends with `.js` also matches the `.ts` file, because TypeScript sources import such
+ *                 names.
+ */
 function fileIn(folder: string, name: string): string | null {
   if (!/^(?:[\w@-][\w.@-]*\/)*[\w@-][\w.@-]*$/.test(name)) return null;
   const file = join(folder, name);
@@ -172,7 +179,7 @@ interface Manifest {
   readonly main?: string;
 }
 
-/** Returns the file of a subpath under the conditions of a browser; undefined if the package exports none. */
+/** Returns a subpath's file under browser conditions; undefined if the package does not export it. */
 function exported({ exports, module, main }: Manifest, subpath: string): string | undefined {
   if (exports === undefined) return subpath === '.' ? (module ?? main ?? 'index.js') : subpath;
   const isTable =
@@ -185,9 +192,11 @@ function exported({ exports, module, main }: Manifest, subpath: string): string 
 
 let strip: typeof nodeModule.stripTypeScriptTypes | undefined;
 
-/** Strips the types. The one experimental warning of Node.js is suppressed: a user who runs TypeScript has seen it. */
+/**
+ * Strips the types. Node.js's one experimental warning is suppressed, because a user who runs TypeScript has seen it.
+ */
 function withoutTypes(source: string): string {
-  // A named import would fail in runtimes that lack this function.
+  // A named import would fail in runtimes without this function.
   strip ??= (createRequire(import.meta.url)('node:module') as typeof nodeModule)
     .stripTypeScriptTypes;
   const { emitWarning } = process;

@@ -1,14 +1,14 @@
-// Serves an app on one machine, in one call: its session, its page, and a link that gives access.
+// Serves an app on one machine with one call: its session, its page, and a link that gives access.
 //
 //   http://127.0.0.1:8080/#token      /offstage → serve       `POST /order` → a route of the app       / → the page
 //                                     /inspect → the inspector, if the app enables it
 //
-// Owns:     the server, its port, its token, the headers of the page.
-// Does not: reach beyond 127.0.0.1. An app for other machines runs its own server with `serve`.
+// Owns:     the server, its port, its token, and the page's headers.
+// Does not: listen beyond 127.0.0.1. An app for other machines runs its own server with `serve`.
 //
 // Invariants
-//   LOCAL-1. A request without the token gets the files of the page only. The token is in the fragment of the link; no
-//       browser sends the fragment, so that it reaches no log.
+//   LOCAL-1. A request without the token can read only the page's files. The token is in the link's fragment, which
+//       browsers do not send, so that it appears in no log.
 //   LOCAL-2. A request with an untrusted Host is refused (DNS rebinding).
 //   LOCAL-3. Only the owner can read the token's file; a token that others could read or write is replaced.
 
@@ -37,7 +37,7 @@ import type { ServedSession, ServeOptions } from './options.ts';
 import { PageReader, type PageFiles } from './page-files.ts';
 import { serve } from './serve.ts';
 
-/** The handler of a server for pages, such as the middlewares of Vite. */
+/** A server's page handler, such as Vite's middlewares. */
 export type PageHandler = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -45,7 +45,7 @@ export type PageHandler = (
 ) => void;
 
 /**
- * Answers a request of the page beside the session. `body` is the posted JSON, or null. A `Response` is sent unchanged, any
+ * Handles an additional request of the page. `body` is the posted JSON or null. A `Response` is sent unchanged, any
  * other result as JSON.
  */
 export type PageRoute = (body: unknown) => unknown;
@@ -55,27 +55,27 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   ServeOptions<S>,
   'authorize' | 'hosts' | 'locate' | 'origins' | 'pool' | 'session'
 > {
-  /** The session that the link gives access to. */
+  /** The session to which the link gives access. */
   readonly session: S;
   /**
-   * The page: a folder, or a function that returns a request handler, such as a bundler's; it gets the server, to add its
-   * sockets.
+   * The page: a folder, or a function that returns a request handler, such as a bundler's; the function receives the
+   * server, to add its sockets.
    */
   readonly page: PageFiles | ((server: Server) => PageHandler | Promise<PageHandler>);
-  /** Further requests of the page, by method and path, such as `POST /order`. @defaultValue {} */
+  /** Additional requests of the page, by method and path, such as `POST /order`. @defaultValue {} */
   readonly routes?: Readonly<Record<string, PageRoute>>;
-  /** The first port to try; the next free one is taken. 0 means any. @defaultValue 3000 */
+  /** The first port to try, then the next free one; 0 selects any port. @defaultValue 3000 */
   readonly port?: number;
-  /** The `by` of everything that users of the link do. @defaultValue 'user' */
+  /** The `by` value for everything that users of the link do. @defaultValue 'user' */
   readonly user?: string;
   /**
-   * The file that keeps the token, so that a link remains valid after a restart. A token whose file others could read or
-   * write is replaced. @defaultValue a new link for each start
+   * The file that stores the token, so that a link stays valid after a restart. If others could read or write the file,
+   * the token is replaced. @defaultValue a new link on each start
    */
   readonly tokenFile?: string;
   /**
-   * Serves the page of `offstage/inspector` under `/inspect`, to clients with the token: it shows the sessions of this
-   * journal with their words, forks them, and acts in the session as `user`. @defaultValue no inspector
+   * Serves the `offstage/inspector` page under `/inspect` to clients with the token: it shows this journal's sessions
+   * with their words, forks them, and acts in the session as `user`. @defaultValue no inspector
    */
   readonly inspector?: { readonly journal: Journal };
 }
@@ -84,13 +84,13 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
 export interface LocalServer {
   /** The port that the server listens on. */
   readonly port: number;
-  /** The link to open: its fragment holds the token. */
+  /** The link to open; its fragment contains the token. */
   readonly url: string;
-  /** The token that a client has to show. */
+  /** The token that a client must present. */
   readonly token: string;
-  /** The link to the inspector; null without one. */
+  /** The link to the inspector; null if there is none. */
   readonly inspectorUrl: string | null;
-  /** Ends all connections; clients may connect again. The session stays open. Safe to call twice. */
+  /** Ends all connections; clients may reconnect. The session stays open. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -130,7 +130,7 @@ const optionsSchema = z.strictObject({
       readonly journal: Journal;
     }>)
     .optional(),
-  // Options of `serve`, which checks them.
+  // Options for `serve`, which validates them.
   path: z.unknown().optional(),
   share: z.unknown().optional(),
   limits: z.unknown().optional(),
@@ -176,7 +176,7 @@ export async function serveLocally<S extends ServedSession>(
   http.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     if (web.upgrade(request, socket, head)) return;
     socket.on('error', () => socket.destroy());
-    // Without another listener no handler would ever answer the socket.
+    // Without another listener, no handler would ever answer the socket.
     if (http.listenerCount('upgrade') === 1) socket.destroy();
     else
       scheduler.schedule(() => {
@@ -280,7 +280,7 @@ const headersOfAll = {
   'permissions-policy': 'microphone=(self), camera=(), geolocation=()',
 };
 
-/** Resolves with the port: the wanted one, or the first free one after it. */
+/** Resolves with the port: the requested one, or the first free one after it. */
 async function listen(http: Server, wanted: number): Promise<number> {
   const last = wanted === 0 ? 0 : Math.min(wanted + PORTS_TO_TRY, 65_535);
   for (let port = wanted; port <= last; port++) {
@@ -301,7 +301,7 @@ async function listen(http: Server, wanted: number): Promise<number> {
 
 function keptToken(file: string, newToken: () => string): string {
   const stats = statSync(file, { throwIfNoEntry: false });
-  // Reading a pipe would not end, and a device must not be written.
+  // Reading a pipe would not end, and a device must not be written to.
   if (stats?.isFile() === false) throw unkept(file, new Error('expected a regular file'));
   // Windows lacks these modes. Source: nodejs.org, "File modes" (2026).
   const isOwn = stats && (process.platform === 'win32' || (stats.mode & 0o077) === 0);

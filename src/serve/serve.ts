@@ -5,12 +5,12 @@
 //                                  ├─▶ client ─▶ hello ─┤
 //   fetch ───▶ host, origin ─▶ authorize                └─▶ hub of the session ─▶ whole state, frames
 //
-// Owns:     the sockets, the hubs of the sessions.
-// Does not: know the clients (connected-clients.ts), execute commands (session-hub.ts), keep sessions (the pool does), or
-//           listen (the app does).
+// Owns:     the sockets, and the sessions' hubs.
+// Does not: track clients (`connected-clients.ts`), execute commands (`session-hub.ts`), store sessions (the pool
+//           does), or listen (the app does).
 //
 // Invariants
-//   SERVE-3. `serve` does not touch an upgrade or a request for another path.
+//   SERVE-3. `serve` ignores upgrades and requests for other paths.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
@@ -38,21 +38,21 @@ export interface OffstageServer {
   /** The number of connected clients, and of sessions in use for them. */
   readonly size: { readonly clients: number; readonly sessions: number };
   /**
-   * Answers a request of a client without a WebSocket, in Hono, Next.js and other frameworks with web requests. Never
+   * Handles a client request that is not a WebSocket, in Hono, Next.js and other frameworks with web requests. Never
    * rejects.
    */
   readonly fetch: (request: Request) => Promise<Response>;
   /**
-   * As `fetch`, for `node:http`, Express, Fastify and Koa. Another path calls `next`; without `next` it is answered with
-   * 404.
+   * Like `fetch`, for `node:http`, Express, Fastify and Koa. Any other path calls `next`; without `next`, it is
+   * answered with 404.
    */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
-   * Answers the event `upgrade` of a server; needs the package `ws`. Returns false for another path: another listener must
-   * then answer the socket.
+   * Handles a server's `upgrade` event; requires the package `ws`. Returns false for another path, which another
+   * listener must then handle.
    */
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
-  /** Ends all connections; clients may connect again. Resolves when the sockets are closed. */
+  /** Ends all connections; clients may reconnect. Resolves once the sockets are closed. */
   close(): Promise<void>;
 }
 
@@ -64,10 +64,10 @@ export function serve<S extends ServedSession>(options: ServeOptions<S>): Offsta
   return new Server(checkedServe(options));
 }
 
-/** The error codes of a pool that shuts down. */
+/** The error codes of a pool that is shutting down. */
 const LEAVING: ReadonlySet<unknown> = new Set(['POOL_DRAINING', 'POOL_CLOSED']);
 
-/** Time for the last frames to leave before the sockets are closed. */
+/** The time to send the last frames before the sockets are closed. */
 const CLOSE_GRACE_MS = 1_000;
 
 class Server implements OffstageServer {
@@ -77,7 +77,7 @@ class Server implements OffstageServer {
   readonly #guard: Promise<Guard>;
   readonly #connected: ConnectedClients;
   readonly #hubs = new Map<string, Promise<SessionHub>>();
-  /** The hubs of the pool's sessions, each with a promise that settles when the pool has the session back. */
+  /** The hubs of the pool's sessions, each with a promise that settles when the session is back in the pool. */
   readonly #uses = new Map<SessionHub, Promise<void>>();
   #closed: Promise<void> | null = null;
 
@@ -106,7 +106,7 @@ class Server implements OffstageServer {
     });
     this.fetch = this.#connected.web.fetch;
     this.handle = this.#connected.web.handle;
-    // Without `ws` only streams work; `upgrade` then answers with 501.
+    // Without `ws` only streams work; `upgrade` then responds with 501.
     this.#guard.catch(() => undefined);
   }
 
@@ -117,7 +117,7 @@ class Server implements OffstageServer {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): boolean => {
     const path = targetOf(request?.url)?.path;
     if (path !== this.#options.path) return false;
-    // No other listener handles an error of the socket while the client is being authorized.
+    // No other listener handles a socket error while the client is being authorized.
     socket.on('error', () => socket.destroy());
     this.#guard.then(
       (guard) => void guard.upgrade(request, socket, head),
@@ -135,8 +135,6 @@ class Server implements OffstageServer {
     this.#closed ??= this.#close();
     return this.#closed;
   }
-
-  // Who may connect
 
   async #verdict({ request, target }: Visit): Promise<Verdict> {
     const { host = '', origin = null } = request.headers;
@@ -159,7 +157,7 @@ class Server implements OffstageServer {
   #opened(socket: WebSocket, identity: ServedIdentity): void {
     const client = this.#connected.opened(new SocketChannel(socket), identity);
     socket.on('message', (data: Buffer, isBinary: boolean) => {
-      // `binaryType` is unset, so that `ws` delivers Buffers.
+      // `binaryType` is unset, so `ws` delivers Buffers.
       if (isBinary) client.receivedSound(data);
       else client.received(data.toString('utf8'));
     });
@@ -176,15 +174,13 @@ class Server implements OffstageServer {
           this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
           return client.bye('OVERLOADED', 'The server has no room at present', { retry: true });
         }
-        // During a deploy the client reconnects to another process.
+        // During a deployment, the client reconnects to another process.
         if (LEAVING.has(codeOf(error)))
           return client.bye('SERVER_CLOSING', 'The server is closing', { retry: true });
         this.#options.onError(error, `serve: opening ${client.identity.sessionId}`);
         client.bye('SESSION_UNAVAILABLE', 'The session could not be opened', { retry: true });
       });
   }
-
-  // Sessions
 
   async #join(client: ServedClient, hello: HelloFrame): Promise<void> {
     const { sessionId } = client.identity;
@@ -197,7 +193,7 @@ class Server implements OffstageServer {
     else client.bye('SESSION_UNKNOWN', 'There is no such session');
   }
 
-  /** Sends a client to the process that holds the session. @throws any other error unchanged */
+  /** Redirects a client to the process that holds the session. @throws all other errors unchanged */
   async #elsewhere(client: ServedClient, error: unknown): Promise<void> {
     if (codeOf(error) !== 'SCOPE_IN_USE') throw error;
     const { sessionId } = client.identity;
@@ -219,7 +215,7 @@ class Server implements OffstageServer {
     );
   }
 
-  /** Returns the hub of a session; null if there is no such session. */
+  /** Returns a session's hub; null if there is no such session. */
   async #hub(sessionId: string): Promise<SessionHub | null> {
     const known = await this.#hubs.get(sessionId)?.catch(() => null);
     if (known && !known.isOver) return known;
@@ -268,21 +264,21 @@ class Server implements OffstageServer {
         const hub = await opened(session);
         this.#uses.set(hub, leaves);
         resolve(hub);
-        // Before a deploy the hub finishes the work under way; its clients then reconnect to another process.
+        // Before a deployment, the hub finishes its current work; its clients then reconnect to another process.
         const leave = (): void => void hub.idle().then(() => closing(hub));
         if (draining.aborted) leave();
         else draining.addEventListener('abort', leave);
         await over;
         this.#uses.delete(hub);
-        // The signal lives as long as the pool: a listener that stays would keep the hub and its session in memory.
+        // The signal lives as long as the pool: a remaining listener would keep the hub and its session in memory.
         draining.removeEventListener('abort', leave);
       }).catch(reject);
     });
   }
 
   /**
-   * Uses a session of the pool, which keeps it awake until the hub ends. If the pool is full, hubs without clients are ended
-   * first.
+   * Uses a session from the pool, which keeps it awake until the hub ends. If the pool is full, hubs without clients
+   * are ended first.
    */
   async #use(
     sessionId: string,

@@ -1,17 +1,16 @@
-// One client of a served session: checks its frames, and bounds the frames to it. Frames that concern the session go to
-// the hub.
+// One client of a served session: validates its frames and limits the frames sent to it. Frames that concern the
+// session are passed to the hub.
 //
-// Owns:     the rates of one client, its unsent bytes, the packets of audio, its end. The clients of a user share the
-//           user's rates.
-// Does not: know the socket (a channel does), or execute a command (session-hub.ts).
+// Owns:     one client's rates, its unsent bytes, its audio packets, its end. A user's clients share the user's rates.
+// Does not: know the socket (a channel does), or execute commands (`session-hub.ts`).
 //
 // Invariants
-//   SERVED-CLIENT-1. Nothing that a client sends throws. An invalid frame, or one above the rate, is refused; a client
-//       with too many mistakes is cut off.
+//   SERVED-CLIENT-1. No client message causes a throw. An invalid frame, or a frame above the rate, is refused; a
+//       client with too many mistakes is cut off.
 //   SERVED-CLIENT-2. A client that does not read is cut off (`TOO_SLOW`) before its unsent bytes exceed the limit by
-//       more than one frame. Audio is dropped earlier; state never is.
-//   SERVED-CLIENT-3. After a dropped packet the rest of that item's audio is dropped too: the client never plays over a
-//       gap.
+//       more than one frame. Audio is dropped earlier, state never.
+//   SERVED-CLIENT-3. After a dropped packet, the rest of the item's audio is dropped too, so that the client never
+//       plays across a gap.
 
 import type { Environment } from '../actors/ports/environment.ts';
 import {
@@ -29,7 +28,7 @@ import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import type { ServedIdentity, ServeLimits } from './options.ts';
 import { TokenBucket } from './token-bucket.ts';
 
-/** The text of a frame, which several clients share: it is encoded once, if a channel needs bytes. */
+/** A frame's text, which several clients share; it is encoded once, if a channel needs bytes. */
 export class FrameText {
   readonly text: string;
   #bytes: Uint8Array<ArrayBuffer> | null = null;
@@ -43,10 +42,10 @@ export class FrameText {
   }
 }
 
-/** The connection to one client. `close` first sends what was written, `cut` does not. */
+/** The connection to one client. `close` first sends pending frames, `cut` does not. */
 export interface Channel {
   readonly kind: 'websocket' | 'stream';
-  /** The bytes that were written and have not left this process, as far as the channel knows. */
+  /** The number of written bytes that have not left this process, as far as the channel knows. */
   readonly unsentBytes: number;
   text(frame: FrameText): void;
   sound?(packet: Uint8Array): void;
@@ -54,7 +53,7 @@ export interface Channel {
   cut(code: number, reason: string): void;
 }
 
-/** The interface of the hub that its clients use. */
+/** The hub's interface for its clients. */
 export interface ClientHub {
   command(client: ServedClient, frame: CommandFrame): void;
   notice(client: ServedClient, frame: NoticeFrame): void;
@@ -62,38 +61,38 @@ export interface ClientHub {
   left(client: ServedClient): void;
 }
 
-/** The rates of one user, over all connections. */
+/** One user's rates, over all connections. */
 export interface UserRates {
   readonly messages: TokenBucket;
   readonly welcomes: TokenBucket;
 }
 
-/** The interface of the server that its clients use. */
+/** The server's interface for its clients. */
 export interface ClientOwner {
   readonly environment: Environment;
   readonly limits: ServeLimits;
   /** The rates that all clients of a user share. */
   ratesOf(user: string): UserRates;
-  /** Called with the first frame of a client. */
+  /** Called with a client's first frame. */
   greeted(client: ServedClient, hello: HelloFrame): void;
   gone(client: ServedClient): void;
   cutOff(client: ServedClient, code: string, message: string): void;
 }
 
-/** Close codes of WebSockets. */
+/** WebSocket close codes. */
 const GOING_AWAY = 1001;
 const POLICY = 1008;
 const TRY_LATER = 1013;
 
 /** The number of item ids that a client remembers. */
 const MAX_ITEMS = 256;
-/** The limit of frames that arrive before the session is open. */
+/** The maximum number of frames that may arrive before the session is open. */
 const MAX_EARLY_FRAMES = 128;
 
 export class ServedClient {
   readonly channel: Channel;
   readonly identity: ServedIdentity;
-  /** The name of the client over all its connections; null until its `hello`. */
+  /** The client's name over all its connections; null until its `hello`. */
   clientId: string | null = null;
   readonly #owner: ClientOwner;
   readonly #rates: UserRates;
@@ -136,12 +135,12 @@ export class ServedClient {
     return hears && !this.isWatcher;
   }
 
-  /** Whether the client has sent `hello`, and waits for its session. */
+  /** Whether the client has sent `hello` and waits for its session. */
   get isWaiting(): boolean {
     return this.clientId !== null && this.#hub === null && !this.#isGone;
   }
 
-  /** Whether the client may be sent the state once more; otherwise it is disconnected. */
+  /** Whether the client may receive the state once more; otherwise it is disconnected. */
   takesWelcome(): boolean {
     if (this.#rates.welcomes.take()) return true;
     const { burst, perSecond } = this.#owner.limits.welcomes;
@@ -150,13 +149,13 @@ export class ServedClient {
     return false;
   }
 
-  /** Restores a client whose connection has outlived the memory of its server. */
+  /** Restores a client whose connection has outlived its server's memory. */
   restored(clientId: string): void {
     this.#cancelDeadline();
     this.clientId = clientId;
   }
 
-  /** The session is open: the hub gets the frames that arrived earlier. */
+  /** The session is open: the hub receives the frames that arrived earlier. */
   joined(hub: ClientHub): void {
     this.#hub = hub;
     const early = this.#early;
@@ -174,7 +173,7 @@ export class ServedClient {
     this.receivedFrame(readClientFrame(valueOfJson(text)));
   }
 
-  /** `frame`: the frame, or the reason why the text is not one. */
+  /** `frame`: the frame, or the reason why the text is invalid. */
   receivedFrame(frame: ClientFrame | string): void {
     if (this.#isGone) return;
     if (typeof frame === 'string')

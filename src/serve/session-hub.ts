@@ -1,27 +1,28 @@
-// Connects the clients of one session to the session: all clients see everything, users may act, and one client at a time
-// owns the voice.
+// Connects a session to its clients: all clients see everything, users may act, and one client at a time owns the
+// voice.
 //
 //   session.events ─▶ shared? ─▶ patch of the view ─▶ one frame for all ─▶ each client
 //
-// Owns:     the frames of the session and their numbers, the frames kept for clients that reconnect, the receipts of
-//           commands, the owner of the voice.
-// Does not: decide on the identity of a client (`authorize`), or bound its frames (served-client.ts).
+// Owns:     the session's frames and their numbers, the frames kept for reconnecting clients, the command receipts, the
+//           voice owner.
+// Does not: determine a client's identity (`authorize`), or limit its frames (`served-client.ts`).
 //
 // Invariants
-//   SESSION-HUB-1. A client gets the whole state and then each frame once, in order; a client that reconnects within
-//       `resumeMs` gets the missed frames instead.
-//   SESSION-HUB-2. A frame is made once for all clients that may answer the same questions, and holds the changes only.
-//   SESSION-HUB-6. A client learns whether it may answer a question; only an operator learns which others may.
-//   SESSION-HUB-7. Acknowledgements of a client count for the session's user only if the client `hears` for them. From
-//       another client the hub accepts two: that it shows a question which it, among named identities, may answer; and that
-//       it answers one.
-//   SESSION-HUB-3. A command with the id of an earlier one of the same client is not executed again: the client gets the
-//       earlier receipt. The commands of a watcher are not executed.
-//   SESSION-HUB-4. Audio and playout reports of a client that does not own the voice do not reach the session. When the
+//   SESSION-HUB-1. A client receives the whole state and then each frame once, in order; a client that reconnects
+//       within `resumeMs` receives the missed frames instead.
+//   SESSION-HUB-2. A frame is created once for all clients that may answer the same questions, and contains only
+//                  changes.
+//   SESSION-HUB-6. A client learns whether it may answer a question; only an operator learns who else may.
+//   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for the user.
+//       From other clients, the hub accepts two: showing a question that the client may answer as a named identity, and
+//       answering one.
+//   SESSION-HUB-3. A command with the id of an earlier command of the same client is not executed again: the client
+//       receives the earlier receipt. A watcher's commands are not executed.
+//   SESSION-HUB-4. Audio and playout reports of clients that do not own the voice never reach the session. When the
 //       voice moves, one client detaches from the session and another attaches.
-//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one. On a host where
-//       connections outlive memory, the clients of a text session do not keep it in use: when the session is unloaded its
-//       clients are parked, and the next hub sends each of them the whole state.
+//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one has left.
+//       On a host where connections outlive memory, the clients of a text session do not keep it in use: when the
+//       session is unloaded its clients are parked, and the next hub sends each of them the whole state.
 
 import type { Subscription } from 'rxjs';
 import {
@@ -48,22 +49,22 @@ import { resampleFrames } from '../voice/audio/frame-operators.ts';
 import type { CheckedServe, ServedIdentity, ServedSession } from './options.ts';
 import { FrameText, type ClientHub, type ServedClient } from './served-client.ts';
 
-/** Changes are collected for this time: a frame for each word of a model would consist mostly of overhead. */
+/** Changes are collected for this time: a frame for each model word would consist mostly of overhead. */
 const BATCH_MS = 10;
-/** The number of receipts that are kept for one client. */
+/** The number of receipts kept per client. */
 const MAX_RECEIPTS = 256;
 
-/** The state of a client that outlives its connections. */
+/** A client's state that outlives its connections. */
 interface Visitor {
   readonly memory: string;
-  /** The receipts by the id of their command; null while the command is executed. */
+  /** The receipts by command id; null while a command is being executed. */
   readonly receipts: Map<number, ServerFrame | null>;
   client: ServedClient | null;
   forget: () => void;
 }
 
 export interface HubOptions {
-  /** Connections outlive the memory of the session (SESSION-HUB-5). @defaultValue false */
+  /** Whether connections outlive the session's memory (SESSION-HUB-5). @defaultValue false */
   readonly parks?: boolean;
   /** Called once, when the hub no longer needs the session. */
   ended(): void;
@@ -82,7 +83,7 @@ export class SessionHub implements ClientHub {
   readonly #listening = new Map<ServedClient, () => void>();
   /** The clients that can play audio; the last one owns the voice. */
   readonly #speakers: ServedClient[] = [];
-  /** The views that every client has, and that may still change. */
+  /** The views that every client has and that may still change. */
   readonly #views = new Map<string, object>();
   readonly #kept: { readonly seq: number; readonly frame: SharedText }[] = [];
   #keptBytes = 0;
@@ -95,7 +96,7 @@ export class SessionHub implements ClientHub {
   #started: Promise<void> | null = null;
   #cancelAlive: () => void = () => undefined;
   #cancelLinger: () => void = () => undefined;
-  /** The reason why the hub has ended; null while it runs. */
+  /** Why the hub has ended; null while it runs. */
   #over: Farewell | null = null;
 
   constructor(session: ServedSession, options: CheckedServe, { parks = false, ended }: HubOptions) {
@@ -126,7 +127,7 @@ export class SessionHub implements ClientHub {
     return this.#over !== null;
   }
 
-  /** Whether no client is connected; the hub is then kept for clients that reconnect. */
+  /** Whether no client is connected; the hub is then kept for reconnecting clients. */
   get isUnused(): boolean {
     return this.#clients.size === 0;
   }
@@ -145,7 +146,7 @@ export class SessionHub implements ClientHub {
     if (!client.takesWelcome()) return;
     const name = nameOf(client);
     const known = this.#visitors.get(name);
-    // A connection that is lost at the client may look open at the server.
+    // A connection that the client has lost may look open at the server.
     known?.client?.bye('REPLACED', 'The client has connected again');
     known?.forget();
     const memory = this.#options.environment.ids.next('m');
@@ -183,7 +184,7 @@ export class SessionHub implements ClientHub {
     const execution = this.#receiptOf(client, frame).then((receipt) => {
       this.#executing.delete(execution);
       visitor.receipts.set(frame.id, receipt);
-      // The changes that a command causes precede its receipt.
+      // The changes that a command causes are sent before its receipt.
       this.#flush();
       visitor.client?.send(receipt);
     });
@@ -195,9 +196,9 @@ export class SessionHub implements ClientHub {
     while (this.#executing.size > 0) await Promise.all(this.#executing);
   }
 
-  /** Resolves when the session is idle, and no command is being executed. */
+  /** Resolves when the session is idle and no command is being executed. */
   async idle(): Promise<void> {
-    // `idle` rejects if the session has not started, or has ended.
+    // `idle` rejects if the session has not started or has ended.
     await this.#session.idle().catch(ignore);
     await this.commandsDone();
   }
@@ -217,7 +218,7 @@ export class SessionHub implements ClientHub {
           this.#session.playout?.next({ itemId: frame.itemId, playedMs: frame.playedMs });
         return;
       case 'microphone':
-        // The client itself keeps the rate of its audio.
+        // The client itself tracks the rate of its audio.
         return;
     }
   }
@@ -244,7 +245,7 @@ export class SessionHub implements ClientHub {
     if (this.#clients.size === 0) this.#linger();
   }
 
-  /** Ends all connections. `retry`: clients may connect again. */
+  /** Ends all connections. `retry`: clients may reconnect. */
   close(code: string, message: string, retry: boolean): void {
     this.#end([code, message, retry]);
   }
@@ -278,7 +279,7 @@ export class SessionHub implements ClientHub {
       const by = { by: client.identity.user };
       if (!client.hears && !this.#counts(frame))
         return { type: 'receipt', id, ok: true, value: null };
-      // A client that answers a question by a button has shown it.
+      // A client that answers a question with a button has shown it.
       if (!client.hears && frame.type === 'answer')
         this.#session.questionShown(frame.requestId, by);
       const value = await carryOut(this.#session, frame, by);
@@ -286,13 +287,13 @@ export class SessionHub implements ClientHub {
     } catch (error) {
       if (isA(error, OffstageError))
         return { type: 'receipt', id, ok: false, code: codeOf(error), message: messageOf(error) };
-      // The message of an unknown error may contain secrets, so the client does not get it.
+      // The client does not receive the message of an unknown error, which may contain secrets.
       this.#options.onError(error, `serve: ${frame.type} of ${client.identity.user}`);
       return { type: 'receipt', id, ok: false, code: 'INTERNAL', message: 'The server failed' };
     }
   }
 
-  /** Whether a command of a client that does not hear for the user counts (SESSION-HUB-7). */
+  /** Whether a command counts although its client does not hear for the user (SESSION-HUB-7). */
   #counts(frame: CommandFrame): boolean {
     if (frame.type !== 'question.shown') return frame.type !== 'shown';
     const { questions } = this.#session.store.getSnapshot().context;
@@ -302,7 +303,7 @@ export class SessionHub implements ClientHub {
     );
   }
 
-  /** Starts the session once; a failure allows another attempt. */
+  /** Starts the session once; after a failure, another attempt is allowed. */
   #start(): Promise<void> {
     this.#started ??= Promise.resolve(this.#session.start()).catch((error: unknown) => {
       this.#started = null;
@@ -311,7 +312,7 @@ export class SessionHub implements ClientHub {
     return this.#started;
   }
 
-  /** Attaches a client of a text session as a reader. A voice session attaches the client that owns its voice. */
+  /** Attaches a text session's client as a reader. A voice session attaches the client that owns its voice. */
   #listen(): () => void {
     const session = this.#session;
     try {
@@ -321,7 +322,7 @@ export class SessionHub implements ClientHub {
         for (const each of leave) this.#quietly(each);
       };
     } catch (error) {
-      // The session is full (MAILBOX_FULL): the client still sees it.
+      // The session is full (MAILBOX_FULL), but the client can still watch it.
       this.#options.onError(error, 'serve: attaching a client');
       return ignore;
     }
@@ -380,7 +381,7 @@ export class SessionHub implements ClientHub {
     this.#options.environment.scheduler.schedule(() => this.#flush(), BATCH_MS);
   }
 
-  /** Returns the event for clients: the change of a view, if they have the view (SESSION-HUB-2). */
+  /** Returns the event for clients: a view's change, if they have the view (SESSION-HUB-2). */
   #wireEvent(event: SessionEvent): WireEvent {
     const shared =
       event.type === 'subagent.changed'
@@ -397,7 +398,7 @@ export class SessionHub implements ClientHub {
     return before ? { type: 'patch', of, id, ...patchOf(before, view) } : shared;
   }
 
-  /** Removes the details of a subagent's work: inputs and outputs of tools, and diagnostics. */
+  /** Removes the details of a subagent's work: tool inputs and outputs, and diagnostics. */
   #forClients(view: SubagentView): SubagentView {
     if (view.outcome === null || this.#options.shared.has('subagent.ended')) return view;
     const { diagnostics: _, verification: __, notes: ___, ...outcome } = view.outcome;
@@ -421,7 +422,7 @@ export class SessionHub implements ClientHub {
     for (const client of this.#clients) client.write(text.for(client.identity));
   }
 
-  /** An event that JSON cannot express (a BigInt in the data of an app) is left out. */
+  /** An event that JSON cannot express (such as a BigInt in the app's data) is omitted. */
   #encoded(frame: Extract<ServerFrame, { type: 'events' }>): FrameText {
     try {
       return new FrameText(JSON.stringify(frame));
@@ -517,7 +518,7 @@ export class SessionHub implements ClientHub {
   }
 
   #sessionEnded(): void {
-    // The state, not an event: the session may have left before this hub subscribed.
+    // Checks the state instead of an event, because the session may have left before this hub subscribed.
     const { connection } = this.#session.store.getSnapshot().context;
     if (connection !== 'suspended') this.#end(ENDED);
     else this.#end(SUSPENDED, this.#parks ? (client) => client.parked() : farewell);
@@ -553,7 +554,7 @@ function eventFor(event: WireEvent, show: Show): WireEvent {
   return event.type === 'question.changed' ? { ...event, question: show(event.question) } : event;
 }
 
-/** A text that clients share, in one form for each group of readers that may answer the same questions. */
+/** A text that clients share, in one form per group of readers that may answer the same questions. */
 class SharedText {
   readonly #questions: readonly QuestionView[];
   readonly #make: (show: Show) => FrameText;
@@ -577,7 +578,7 @@ class SharedText {
     return text;
   }
 
-  /** Readers with the same key get the same text. */
+  /** Readers with the same key receive the same text. */
   #formOf({ user, role }: Reader): string {
     if (role === 'watcher') return this.#questions.length > 0 ? role : '';
     const may = this.#questions.flatMap((question) =>
@@ -587,7 +588,7 @@ class SharedText {
   }
 }
 
-/** The last frame to a client. `retry`: it may connect again. */
+/** The last frame to a client. `retry`: the client may reconnect. */
 type Farewell = readonly [code: string, message: string, retry: boolean];
 
 const ENDED: Farewell = ['SESSION_ENDED', 'The session has ended', false];
@@ -597,11 +598,9 @@ function farewell(client: ServedClient, [code, message, retry]: Farewell): void 
   client.bye(code, message, { retry });
 }
 
-function ignore(): void {
-  // Nothing to undo.
-}
+function ignore(): void {}
 
-/** The name of a visitor contains the user: a client cannot take the name of another user's client. */
+/** A visitor's name contains the user, so that a client cannot take the name of another user's client. */
 function nameOf({ identity, clientId }: ServedClient): string {
   return JSON.stringify([identity.user, clientId]);
 }

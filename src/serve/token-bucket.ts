@@ -1,12 +1,12 @@
-// The rate of one client or user: a burst, and a number of tokens each second.
+// The rate of a client or user: a burst, and a number of tokens per second.
 
 import type { Clock } from '../actors/ports/environment.ts';
 
 /** The rate of a token bucket. */
 export interface ServeRate {
-  /** The largest amount that may be taken at once. */
+  /** The maximum amount that may be taken at once. */
   readonly burst: number;
-  /** The tokens that are added each second, up to `burst`. */
+  /** The number of tokens added per second, up to `burst`. */
   readonly perSecond: number;
 }
 
@@ -28,7 +28,7 @@ export class TokenBucket {
     return (1_000 * this.#rate.burst) / this.#rate.perSecond;
   }
 
-  /** Takes `amount` if the bucket holds it; otherwise takes nothing and returns false. */
+  /** Takes `amount` if the bucket contains it; otherwise takes nothing and returns false. */
   take(amount = 1): boolean {
     const now = this.#clock.now();
     const { burst, perSecond } = this.#rate;

@@ -1,4 +1,4 @@
-// The API for authors of transports and of audio components.
+// The API for authors of transports and audio components.
 
 export { frameDurationMs, type AudioFrame } from './audio/audio-frame.ts';
 export { decodeMuLaw, encodeMuLaw } from './audio/mu-law.ts';

@@ -1,6 +1,6 @@
-// The lead of a session by voice: a voice model behind a transport. Audio goes in and out as streams, and the client
+// The lead of a voice session: a voice model behind a transport. Audio goes in and out as streams, and the client
 // reports the audio that it has played. A transport brings this lead (`Transport.lead`), so that a program without a
-// transport does not load the voice; the class `VoiceSession` of the root imports only its types.
+// transport does not load the voice code; the public class `VoiceSession` imports only its types.
 
 import type { LanguageModel } from 'ai';
 import { Subject, type Observer } from 'rxjs';
@@ -30,87 +30,86 @@ import { VoiceLead } from './voice-lead.ts';
 import { resampleFrames } from './audio/frame-operators.ts';
 import { withVoice } from './voiced/with-voice.ts';
 
-/** The options of speech: when results are spoken, when they count as heard, and how the session reconnects. */
+/** Speech options: when results are spoken, when they count as heard, and how the session reconnects. */
 export interface VoiceOptions {
-  /** Silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
+  /** The silence required before an unprompted delivery is spoken, in milliseconds. @defaultValue 300 */
   readonly quietMs: number;
   /**
-   * Silence required after a question before a delivery is spoken, in milliseconds; urgent deliveries do not wait. The
-   * user has this time to answer. It ends when the user speaks or the question is answered. @defaultValue 3000
+   * The silence required after a question before another delivery is spoken, in milliseconds; urgent deliveries do not
+   * wait. The user has this time to answer. It ends when the user speaks or the question is answered. @defaultValue
+   * 3000
    */
   readonly answerMs: number;
-  /** Fraction of the audio that must have been played to count as heard, 0 to 1. @defaultValue 0.9 */
+  /** The fraction of the audio that must be played for it to count as heard, 0 to 1. @defaultValue 0.9 */
   readonly heardFraction: number;
-  /** Time without any played audio after which an attempt fails, in milliseconds. @defaultValue 15000 */
+  /** The time without any played audio after which an attempt fails, in milliseconds. @defaultValue 15000 */
   readonly offerTimeoutMs: number;
   /**
-   * Time without reaching the end of playback after which an attempt fails, in milliseconds. @defaultValue
-   * 120000
+   * The time after which an attempt that has not been played to its end fails, in milliseconds. @defaultValue 120000
    */
   readonly playTimeoutMs: number;
-  /** Failed attempts after which a delivery stays as a card on the screen. @defaultValue 3 */
+  /** The number of failed attempts after which a delivery remains as a card on the screen. @defaultValue 3 */
   readonly maxAttempts: number;
-  /** Time allowed for a transcript after the utterance, in milliseconds. @defaultValue 5000 */
+  /** The time allowed for a transcript after the utterance, in milliseconds. @defaultValue 5000 */
   readonly settleTimeoutMs: number;
   /**
-   * Consecutive failed reconnects after which the session rests: subagents continue, results and questions wait, and
-   * the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that was never connected ends instead.
+   * The number of consecutive failed reconnects after which the session rests: subagents continue, results and
+   * questions wait, and the pauses grow from `maxReconnectDelayMs` to ten times as much. A session that was never
+   * connected ends instead.
    * @defaultValue 5
    */
   readonly maxReconnects: number;
-  /** Delay before the first reconnect, in milliseconds; doubles with each attempt. @defaultValue 1000 */
+  /** The delay before the first reconnect, in milliseconds; it doubles with each attempt. @defaultValue 1000 */
   readonly reconnectDelayMs: number;
-  /** Upper bound of the reconnect delay, in milliseconds. @defaultValue 30000 */
+  /** The maximum reconnect delay, in milliseconds. @defaultValue 30000 */
   readonly maxReconnectDelayMs: number;
-  /** Time allowed for the client's playout report after a stop, in milliseconds. @defaultValue 300 */
+  /** The time allowed for the client's playout report after a stop, in milliseconds. @defaultValue 300 */
   readonly clearReportMs: number;
   /**
-   * Time after the end of an utterance in which stopped speech can continue, in milliseconds. The user's voice stops
-   * the lead agent's speech at once. If the utterance proves to be a noise or a backchannel ("mm-hm"), or its words are
-   * still unknown after this time, the speech continues from where it was heard. 0: every audio of the user is an
-   * interruption. @defaultValue 2000
+   * The time after an utterance during which stopped speech can continue, in milliseconds. The user's voice stops the
+   * lead agent's speech at once. If the utterance proves to be a noise or a backchannel ("mm-hm"), or its words are
+   * still unknown after this time, the speech continues from where it was heard. 0: any user audio is an interruption.
+   * @defaultValue 2000
    */
   readonly falseInterruptionMs: number;
   /**
-   * Length above which an utterance over the lead agent's speech is an interruption, in milliseconds.
+   * The length above which an utterance over the lead agent's speech is an interruption, in milliseconds.
    * @defaultValue 1000
    */
   readonly backchannelMs: number;
   /**
-   * Length above which the session ends an utterance, in milliseconds, at least 1000; for example the audio of a
-   * television. The words understood so far count as the whole utterance. Audio that directly follows does not take the
-   * floor until three seconds of quiet have passed. If a transport cuts a long utterance (local voice does after 15 s),
-   * the pieces count together. @defaultValue 60000
+   * The length above which the session ends an utterance (such as a television's), in milliseconds, at least 1000. The
+   * words recognised so far count as the whole utterance. Audio that follows directly does not take the floor until
+   * there have been three seconds of quiet. If a transport splits a long utterance (local voice does after 15 s), the
+   * pieces count together. @defaultValue 60000
    */
   readonly maxUtteranceMs: number;
-  /** Time without any sign of life after which a response fails, in milliseconds. @defaultValue 30000 */
+  /** The time without activity after which a response fails, in milliseconds. @defaultValue 30000 */
   readonly responseTimeoutMs: number;
   /**
-   * Time after which a model that answers by itself is asked to speak, in milliseconds: it has stayed silent after
-   * words addressed to it or after a tool result. @defaultValue 5000
+   * The time in milliseconds after which a model that responds by itself is asked to speak, if it has stayed silent
+   * after words addressed to it or after a tool result. @defaultValue 5000
    */
   readonly replyTimeoutMs: number;
-  /** Time allowed for a connection to become ready, in milliseconds. @defaultValue 30000 */
+  /** The time allowed for a connection to become ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs: number;
   /**
-   * Time allowed for an agent to become ready to lead, in milliseconds; at most 45000. After that the agent
-   * does not lead. @defaultValue 30000
+   * The time allowed for an agent to become ready to lead, in milliseconds; at most 45000. After that, the agent does
+   * not take the lead. @defaultValue 30000
    */
   readonly transferTimeoutMs: number;
   /**
-   * Length of the user's audio that is kept while no model can hear it, in milliseconds: while the connection is lost
-   * or not ready, or the lead agent changes. The newest is kept. @defaultValue 10000
+   * How much user audio is kept while no model can hear it, in milliseconds: while the connection is lost or not ready,
+   * or the lead agent changes. The newest audio is kept. @defaultValue 10000
    */
   readonly keptAudioMs: number;
   /**
-   * Silence after which a heard, unanswered question is asked again in its short form ("Economy, Premium, or Van?"), in
-   * milliseconds; null: never. The session does so twice at most; then the question stays on the screen until it
-   * expires. The silence is not counted while a tool of the lead agent works. @defaultValue 15000
+   * The silence after which a heard, unanswered question is asked again in its short form ("Economy, Premium, or
+   * Van?"), in milliseconds; null: never. The session repeats it at most twice; then the question stays on the screen
+   * until it expires. Silence while a tool of the lead agent works is not counted. @defaultValue 15000
    */
   readonly nudgeAfterMs: number | null;
-  /**
-   * Silence after which the session reports `user.away`, in milliseconds; null: never. @defaultValue 15000
-   */
+  /** The silence after which the session reports `user.away`, in milliseconds; null: never. @defaultValue 15000 */
   readonly awayAfterMs: number | null;
 }
 
@@ -143,34 +142,32 @@ export interface VoiceSessionOptions extends SessionOptions {
   readonly transport: Transport;
   /** The runtime that the session belongs to. */
   readonly runtime: Runtime;
-  /**
-   * Settings of listening and speaking; each that is absent has its default. @defaultValue the defaults of
-   * `VoiceOptions`
-   */
+  /** Settings for listening and speaking. @defaultValue the defaults of `VoiceOptions` */
   readonly voice?: Partial<VoiceOptions>;
   /**
-   * A audio that plays while the user waits for a reply or a tool and no one speaks, such as
+   * A sound that plays while the user waits for a reply or a tool and no one speaks, such as
    * `{ loop: workingSound() }`. Its frames have no `itemId`. It stops as soon as someone speaks. @defaultValue none
    */
   readonly thinkingSound?: ThinkingSoundOptions;
   /**
    * A short phrase that fills a long silence of the lead agent, such as `{ afterMs: 1500 }`: while the agent waits for
-   * a tool and, if a voice of the session says the phrase, before the agent replies. The phrase is no reply and no
+   * a tool, and before the agent replies if a voice of the session says the phrase. The phrase is neither a reply nor a
    * delivery, the user's voice ends it, and the transcript marks it with `filler: true`. Without a voice
-   * (`filler.voice`, or a transport `withVoice`) the model says it, if the transport has `speaksOutOfBand`.
+   * (`filler.voice`, or a transport made with `withVoice`), the model says it if the transport has `speaksOutOfBand`.
    * @defaultValue none
    */
   readonly filler?: FillerOptions;
   /**
-   * The words that acknowledge an answer to a question while its result is not ready: "Premium. One moment.". The
-   * acknowledgement is no delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A model
-   * that answers by itself and cannot speak out of band may acknowledge in other words. `false`: none. @defaultValue on
+   * The words that acknowledge an answer to a question while the result is not ready: "Premium. One moment.". The
+   * acknowledgement is not a delivery, the user's voice ends it, and the transcript marks it with `filler: true`. A
+   * model that responds by itself and cannot speak out of band may acknowledge in other words. `false`: none.
+   * @defaultValue on
    */
   readonly acknowledgement?: AcknowledgementOptions | false;
   /**
    * The model that chooses the tools for a voice model that delegates without naming a tool, in one short step per
-   * delegation. Needed only with such a transport, unless each agent has at most one tool with exactly one required
-   * string: that tool gets the user's words. @defaultValue `model`
+   * delegation. It is needed only with such a transport, unless each agent has at most one tool with exactly one
+   * required string parameter: that tool receives the user's words. @defaultValue `model`
    */
   readonly delegationModel?: LanguageModel;
 }
@@ -188,7 +185,7 @@ const sessionSchema = z.strictObject({
   delegationModel: aModel.optional(),
 } satisfies ChecksOf<VoiceSessionOptions>);
 
-/** The error codes for invalid input of a client. */
+/** The error codes for invalid client input. */
 const INVALID = { audioIn: 'INVALID_AUDIO', playout: 'INVALID_PLAYOUT_REPORT' } as const;
 type Input = keyof typeof INVALID;
 /** The number of different mistakes whose first occurrence is reported at once. */
@@ -229,11 +226,11 @@ const voiceSchema = z
 
 const playoutReport = z.object({ itemId: z.string(), playedMs: milliseconds });
 
-/** A client's report of the audio that it has played. */
+/** A client's report of played audio. */
 export interface PlayoutReport {
   /** The `itemId` of the frames that were played. */
   readonly itemId: string;
-  /** The played length of this item from its beginning, in milliseconds. */
+  /** The played duration of this item from its start, in milliseconds. */
   readonly playedMs: number;
 }
 
@@ -244,12 +241,12 @@ export interface SpokenLead {
   readonly withVoice: typeof withVoice;
 }
 
-/** Leads a session by voice: `Transport.lead`. */
+/** Leads a voice session: `Transport.lead`. */
 export const spokenLead: SpokenLead = { leadsBy: 'voice', open, withVoice };
 
 /**
- * Opens a session by voice: returns its core, its lead, and their streams.
- * @throws {ConfigurationError} for options that cannot work together.
+ * Opens a voice session: returns its core, its lead, and their streams.
+ * @throws {ConfigurationError} if options contradict each other
  */
 function open(options: VoiceSessionOptions) {
   checkSessionOptions('VoiceSession', sessionSchema, options);
@@ -275,7 +272,7 @@ function open(options: VoiceSessionOptions) {
     connectTimeoutMs: voice.connectTimeoutMs,
     transferTimeoutMs: voice.transferTimeoutMs,
     // Only a cancellable response can be interrupted: a model that cannot be cancelled would talk over an urgent
-    // delivery. If the model's memory cannot be cut, a note names the heard part.
+    // delivery. If the model's memory cannot be truncated, a note states the heard part.
     canInterrupt: capabilities.cancelsResponses,
     acknowledgesCalls: !capabilities.defersToolResults,
     hasVoice: true,
@@ -292,12 +289,12 @@ function open(options: VoiceSessionOptions) {
 }
 
 /**
- * Checks the input of a client: invalid input is dropped and reported, the first time at once and later at growing
- * intervals, with a count. Client input never makes the session throw.
+ * Validates client input: invalid input is dropped and reported, the first time at once and later at growing intervals,
+ * with a count. Client input never makes the session throw.
  */
 function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number) {
   const dropped = { audioIn: 0, playout: 0 };
-  /** The mistakes that were reported; a repeated one is reported only when the count reaches a power of ten. */
+  /** The reported mistakes; a repeated mistake is reported only when its count reaches a power of ten. */
   const reported = new Set<string>();
   const drop = (where: Input, problem: string, raw: unknown): void => {
     dropped[where] += 1;
@@ -313,7 +310,7 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
     microphone = new Subject();
     microphone.pipe(resampleFrames(sampleRateHz)).subscribe({
       next: (frame) => lead.userSpoke(frame),
-      // The frames that follow are resampled from a fresh state.
+      // The following frames are resampled from a fresh state.
       error: (error: unknown) => {
         listen();
         drop('audioIn', messageOf(error), null);
@@ -353,7 +350,7 @@ function checkedStreams(core: SessionCore, lead: VoiceLead, sampleRateHz: number
   };
 }
 
-/** Returns the component that chooses the tools of a delegation; undefined if the model names its tools. */
+/** Returns the component that chooses a delegation's tools; undefined if the model names its tools. */
 function workOutOf(core: LeadSession, options: VoiceSessionOptions): WorkOut | undefined {
   const { transport, agents, delegationModel = options.model } = options;
   if (transport.capabilities.toolCalls !== 'delegation') return undefined;
@@ -385,7 +382,7 @@ function problemOf(frame: AudioFrame): string | null {
   return null;
 }
 
-/** Returns a hint how to turn audio of this type into Int16 samples. */
+/** Returns a hint about how to convert audio of this type to Int16 samples. */
 function asSamples(sound: unknown): string {
   if (typeof sound === 'string')
     return '. If it is 16-bit PCM in base64: decodePcm16Base64(text) of offstage/voice';

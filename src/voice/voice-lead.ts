@@ -1,10 +1,10 @@
-// The lead agent of a voice session: a voice model behind a transport. No other component asks the model to
-// speak, so two responses never collide.
+// The lead agent of a voice session: a voice model behind a transport. No other component asks the model to speak, so
+// two responses never collide.
 //
-// Owns:     the connections, the model's identity on them (its agent, its greeting, the instructions that it
-//           received), and the usage that they have reported.
-// Does not: decide who speaks next (turns), when an offer may be said (outbox) or to whom an utterance is
-//           addressed (session), run tools, or keep the raw messages about usage (`raw`): they may hold secrets.
+// Owns:     the connections, the model's identity on them (its agent, its greeting, the instructions that it received),
+//           and the usage that they have reported.
+// Does not: decide who speaks next (turns), when an offer may be said (outbox) or to whom an utterance is addressed
+//           (session), run tools, or keep raw usage messages (`raw`), which may contain secrets.
 
 import type { Observable } from 'rxjs';
 import type { Offer, Speaker, SpokenTo, ToolAnswer } from '../actors/session/lead/speaker.ts';
@@ -38,20 +38,20 @@ import { Turns, type TurnsOptions } from './turns/turns.ts';
 
 /** The time after which a session without any client reports `NOBODY_ATTACHED`, if something is due. */
 const UNATTENDED_MS = 10_000;
-/** The shortest pause of a resting session, for an app that sets its reconnect delays to 0. */
+/** The minimum pause of a resting session, for an app that sets its reconnect delays to 0. */
 const MIN_REST_MS = 1000;
 
-/** Two closes by the provider with the same message within this time are reported as an error. */
+/** If the provider closes twice with the same message within this time, this is reported as an error. */
 const SOON_MS = 60_000;
-/** Codes of a planned close, a restart or a close without a frame: RFC 6455, 7.4.1, and the registry of IANA. */
+/** The codes of a planned close, a restart, or a close without a frame: RFC 6455, 7.4.1, and IANA's registry. */
 const QUIET_CODES: ReadonlySet<number> = new Set([1000, 1001, 1005, 1006, 1012]);
 
 export interface VoiceLeadOptions extends Omit<TurnsOptions, 'capabilities'> {
   readonly transport: Transport;
-  /** Delay after the first loss, in milliseconds; doubles each time up to `maxReconnectDelayMs`. */
+  /** The delay after the first loss, in milliseconds; it doubles each time up to `maxReconnectDelayMs`. */
   readonly reconnectDelayMs: number;
   readonly maxReconnectDelayMs: number;
-  /** The length of the newest user audio that is kept while no model can hear the user, in milliseconds. */
+  /** How much of the newest user audio is kept while no model can hear the user, in milliseconds. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
 }
@@ -64,14 +64,14 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   #transferId = '';
   /** Whether the current lead agent has not said its greeting yet. */
   #owesGreeting = false;
-  /** Whether the process ended before an utterance of the user was answered. */
+  /** Whether the process ended before a user utterance was answered. */
   #owesReply = false;
   /** How and when the provider last closed the connection. */
   #closing = { text: '', at: 0, isReported: false };
   /** Whether a client has attached in this process. */
   #hasAttached = false;
   #hasWatched = false;
-  /** Ends the watch for clients; null while no watch is running. */
+  /** Ends the watch for clients; null while there is no watch. */
   #stopWatching: (() => void) | null = null;
 
   constructor(core: LeadSession, options: VoiceLeadOptions) {
@@ -107,7 +107,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#connections.connect(this.configuration);
   }
 
-  /** Connects now if the session rests after an outage or its connection was refused. */
+  /** Connects now if the session rests after an outage, or its connection was refused. */
   reconnect(): void {
     const { unit } = this.#core;
     const { connection } = unit.session.snapshot.value;
@@ -164,7 +164,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return true;
   }
 
-  /** Handles audio of the user, at the transport's rate. */
+  /** Handles user audio at the transport's rate. */
   userSpoke(frame: AudioFrame): void {
     const { listening, speech } = this.#turns;
     const heard = speech.echo.heard(frame, this.#core.host.environment.clock.now());
@@ -172,7 +172,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     listening.sound(frame, isSent);
   }
 
-  /** Handles a client report of played audio. */
+  /** Handles a client's playout report. */
   played(itemId: string, playedMs: number): void {
     this.#turns.speech.played(itemId, playedMs);
   }
@@ -207,9 +207,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     } else this.#turns.overheard(utterance, to);
   }
 
-  /**
-   * Handles the arrival of a client: the model greets the first client, and a reply that is still owed is requested.
-   */
+  /** Handles a client's arrival: the model greets the first client, and a reply that is still owed is requested. */
   clientAttached(): void {
     this.#hasAttached = true;
     this.#stopWatching?.();
@@ -227,8 +225,6 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.clientLeft();
   }
 
-  // As the owner of its connections
-
   get configuration(): TransportConfiguration {
     return this.#configurationOf(this.#core.agents.current.name);
   }
@@ -237,7 +233,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     return this.#turns.isIdle;
   }
 
-  /** Returns the commands that tell the whole conversation to a new model. */
+  /** Returns the commands that give a new model the whole conversation. */
   history(): readonly TransportCommand[] {
     const { records, notes } = this.#core;
     return replay(records.conversation.toReplay(), this.#options.transport.capabilities, notes);
@@ -258,7 +254,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
   /** Handles the switch to another connection: for another agent, or before the previous connection ends. */
   connectionReplaced(pending: readonly TransportCommand[]): void {
     this.#modelLost();
-    // The messages that the model still needs go first, before any offer.
+    // The messages that the model still needs are sent first, before any offer.
     this.#sendPending(pending);
     this.#core.receive('session', { type: 'transport.replaced' });
     this.#sendKeptAudio();
@@ -302,7 +298,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     });
   }
 
-  /** Reports once that the provider closes each connection soon, as Gemini does when the quota is spent. */
+  /** Reports once that the provider soon closes each connection, as Gemini does when the quota is exhausted. */
   #closedByProvider(message: string): void {
     const now = this.#core.host.environment.clock.now();
     const { text, at, isReported } = this.#closing;
@@ -342,7 +338,7 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     this.#turns.handleFrame(frame);
   }
 
-  /** Returns the instructions and tools of this agent for the model. */
+  /** Returns this agent's instructions and tools for the model. */
   #configurationOf(agentName: string): TransportConfiguration {
     const { agents } = this.#core;
     return {
@@ -366,14 +362,14 @@ export class VoiceLead implements Speaker, ConnectionOwner {
     for (const command of pending) this.#connections.send(command);
   }
 
-  /** Sends the kept audio of the user to the current model. */
+  /** Sends the user's kept audio to the current model. */
   #sendKeptAudio(): void {
     for (const frame of this.#connections.takeKeptAudio()) this.userSpoke(frame);
   }
 
   /**
-   * Reports once that something is due and no client has ever attached: deliveries wait for a client, so an app that
-   * forgot `attach()` would hear only silence.
+   * Reports once that something is due and no client has ever attached: deliveries wait for a client, so the user of an
+   * app that forgot `attach()` would hear only silence.
    */
   #watchForClients(): void {
     if (this.#hasAttached || this.#hasWatched) return;

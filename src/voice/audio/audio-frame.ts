@@ -1,19 +1,19 @@
-// One stretch of audio between the user's device, the session and the model. Frames are small (20 to 100 ms) and are
-// never events of a machine.
+// One stretch of audio between the user's device, the session and the model. Frames are short (20 to 100 ms), and are
+// never machine events.
 
 import { readable, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, isA } from '../../values/errors.ts';
 
 /** A stretch of mono audio: signed 16-bit samples at `sampleRateHz`. */
 export interface AudioFrame {
-  /** Int16 samples, one channel, full scale ±32767. Owned by the receiver; the sender never reuses them. */
+  /** Int16 samples, one channel, full scale ±32767. The receiver owns the samples, and the sender never reuses them. */
   readonly samples: Int16Array;
-  /** 24000 on the OpenAI Realtime wire; a client may send 8000 to 48000. */
+  /** 24000 with OpenAI Realtime; a client may send 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
-   * The conversation item of the model to which the audio belongs. Audio that continues after a false interruption
-   * carries an alias of the item (`<id>~2`). Absent for the user's audio, and for background sound, whose playback the
-   * client does not report.
+   * The model's conversation item to which the audio belongs. Audio that continues after a false interruption has an
+   * alias of the item (`<id>~2`). Absent for user audio, and for background audio, whose playback the client does not
+   * report.
    */
   readonly itemId?: string;
   /** The response that generated the audio; frames of a cancelled response are dropped. */
@@ -21,8 +21,8 @@ export interface AudioFrame {
 }
 
 /**
- * Returns the length of a frame in milliseconds.
- * @throws {ConfigurationError} `INVALID_AUDIO` for an invalid frame
+ * Returns a frame's duration in milliseconds.
+ * @throws {ConfigurationError} `INVALID_AUDIO` if the frame is invalid
  */
 export function frameDurationMs(frame: Pick<AudioFrame, 'samples' | 'sampleRateHz'>): number {
   const { samples, sampleRateHz } = readable('frameDurationMs', frame);
@@ -35,14 +35,14 @@ export function frameDurationMs(frame: Pick<AudioFrame, 'samples' | 'sampleRateH
   return (samples.length * 1000) / sampleRateHz;
 }
 
-/** @throws {ConfigurationError} `INVALID_AUDIO` for anything but an `Int16Array`. */
+/** @throws {ConfigurationError} `INVALID_AUDIO` unless the value is an `Int16Array` */
 export function assertSamples(where: string, samples: unknown): asserts samples is Int16Array {
   if (isA(samples, Int16Array) && !samples.buffer.detached) return;
   const message = `${where}: expected samples in an Int16Array, got ${shown(samples)}`;
   throw new ConfigurationError('INVALID_AUDIO', message);
 }
 
-/** @throws {ConfigurationError} `INVALID_AUDIO` for anything but a `Uint8Array`. */
+/** @throws {ConfigurationError} `INVALID_AUDIO` unless the value is a `Uint8Array` */
 export function assertBytes(where: string, bytes: unknown): asserts bytes is Uint8Array {
   if (isA(bytes, Uint8Array) && !bytes.buffer.detached) return;
   const message = `${where}: expected bytes in a Uint8Array, got ${shown(bytes)}`;

@@ -1,18 +1,18 @@
 // Buffers that are bounded in milliseconds of audio.
 //
-// `createBoundedBuffer` makes a queue of whole frames that reports the audio that it drops. A queue of user audio keeps
-// the newest (older speech is stale after a stall); a queue of model audio keeps the oldest (a sentence is heard from
-// its start).
+// `createBoundedBuffer` creates a queue of whole frames that reports the audio that it drops. A queue of user audio
+// keeps the newest (old speech is useless after a stall); a queue of model audio keeps the oldest (a sentence is heard
+// from its start).
 //
-// `RecentSound` keeps the newest audio of a stream of one rate. It copies samples into a few long, reused pieces, so
-// that the frames are released at once. (Frames that are kept for seconds grow old and cause pauses of the garbage
-// collector.)
+// `RecentSound` keeps a stream's newest audio at one rate. It copies samples into a few long, reused pieces, so that
+// frames are released at once. (Frames that are kept for seconds move to the old generation and cause garbage
+// collection pauses.)
 //
 // BOUNDED-BUFFER-1. The held audio never exceeds `maxMs`.
-// BOUNDED-BUFFER-2. Each pushed frame is held, was taken, was cleared, or is counted in `dropped`.
-// BOUNDED-BUFFER-3. Frames leave in the order in which they came.
+// BOUNDED-BUFFER-2. Each pushed frame is either held, taken, cleared, or counted in `dropped`.
+// BOUNDED-BUFFER-3. Frames leave in arrival order.
 // RECENT-SOUND-1. `take` returns the newest audio, in order, unchanged.
-// RECENT-SOUND-2. The buffer holds at most the requested length plus one piece (`PIECE_MS`).
+// RECENT-SOUND-2. The buffer holds at most the requested duration plus one piece (`PIECE_MS`).
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 import { checkOptions, oneOf, optional, type OptionChecks } from '../../values/plain-checks.ts';
@@ -21,36 +21,36 @@ import { checkOptions, oneOf, optional, type OptionChecks } from '../../values/p
 export interface DroppedAudio {
   /** The number of dropped frames. */
   readonly frames: number;
-  /** The length of the dropped audio, in milliseconds. */
+  /** The duration of the dropped audio, in milliseconds. */
   readonly durationMs: number;
 }
 
 /** The options of `createBoundedBuffer`. */
 export interface BoundedBufferOptions {
-  /** The limit in milliseconds of audio; more than 0. */
+  /** The maximum duration in milliseconds; more than 0. */
   readonly maxMs: number;
-  /** When full: `newest` drops from the front to make room, `oldest` refuses the new frame. */
+  /** When full: `newest` drops frames from the front to make room, `oldest` rejects the new frame. */
   readonly keep: 'newest' | 'oldest';
-  /** Called after each push that dropped audio, with the amount that this push dropped. Must not throw. */
+  /** Called after each push that dropped audio, with the amount dropped by this push. Must not throw. */
   readonly onDrop?: (dropped: DroppedAudio) => void;
 }
 
 /** A first-in-first-out queue of whole frames, bounded in milliseconds. */
 export interface BoundedBuffer {
   /**
-   * Adds a frame at the end. A frame that alone is longer than `maxMs` is dropped whole.
-   * @returns whether the frame was kept
+   * Adds a frame at the end. A single frame longer than `maxMs` is dropped whole.
+   * @returns whether the frame is kept
    */
   push(frame: AudioFrame): boolean;
   /** Takes the first frame. */
   shift(): AudioFrame | undefined;
   /** Takes all frames, in order. */
   drain(): AudioFrame[];
-  /** Drops all frames deliberately, so they are not counted as dropped. */
+  /** Discards all frames; they do not count as dropped. */
   clear(): void;
   /** The number of held frames. */
   readonly size: number;
-  /** The held audio in milliseconds. */
+  /** The duration of the held audio, in milliseconds. */
   readonly durationMs: number;
   /** The audio dropped since the buffer was created. */
   readonly dropped: DroppedAudio;
@@ -63,7 +63,7 @@ const optionChecks: OptionChecks<BoundedBufferOptions> = {
 };
 
 /**
- * Creates a queue of audio frames that holds at most `maxMs` of audio, and reports the audio that it drops.
+ * Creates a queue that holds at most `maxMs` of audio and reports the audio that it drops.
  * @throws {ConfigurationError} `INVALID_OPTION` if `maxMs` is not a number above 0.
  */
 export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffer {
@@ -79,7 +79,7 @@ export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffe
   const shift = (): AudioFrame | undefined => {
     const frame = frames.shift();
     if (frame !== undefined) heldMs -= frameDurationMs(frame);
-    // Sums of fractions of a millisecond do not return to exactly 0.
+    // Sums of fractional milliseconds do not return to exactly 0.
     if (frames.length === 0) heldMs = 0;
     return frame;
   };
@@ -127,7 +127,7 @@ export function createBoundedBuffer(options: BoundedBufferOptions): BoundedBuffe
   };
 }
 
-/** The length of a piece, in milliseconds of audio. */
+/** The duration of a piece, in milliseconds. */
 const PIECE_MS = 500;
 
 interface Piece {
@@ -142,12 +142,12 @@ export class RecentSound {
   /** The number of samples in all pieces. */
   #length = 0;
 
-  /** The length of the held audio in milliseconds. */
+  /** The duration of the held audio, in milliseconds. */
   get durationMs(): number {
     return this.#toMs(this.#length);
   }
 
-  /** Adds a frame, and drops audio older than `mostMs`. A frame of another rate clears the buffer first. */
+  /** Adds a frame, and drops audio older than `mostMs`. A frame with another rate clears the buffer first. */
   add({ samples, sampleRateHz }: AudioFrame, mostMs: number): void {
     if (sampleRateHz !== this.#sampleRateHz) {
       this.clear();
@@ -173,7 +173,7 @@ export class RecentSound {
     }
   }
 
-  /** Takes the newest `ms` milliseconds, or all if there is less. */
+  /** Takes the newest `ms` milliseconds, or everything if there is less. */
   take(ms: number): readonly AudioFrame[] {
     let surplus = Math.round(((this.durationMs - ms) * this.#sampleRateHz) / 1000);
     const sampleRateHz = this.#sampleRateHz;
@@ -191,7 +191,7 @@ export class RecentSound {
     this.#length = 0;
   }
 
-  /** Returns a piece that has room for more samples. */
+  /** Returns a piece with room for more samples. */
   #roomy(): Piece {
     const last = this.#pieces.at(-1);
     if (last && last.length < last.samples.length) return last;

@@ -1,68 +1,68 @@
-// Measures how similar the microphone's audio is to the loudspeaker's. The loudness of an echo rises and falls with the
-// loudspeaker's, however quiet the echo is; the loudness of the user's voice does not.
+// Measures how similar the microphone's audio is to the speaker's. An echo's loudness rises and falls with the
+// speaker's, however quiet the echo is; the loudness of the user's voice does not.
 //
-//   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated so far that no
-//       transport takes it for a voice. A voice over the echo passes unchanged.
+//   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated until no transport
+//       mistakes it for a voice. A voice over the echo passes unchanged.
 //
-// Owns:     the loudness of the last seconds of both sounds on the session's clock, and the echo of the room.
-// Does not: decide what an utterance is, or read a clock.
+// Owns:     the loudness of both signals over the last seconds, on the session's clock, and the room's echo.
+// Does not: decide what counts as an utterance, or read a clock.
 
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from './audio-frame.ts';
 
-/** From this likeness on, the microphone counts as hearing the loudspeaker. */
+/** From this similarity on, the microphone counts as picking up the speaker. */
 export const ECHO_LIKENESS = 0.8;
-/** The echo of a room is assumed to last this long after it was last measured. */
+/** A room's echo is assumed to last this long after it was last measured. */
 const ROOM_MS = 120_000;
 /** The gain above which an echo cannot be distinguished from a voice over the echo. */
 const LOUDEST_ECHO_DB = -6;
-/** The most by which the room's echo can be louder than when it was measured. */
+/** How much louder the room's echo can be than when it was measured. */
 const LOUDER_DB = 6;
-/** The shift of the echo by reports and reflections, and the length of voice after a loud bin, in bins. */
+/** The shift of the echo due to reports and reflections, and the length of voice after a loud bin, in bins. */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
-/** 80 ms: the quiet beginning of a word. With a known echo, the transport receives all audio with this delay. */
+/** 80 ms: the quiet start of a word. With a known echo, the transport receives all audio with this delay. */
 const ONSET_BINS = 5;
 /** The number of bins after the last report for which the playing audio is still known. */
 const AHEAD_BINS = 40;
-/** The gain of the echo that a transport hears: -30 dB. */
+/** The gain of the echo that a transport receives: -30 dB. */
 const QUIET = 0.03;
 
 const BIN_MS = 16;
-/** 800 ms: in a shorter window the user's voice too often resembles the loudspeaker's audio by chance. */
+/** 800 ms: in a shorter window, the user's voice too often resembles the speaker's audio by coincidence. */
 const WINDOW_BINS = 50;
-/** The delay from the loudspeaker to the session, in bins; negative because a client's reports may be late. */
+/** The delay from the speaker to the session, in bins; negative because a client's reports may be late. */
 const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
 /** A stream that is later than this was interrupted; on a busy machine, audio is often late by less. */
 const GAP_MS = 500;
-/** The age from which the newest audio common to both streams is too old to compare. */
+/** When the newest audio common to both streams is older than this, it is too old to compare. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
-/** The level of loudspeaker audio below which no microphone hears it. */
+/** The speaker level below which no microphone picks up the audio. */
 const AUDIBLE_DB = -60;
 /**
- * The level, relative to the loudest bin of the window, below which audio counts as silence. Without this limit,
- * silence resembles silence, and one beginning resembles another.
+ * Audio more than this below the window's loudest bin counts as silence. Without this limit, one silence would match
+ * another, and one onset another.
  */
 const RANGE_DB = 30;
-/** 192 ms: the least audio of either side that a comparison needs. */
+/** 192 ms: the minimum audio on either side for a comparison. */
 const LEAST_BINS = 12;
-/** The least variation of a level that a comparison needs. */
+/** The minimum level variation for a comparison. */
 const LEAST_DEVIATION_DB = 3;
-/** The levels of a stream are computed from every fourth sample; a gated frame is measured in full. */
+/** A stream's levels are computed from every fourth sample; a gated frame is measured in full. */
 const STRIDE = 4;
 const MAX_ITEMS = 50;
 
 export interface Comparison {
   /** 0 to 1. */
   readonly likeness: number;
-  /** How much louder the microphone's audio is than the loudspeaker's, in dB. */
+  /** How much louder the microphone's audio is than the speaker's, in dB. */
   readonly gainDb: number;
 }
 
 interface Echo extends Comparison {
-  /** The delay of the microphone's audio, in bins. */
+  /** The microphone's delay, in bins. */
   readonly lag: number;
 }
 
@@ -76,7 +76,7 @@ interface Held {
 
 interface Said {
   readonly levels: Levels;
-  /** The number of its bins that have been played. */
+  /** The number of bins that have been played. */
   played: number;
 }
 
@@ -85,7 +85,7 @@ export class EchoMeter {
   readonly #nearLevels = new Levels();
   readonly #near = new Timeline();
   readonly #far = new Timeline();
-  /** The newest comparison that showed an echo. */
+  /** The latest comparison that showed an echo. */
   #heard: Echo | null = null;
   #room: { echo: Echo | null; at: number } = { echo: null, at: Number.NEGATIVE_INFINITY };
   /** The delayed audio, once an echo is known. */
@@ -94,19 +94,19 @@ export class EchoMeter {
   #voiceBins = 0;
   #gain = 1;
 
-  /** Records that an echo was heard. `now`: milliseconds since 1970. */
+  /** Records that an echo was detected. `now`: milliseconds since 1970. */
   wasEcho(now: number): void {
     const heard = this.#heard;
     const isQuiet = heard !== null && heard.gainDb <= LOUDEST_ECHO_DB;
     this.#room = { echo: isQuiet ? heard : this.#room.echo, at: now };
   }
 
-  /** Whether an echo was heard within `ROOM_MS`. */
+  /** Whether an echo was detected within `ROOM_MS`. */
   echoes(now: number): boolean {
     return now - this.#room.at < ROOM_MS;
   }
 
-  /** Records audio that is sent to the loudspeaker. */
+  /** Records audio that is sent to the speaker. */
   said({ itemId, ...frame }: AudioFrame): void {
     if (itemId === undefined) return;
     let said = this.#said.get(itemId);
@@ -115,7 +115,7 @@ export class EchoMeter {
     forgetOldest(this.#said, MAX_ITEMS);
   }
 
-  /** Records that the loudspeaker has played an item up to `playedMs`. `now`: milliseconds since 1970. */
+  /** Records that the speaker has played an item up to `playedMs`. `now`: milliseconds since 1970. */
   played(itemId: string, playedMs: number, now: number): void {
     const said = this.#said.get(itemId);
     if (!said) return;
@@ -132,7 +132,7 @@ export class EchoMeter {
     said.played = end;
   }
 
-  /** Compares the last 800 ms of both sounds; null if too little of one of them is known. */
+  /** Compares the last 800 ms of both signals; null if too little of one is known. */
   compare(now: number): Comparison | null {
     const endAt = Math.min(this.#near.endAt, this.#far.endAt);
     if (!(now - endAt < STALE_MS)) return null;
@@ -147,7 +147,7 @@ export class EchoMeter {
     return best;
   }
 
-  /** Records audio of the microphone, and returns it without the echo of the room (ECHO-3). */
+  /** Records microphone audio, and returns it without the room's echo (ECHO-3). */
   heard(frame: AudioFrame, now: number): AudioFrame {
     this.#nearLevels.take(frame);
     this.#near.append(this.#nearLevels.all.splice(0), now, GAP_MS);
@@ -165,7 +165,7 @@ export class EchoMeter {
     return { ...frame, samples: this.#release(frame.samples.length) };
   }
 
-  /** Adds a frame to the delayed audio: an onset is recognised only once the voice is loud. */
+  /** Adds a frame to the delayed audio, because an onset is recognised only once the voice is loud. */
   #hold({ samples, sampleRateHz }: AudioFrame): Held {
     const before =
       this.#held?.sampleRateHz === sampleRateHz
@@ -186,7 +186,7 @@ export class EchoMeter {
     const held = this.#held as Held;
     const released = held.samples.slice(0, length);
     for (const [index, sample] of released.entries()) {
-      // An abrupt change of gain would be heard as a click.
+      // An abrupt gain change would be audible as a click.
       this.#gain += ((held.isEcho[index] ? QUIET : 1) - this.#gain) / 32;
       released[index] = sample * this.#gain;
     }
@@ -198,7 +198,7 @@ export class EchoMeter {
     return released;
   }
 
-  /** Returns for each bin of a frame whether the bin is not echo. */
+  /** For each bin of a frame, returns whether the bin is not echo. */
   #voiceIn({ samples, sampleRateHz }: AudioFrame, now: number, { lag, gainDb }: Echo): boolean[] {
     const perBin = Math.round((sampleRateHz * BIN_MS) / 1000);
     const silenceDb = Math.max(AUDIBLE_DB, this.#near.quietDb + LOUDER_DB);
@@ -215,13 +215,13 @@ export class EchoMeter {
     return isVoice;
   }
 
-  /** Returns the loudest loudspeaker level around this time, including audio played since the last report. */
+  /** Returns the speaker's loudest level around this time, including audio played since the last report. */
   #playedAbout(time: number): number {
     const ahead = Math.round((time - this.#far.endAt) / BIN_MS);
     const next: number[] = [];
     for (const { levels, played } of this.#said.values())
       if (next.length < AHEAD_BINS) next.push(...levels.all.slice(played, played + AHEAD_BINS));
-    // Audio that was sent and not yet reported may have started at any time.
+    // Audio that was sent but not yet reported may have started at any time.
     const [from, to] =
       ahead > AHEAD_BINS
         ? [0, AHEAD_BINS]
@@ -239,7 +239,7 @@ function levelOf(samples: Int16Array): number {
   return 10 * Math.log10(energy / Math.max(1, samples.length) + 1e-9);
 }
 
-/** The levels of a stream of audio, one for each bin. */
+/** An audio stream's levels, one per bin. */
 class Levels {
   readonly all: number[] = [];
   #energy = 0;
@@ -269,13 +269,13 @@ class Timeline {
   }
 
   /**
-   * Adds levels whose audio ended about now. A delayed stream counts as contiguous; if it is more than `gapMs` late,
+   * Adds levels of audio that ended about now. A delayed stream counts as contiguous; if it is more than `gapMs` late,
    * silence fills the gap.
    */
   append(levels: readonly number[], now: number, gapMs: number): void {
     const endAt = this.#endAt + levels.length * BIN_MS;
     const lateMs = now - endAt;
-    // Early audio shows that all earlier audio arrived late.
+    // Audio that arrives early shows that all earlier audio arrived late.
     if (lateMs >= 0 && lateMs <= gapMs) this.#endAt = endAt;
     else this.#endAt = now;
     const missing = lateMs > gapMs ? Math.min(KEPT_BINS, Math.floor(lateMs / BIN_MS)) : 0;
@@ -283,13 +283,13 @@ class Timeline {
     this.#levels = this.#levels.slice(-KEPT_BINS);
   }
 
-  /** The background level: one in five of the kept bins is quieter. */
+  /** The background level: a fifth of the kept bins is quieter. */
   get quietDb(): number {
     const sorted = this.#levels.toSorted((a, b) => a - b);
     return sorted[Math.floor(sorted.length / 5)] ?? SILENCE_DB;
   }
 
-  /** Returns the highest level about a time. */
+  /** Returns the highest level around a time. */
   loudest(time: number, before: number, after: number): number {
     const index = this.#levels.length + Math.round((time - this.#endAt) / BIN_MS);
     return Math.max(
@@ -298,7 +298,7 @@ class Timeline {
     );
   }
 
-  /** Returns the levels before a time; null if they are not known. */
+  /** Returns the levels before a time; null if unknown. */
   window(endAt: number, count: number): readonly number[] | null {
     const end = this.#levels.length - Math.round((this.#endAt - endAt) / BIN_MS);
     if (end > this.#levels.length || end < count) return null;
@@ -306,7 +306,7 @@ class Timeline {
   }
 }
 
-/** Compares two windows in the bins where either side sounds; null if there are too few such bins. */
+/** Compares two windows in the bins where either side has audio; null if there are too few such bins. */
 function likenessOf(
   near: readonly number[],
   far: readonly number[] | null,

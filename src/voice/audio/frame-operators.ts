@@ -1,9 +1,8 @@
-// Operators on streams of frames: `reframe` cuts frames to one length, `resampleFrames` brings them to one rate. Each
-// operator keeps state while it processes the audio of one item, and releases the samples that it holds back when the
-// item ends.
+// Operators on frame streams: `reframe` cuts frames to one length, `resampleFrames` converts them to one rate. Each
+// operator has state for the current item, and releases the samples that it holds back when the item ends.
 //
-// An item is a run of frames with the same `itemId`, `responseId` and rate (the user's audio has no ids and is one long
-// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits: the
+// An item is a run of frames with the same `itemId`, `responseId` and rate (user audio has no ids and is one long
+// item). An item ends when a frame of another item arrives, when the source completes, or when `endOfItem` emits:
 // frames alone do not show that the last word was spoken.
 
 import {
@@ -20,10 +19,10 @@ import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 export interface ItemOperatorOptions {
   /**
-   * Emits when the current item is complete (for a model's audio: `response.ended`), so that the last milliseconds of
-   * the item are not held back until the next item begins. An error of `endOfItem` goes downstream; its completion has
-   * no effect.
-   * @defaultValue none: the last milliseconds come with the next item or the end of the source
+   * Emits when the current item is complete (for model audio: `response.ended`), so that the item's last milliseconds
+   * are not held back until the next item starts. An error of `endOfItem` is passed downstream; its completion has no
+   * effect.
+   * @defaultValue none: the last milliseconds are emitted with the next item or the end of the source
    */
   readonly endOfItem?: Observable<unknown>;
 }
@@ -33,9 +32,9 @@ const optionChecks: OptionChecks<ItemOperatorOptions> = {
 };
 
 /**
- * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); the last frame of an
- * item has the remaining length. Frames keep their `itemId` and `responseId`. A model sends 100 ms and more at once; a
- * speaker, a speech detector and a bounded buffer prefer 20 ms.
+ * Returns an operator that cuts each item into frames of `frameMs` (rounded to whole samples); an item's last frame may
+ * be shorter. Frames keep their `itemId` and `responseId`. A model sends 100 ms and more at once; a speaker, a speech
+ * detector and a bounded buffer work better with 20 ms.
  * @throws {ConfigurationError} `INVALID_OPTION` if `frameMs` is not a number from 1 to 1000.
  */
 export function reframe(
@@ -74,10 +73,10 @@ export function reframe(
 }
 
 /**
- * Returns an operator that resamples frames to `toHz` and keeps their `itemId` and `responseId`. Single
- * frames become slightly shorter or longer; the length of an item is exact. A frame with an unsupported rate
- * ends the stream with a `ConfigurationError`: check at the edge with `isSampleRateHz`.
- * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` if `toHz` is not from 8000 to 48000.
+ * Returns an operator that resamples frames to `toHz` and keeps their `itemId` and `responseId`. Single frames become
+ * slightly shorter or longer; an item's total length is exact. A frame with an unsupported rate ends the stream with a
+ * `ConfigurationError`: check with `isSampleRateHz` first.
+ * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` unless `toHz` is between 8000 and 48000
  */
 export function resampleFrames(
   toHz: number,
@@ -94,17 +93,17 @@ export function resampleFrames(
   }, options);
 }
 
-/** Processes the audio of one item. */
+/** Processes one item's audio. */
 interface ItemProcessor {
-  /** Adds samples. Returns the output that is complete; empty arrays are skipped. */
+  /** Adds samples. Returns the completed output; empty arrays are skipped. */
   push(samples: Int16Array): readonly Int16Array[];
   /** Returns the samples that were held back. Called once, after the last `push`. */
   end(): readonly Int16Array[];
-  /** The rate of the output. */
+  /** The output rate. */
   readonly sampleRateHz: number;
 }
 
-/** Returns an operator that opens a processor for each item and stamps the output with the item's ids. */
+/** Returns an operator that creates a processor for each item and tags the output with the item's ids. */
 function processItems(
   open: (first: AudioFrame) => ItemProcessor,
   options: ItemOperatorOptions = {},

@@ -4,15 +4,14 @@
 //   s eee mmmm, all bits inverted:   s sign (1: negative), e segment, m step in the segment
 //   magnitude = ((m·2 + 33) · 2^e − 33) · 4      16 bits of scale where the standard has 14
 //
-// MU-LAW-1. A sample is encoded as the code whose decision values enclose it; the value of the code is their
-//     midpoint.
-// MU-LAW-2. Decoding and encoding again returns the same code; only −0 becomes +0, which sounds the same.
+// MU-LAW-1. A sample is encoded as the code whose decision values enclose it; the code decodes to their midpoint.
+// MU-LAW-2. Decoding and encoding again returns the same code, except that −0 becomes +0, which sounds the same.
 
 import { assertBytes, assertSamples } from './audio-frame.ts';
 
 /** The start of the first segment, chosen so that each segment is twice as long as the previous one. */
 const BIAS = 33 * 4;
-/** The largest magnitude; louder samples are clipped to it. */
+/** The maximum magnitude; louder samples are clipped. */
 const CLIP = 32_635;
 
 const decoded = Int16Array.from({ length: 256 }, (_, code) => {
@@ -21,7 +20,7 @@ const decoded = Int16Array.from({ length: 256 }, (_, code) => {
   return bits & 0x80 ? -magnitude : magnitude;
 });
 
-/** Encodes samples as μ-law, one byte each. The rate is unchanged: telephones need 8000 Hz. */
+/** Encodes samples as μ-law, one byte per sample. The rate is unchanged; telephones need 8000 Hz. */
 export function encodeMuLaw(samples: Int16Array): Uint8Array {
   assertSamples('encodeMuLaw', samples);
   const codes = new Uint8Array(samples.length);
@@ -35,7 +34,7 @@ export function encodeMuLaw(samples: Int16Array): Uint8Array {
   return codes;
 }
 
-/** Decodes μ-law bytes, one sample each. */
+/** Decodes μ-law bytes, one sample per byte. */
 export function decodeMuLaw(codes: Uint8Array): Int16Array {
   assertBytes('decodeMuLaw', codes);
   const samples = new Int16Array(codes.length);

@@ -1,5 +1,5 @@
-// Converts samples to bytes and back. All supported wires carry signed 16-bit samples, least significant byte
-// first, and JSON wires carry those bytes in base64.
+// Converts samples to bytes and back. All supported protocols use signed 16-bit samples, least significant byte first;
+// JSON protocols encode these bytes as base64.
 
 import { base64ByteLength, fromBase64, toBase64 } from '../../values/base64.ts';
 import { ConfigurationError, ProtocolError } from '../../values/errors.ts';
@@ -11,7 +11,7 @@ const hostIsBigEndian = new Uint8Array(new Uint16Array([1]).buffer)[0] === 0;
 
 /**
  * Returns a copy of the samples as bytes.
- * @throws {ConfigurationError} `INVALID_AUDIO` for anything but an `Int16Array`
+ * @throws {ConfigurationError} `INVALID_AUDIO` unless the value is an `Int16Array`
  */
 export function encodePcm16(samples: Int16Array): Uint8Array {
   assertSamples('encodePcm16', samples);
@@ -20,8 +20,8 @@ export function encodePcm16(samples: Int16Array): Uint8Array {
 
 /**
  * Returns a copy of the bytes as samples, whatever the alignment of `bytes`.
- * @throws {ProtocolError} `MALFORMED_AUDIO` if the number of bytes is odd.
- * @throws {ConfigurationError} `INVALID_AUDIO` for anything but a `Uint8Array`.
+ * @throws {ProtocolError} `MALFORMED_AUDIO` if the number of bytes is odd
+ * @throws {ConfigurationError} `INVALID_AUDIO` unless the value is a `Uint8Array`
  */
 export function decodePcm16(bytes: Uint8Array): Int16Array {
   assertBytes('decodePcm16', bytes);
@@ -33,8 +33,8 @@ export function decodePcm16(bytes: Uint8Array): Int16Array {
 }
 
 /**
- * Returns the bytes of the samples in base64.
- * @throws {ConfigurationError} `INVALID_AUDIO` for anything but an `Int16Array`
+ * Returns the samples' bytes as base64.
+ * @throws {ConfigurationError} `INVALID_AUDIO` unless the value is an `Int16Array`
  */
 export function encodePcm16Base64(samples: Int16Array): string {
   assertSamples('encodePcm16Base64', samples);
@@ -42,9 +42,9 @@ export function encodePcm16Base64(samples: Int16Array): string {
 }
 
 /**
- * Returns the samples of a base64 text.
- * @throws {ProtocolError} `MALFORMED_AUDIO` if it is not base64 of whole samples.
- * @throws {ConfigurationError} `INVALID_AUDIO` for anything but a string.
+ * Decodes samples from base64 text.
+ * @throws {ProtocolError} `MALFORMED_AUDIO` if the text is not base64 of whole samples
+ * @throws {ConfigurationError} `INVALID_AUDIO` unless the value is a string
  */
 export function decodePcm16Base64(base64: string): Int16Array {
   if (typeof base64 !== 'string')
@@ -60,16 +60,13 @@ export function decodePcm16Base64(base64: string): Int16Array {
       'MALFORMED_AUDIO',
       `Expected base64 of ${byteLength} bytes of audio, got text that is not base64`,
     );
-  // `bytes` fills its whole buffer from offset 0: the samples can use this memory without a copy.
+  // `bytes` fills its whole buffer from offset 0, so the samples can use this memory without a copy.
   const samples = new Int16Array(bytes.buffer);
   littleEndianBytes(samples);
   return samples;
 }
 
-/**
- * Returns the memory of `samples` as little-endian bytes; on a big-endian host the bytes are swapped in
- * place.
- */
+/** Returns the memory of `samples` as little-endian bytes; on a big-endian host, the bytes are swapped in place. */
 function littleEndianBytes(samples: Int16Array): Uint8Array {
   const bytes = bytesOf(samples);
   if (hostIsBigEndian)

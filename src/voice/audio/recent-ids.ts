@@ -1,5 +1,4 @@
-// A bounded set of the newest ids, for example of responses that are over while late events about them may
-// still arrive.
+// A bounded set of the newest ids, for example of ended responses for which late events may still arrive.
 
 import { forgetOldest } from '../../values/forget-oldest.ts';
 
@@ -9,7 +8,7 @@ export class RecentIds {
   readonly #ids = new Set<string>();
   readonly #maxSize: number;
 
-  /** @param maxSize Beyond this number the oldest id is forgotten. */
+  /** @param maxSize The maximum number of ids; the oldest is forgotten first. */
   constructor(maxSize = DEFAULT_MAX_SIZE) {
     this.#maxSize = maxSize;
   }

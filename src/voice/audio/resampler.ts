@@ -1,5 +1,5 @@
-// Changes the sample rate of a stream of audio: a polyphase, windowed-sinc FIR filter for any ratio of whole rates from
-// 8000 to 48000 Hz. Pure: no clock, no I/O.
+// Changes an audio stream's sample rate: a polyphase, windowed-sinc FIR filter for any ratio of whole rates from 8000
+// to 48000 Hz. It uses neither a clock nor I/O.
 //
 // Output sample n lies at the input time n·M/L (L/M = toHz/fromHz in lowest terms) and is a weighted sum of
 // the input around that time. The weights depend only on the phase (n·M mod L), so there is one row of
@@ -8,16 +8,16 @@
 //   input    · · · ·[· · · · · · · ·]· · ·      2 × halfWidth samples
 //                          ↑ output sample n, between two input samples
 //
-// Owns:     the history and phase of one stream. It does not know frames or items (`frame-operators.ts`).
+// Owns:     the history and phase of one stream. It knows neither frames nor items (`frame-operators.ts`).
 //
-// RESAMPLER-1. The cut into chunks does not matter: process(a) + process(b) + flush() equals process(a ++ b) + flush()
-//     bit for bit.
+// RESAMPLER-1. Chunk boundaries do not matter: process(a) + process(b) + flush() equals process(a ++ b) + flush() bit
+//     for bit.
 // RESAMPLER-2. n input samples give ceil(n·L/M) output samples after flush(): no sample is lost, and the output does
 //     not drift (phases are integers).
-// RESAMPLER-3. Linear phase without delay: output sample n is the audio at input time n·M/L. The look-ahead that this
-//     needs (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
-// RESAMPLER-4. Frequencies that the lower rate cannot carry are at least 80 dB down; up to 0.41 times the lower rate
-//     (with the default taps) audio passes unchanged, 85 dB above the filter's noise.
+// RESAMPLER-3. Linear phase without delay: output sample n is the audio at input time n·M/L. The look-ahead for this
+//     (taps/2 samples of the lower rate, 1.3 ms at 24 kHz) is held back until it has arrived.
+// RESAMPLER-4. Frequencies that the lower rate cannot represent are at least 80 dB down; up to 0.41 times the lower
+//     rate (with the default taps), audio passes unchanged, 85 dB above the filter's noise.
 
 import {
   anyValue,
@@ -32,7 +32,7 @@ import type { AudioFrame } from './audio-frame.ts';
 export const MIN_SAMPLE_RATE_HZ = 8_000;
 export const MAX_SAMPLE_RATE_HZ = 48_000;
 
-/** Returns whether audio of this rate can be resampled: a whole number from 8000 to 48000. */
+/** Returns whether audio with this rate can be resampled: a whole number from 8000 to 48000. */
 export function isSampleRateHz(value: number): boolean {
   return Number.isInteger(value) && value >= MIN_SAMPLE_RATE_HZ && value <= MAX_SAMPLE_RATE_HZ;
 }
@@ -43,15 +43,14 @@ export interface ResamplerOptions {
   /** The output rate, 8000 to 48000. */
   readonly toHz: number;
   /**
-   * The length of the filter in samples of the lower rate: even, 16 to 512. More taps keep more of the
-   * highest frequencies (the filter falls from full to −90 dB within 5.7/taps of the lower rate), at
-   * proportional cost and look-ahead.
+   * The filter length in samples of the lower rate: even, 16 to 512. More taps keep more of the highest frequencies
+   * (the filter falls from full to −90 dB within 5.7/taps of the lower rate), at proportional cost and look-ahead.
    * @defaultValue 64
    */
   readonly taps?: number;
 }
 
-/** Resamples one stream of Int16 mono samples. */
+/** Resamples one stream of mono Int16 samples. */
 export interface Resampler {
   /** Returns the output that is final so far; may be empty. With equal rates, returns its argument. */
   process(samples: Int16Array): Int16Array;
@@ -77,7 +76,7 @@ const optionChecks: OptionChecks<ResamplerOptions> = {
 };
 
 /**
- * Makes a resampler for one stream.
+ * Creates a resampler for one stream.
  * @throws {ConfigurationError} `INVALID_SAMPLE_RATE` or `INVALID_OPTION` (taps).
  */
 export function createResampler(options: ResamplerOptions): Resampler {
@@ -92,7 +91,7 @@ export function createResampler(options: ResamplerOptions): Resampler {
   return new PolyphaseResampler(filterBankFor(fromHz, toHz, taps));
 }
 
-/** @throws {ConfigurationError} `INVALID_SAMPLE_RATE` that names the option. */
+/** @throws {ConfigurationError} `INVALID_SAMPLE_RATE` whose message names the option */
 export function assertSampleRateHz(option: string, value: number): void {
   if (isSampleRateHz(value)) return;
   throw new ConfigurationError(
@@ -107,7 +106,7 @@ const passThrough: Resampler = {
   flush: () => new Int16Array(0),
 };
 
-/** Returns the samples of a whole audio at `toHz`, 8000 to 48000, for models that need 16 kHz. */
+/** Resamples complete audio to `toHz`, 8000 to 48000, for example for models that need 16 kHz. */
 export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   if (sound.sampleRateHz === toHz) return sound.samples;
   const resampler = createResampler({ fromHz: sound.sampleRateHz, toHz });
@@ -119,14 +118,14 @@ export function resampleSound(sound: AudioFrame, toHz: number): Int16Array {
   return all;
 }
 
-/** Returns the samples as floats in ±1. */
+/** Converts samples to floats in ±1. */
 export function toFloat(samples: Int16Array): Float32Array {
   return Float32Array.from(samples, (sample) => sample / 32_768);
 }
 
 class PolyphaseResampler implements Resampler {
   readonly #bank: FilterBank;
-  /** The input samples from the first one that the next output needs; initially the silence before time 0. */
+  /** The input samples, from the first one that the next output needs; initially the silence before time 0. */
   #history: Float64Array;
   /** The position of the next output between two input samples, in 1/L of a sample: 0 to L−1. */
   #phase = 0;
@@ -198,12 +197,12 @@ interface FilterBank {
   readonly downBy: number;
   /** The number of input samples on each side of an output sample; even. */
   readonly halfWidth: number;
-  /** Returns the weights of the 2 × halfWidth input samples around an output of this phase. */
+  /** Returns the weights of the 2 × halfWidth input samples around an output with this phase. */
   weightsOf(phase: number): Float64Array;
 }
 
-// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the bound limits the unusual rates
-// that clients may choose.
+// A process uses a handful of ratios (48000 or 44100 to 24000, 24000 to 16000 …); the limit bounds unusual rates chosen
+// by clients.
 const MAX_CACHED_BANKS = 16;
 const banks = new Map<string, FilterBank>();
 
@@ -221,7 +220,7 @@ function filterBankFor(fromHz: number, toHz: number, taps: number): FilterBank {
   return bank;
 }
 
-/** The stopband attenuation that the window is designed for; RESAMPLER-4 promises 10 dB less. */
+/** The stopband attenuation for which the window is designed; RESAMPLER-4 promises 10 dB less. */
 const STOPBAND_DB = 90;
 /** Kaiser's rule for the shape of a window with that attenuation. */
 const KAISER_BETA = 0.1102 * (STOPBAND_DB - 8.7);
@@ -230,10 +229,10 @@ const BESSEL_AT_BETA = besselI0(KAISER_BETA);
 const TRANSITION_TAPS = (STOPBAND_DB - 8) / (2.285 * 2 * Math.PI);
 
 function designFilterBank(upBy: number, downBy: number, taps: number): FilterBank {
-  // The filter is defined at the lower rate; seen from the input it is longer by M/L when downsampling.
+  // The filter is defined at the lower rate; in input samples, it is longer by M/L when downsampling.
   const stretch = Math.max(1, downBy / upBy);
   const halfWidth = 2 * Math.ceil((taps * stretch) / 4);
-  // The transition band ends at the Nyquist frequency of the lower rate, so that no frequency folds back.
+  // The transition band ends at the lower rate's Nyquist frequency, so that no frequency aliases.
   const cutoff = (0.5 - TRANSITION_TAPS / taps / 2) / stretch;
   const rows: (Float64Array | undefined)[] = [];
 
@@ -246,7 +245,7 @@ function designFilterBank(upBy: number, downBy: number, taps: number): FilterBan
       row[k] = weight;
       sum += weight;
     }
-    // Each phase has gain 1 for a constant input: no ripple at the rate of the phases.
+    // Each phase has gain 1 for a constant input, which avoids ripple at the phase rate.
     return row.map((weight) => weight / sum);
   };
 
@@ -262,7 +261,7 @@ function kaiser(x: number): number {
   return Math.abs(x) >= 1 ? 0 : besselI0(KAISER_BETA * Math.sqrt(1 - x * x)) / BESSEL_AT_BETA;
 }
 
-/** Modified Bessel function of the first kind, order 0, by its power series. */
+/** The modified Bessel function of the first kind, order 0, from its power series. */
 function besselI0(x: number): number {
   let term = 1;
   let sum = 1;

@@ -1,8 +1,8 @@
-// Measures how much of a microphone's audio is voice, by the level alone: a hum or a cough ends long before a transport
+// Measures how much of a microphone's audio is voice, by level only: a hum or cough ends long before a transport
 // reports its end.
 //
 // Owns:     the level of the loudest recent audio.
-// Does not: detect speech (transports do), or distinguish a voice from another audio of the same loudness.
+// Does not: detect speech (transports do), or distinguish a voice from other audio of the same loudness.
 
 import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 
@@ -10,16 +10,16 @@ import { frameDurationMs, type AudioFrame } from './audio-frame.ts';
 const QUIET = 0.01;
 /** Audio counts as voice if it is at most 14 dB below the loudest recent audio. */
 const FRACTION = 0.2;
-/** The level of the loudest audio is halved after this long. */
+/** The loudest audio's level is halved after this time. */
 const HALF_LIFE_MS = 1000;
-/** A level is computed from every fourth sample of the frame. */
+/** The level is computed from every fourth sample of the frame. */
 const STRIDE = 4;
 
 export class VoicedSound {
   #loudest = 0;
-  /** The length of the voice since this counter was set to 0, without pauses, in milliseconds. */
+  /** The duration of voice since this counter was reset, without pauses, in milliseconds. */
   voicedMs = 0;
-  /** The length of the audio since the last voice, in milliseconds; infinite before the first voice. */
+  /** The duration of audio since the last voice, in milliseconds; infinite before the first voice. */
   quietMs = Number.POSITIVE_INFINITY;
 
   /** Returns how much of the frame is voice, in milliseconds. */

@@ -11,7 +11,7 @@ const HEADER_BYTES = 44;
 const PCM = 1;
 const FLOAT = 3;
 const MU_LAW = 7;
-/** The tag of a WAV file whose format code stands at the start of the extension. */
+/** The tag of a WAV file whose format code is at the start of the extension. */
 const EXTENSIBLE = 0xff_fe;
 const FULL_SCALE = 32_767;
 
@@ -23,7 +23,7 @@ interface Format {
 }
 
 /**
- * Returns a sound as a WAV file: PCM, 16 bits, mono.
+ * Encodes audio as a WAV file: PCM, 16 bits, mono.
  * @throws {ConfigurationError} `INVALID_AUDIO`, `INVALID_SAMPLE_RATE`
  */
 export function encodeWav(frame: AudioFrame): Uint8Array {
@@ -50,16 +50,16 @@ export function encodeWav(frame: AudioFrame): Uint8Array {
   return bytes;
 }
 
-/** Returns whether the bytes begin as a WAV file does; false for anything but a `Uint8Array`. */
+/** Returns whether the bytes start like a WAV file; false unless the value is a `Uint8Array`. */
 export function isWav(bytes: Uint8Array): boolean {
   if (!isA(bytes, Uint8Array) || bytes.buffer.detached) return false;
   return bytes.length >= 12 && nameAt(bytes, 0) === 'RIFF' && nameAt(bytes, 8) === 'WAVE';
 }
 
 /**
- * Returns the audio of a WAV file, mixed to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law, 8000 to
- * 48000 Hz. The header of a streamed file may state more bytes than the file has.
- * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, which names the format found
+ * Decodes a WAV file and mixes it to mono: PCM of 8, 16, 24 or 32 bits, float of 32 bits, or μ-law, 8000 to 48000 Hz.
+ * The header of a streamed file may state more bytes than the file contains.
+ * @throws {ProtocolError} `UNSUPPORTED_AUDIO`, whose message names the format
  */
 export function decodeWav(bytes: Uint8Array): AudioFrame {
   if (!isWav(bytes)) throw unsupported('it does not begin with RIFF … WAVE');
@@ -74,13 +74,13 @@ export function decodeWav(bytes: Uint8Array): AudioFrame {
       if (format === null) throw unsupported('its format is not said before its data');
       return decodeData(format, bytes.subarray(from, Math.min(bytes.length, from + length)));
     }
-    // Chunks begin at even offsets.
+    // Chunks start at even offsets.
     at = from + length + (length % 2);
   }
   throw unsupported('it has no data');
 }
 
-/** The name of a chunk: four characters. */
+/** A chunk's name: four characters. */
 function nameAt(bytes: Uint8Array, at: number): string {
   return String.fromCharCode(...bytes.subarray(at, at + 4));
 }
@@ -112,7 +112,7 @@ function decodeData({ tag, channels, sampleRateHz, bits }: Format, data: Uint8Ar
   return { samples, sampleRateHz };
 }
 
-/** Returns a reader of one sample as a 16-bit number; null for an unknown format. */
+/** Returns a function that reads one sample as a 16-bit number; null for an unknown format. */
 function readerOf(tag: number, bits: number, data: Uint8Array): ((n: number) => number) | null {
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   if (tag === FLOAT && bits === 32) return (n) => view.getFloat32(4 * n, true) * FULL_SCALE;

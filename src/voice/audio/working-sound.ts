@@ -1,4 +1,4 @@
-// A audio that signals work in progress: two soft notes and a pause. The audio is computed, so it needs no file and no
+// A sound that signals work in progress: two soft notes and a pause. The sound is computed, so it needs no file and no
 // licence. It loops without a click.
 
 import type { AudioFrame } from './audio-frame.ts';
@@ -21,7 +21,7 @@ const notes = [
 
 /** The options of `workingSound`. */
 export interface WorkingSoundOptions {
-  /** The rate, 8000 to 48000. @defaultValue 24000 */
+  /** The sample rate, 8000 to 48000. @defaultValue 24000 */
   readonly sampleRateHz?: number;
   /** The peak level as a fraction of full scale, above 0 and at most 1. @defaultValue 0.08 */
   readonly volume?: number;
@@ -48,7 +48,7 @@ export function workingSound(options: WorkingSoundOptions = {}): AudioFrame {
   for (const { hz, atMs } of notes) {
     const length = lengthOf(NOTE_MS);
     for (let n = 0; n < length; n += 1) {
-      // The tone fades in and out: an abrupt start would click.
+      // The tone fades in and out, because an abrupt start would click.
       const swell = Math.sin((Math.PI * n) / length) ** 2;
       const wave = Math.sin((2 * Math.PI * hz * n) / sampleRateHz);
       samples[lengthOf(atMs) + n] = Math.round(32_767 * volume * swell * wave);

@@ -1,14 +1,14 @@
-// One attempt to say an offer of the outbox: the response that speaks it, the length of its audio, and how
-// much of it was heard.
+// One attempt to say an offer from the outbox: the response that speaks it, its audio duration, and how much of it was
+// heard.
 //
-// Owns:     the calculation behind "heard".
+// Owns:     the calculation of "heard".
 // Does not: talk to the transport or the outbox.
 //
 // Invariants
 //   ATTEMPT-1. An attempt is heard if its response ended normally and the client reported at least `heardFraction` of
 //       its audio as played.
 //   ATTEMPT-2. If the user heard at least one whole sentence before the interruption, the next attempt continues from
-//       there; otherwise it begins again.
+//       there; otherwise it starts again.
 
 import { endsSentence } from '../../values/sentences.ts';
 import type { Offer } from '../../actors/session/lead/speaker.ts';
@@ -18,7 +18,7 @@ export class Attempt {
   readonly offer: Offer;
   readonly responseKey: string;
   responseId: string | null = null;
-  /** Whether the client has begun to play it. */
+  /** Whether the client has started to play it. */
   hasBegun = false;
   readonly #heardFraction: number;
   readonly #totals = new Map<string, number>();
@@ -27,7 +27,7 @@ export class Attempt {
   #ended = false;
   /** When the client last reported progress; null if it has reported none. */
   #playedAt: number | null = null;
-  /** When playback began, in milliseconds since 1970. */
+  /** When playback started, in milliseconds since 1970. */
   #beganAt = Number.NEGATIVE_INFINITY;
 
   constructor(offer: Offer, heardFraction: number) {
@@ -46,7 +46,7 @@ export class Attempt {
     return sum(this.#totals) > 0;
   }
 
-  /** Records played audio. `at`: the time of the client's report; absent if no report caused the call. */
+  /** Records played audio. `at`: the time of the client's report; absent if the call is not due to a report. */
   played(itemId: string, playedMs: number, at?: number): void {
     const before = this.#played.get(itemId) ?? 0;
     if (playedMs > before && at !== undefined) {
@@ -56,12 +56,12 @@ export class Attempt {
     this.#played.set(itemId, Math.max(playedMs, before));
   }
 
-  /** Records the heard words of an item that was cut off; null if they are unknown. */
+  /** Records the heard words of an item that was cut off; null if unknown. */
   heardWords(words: string | null): void {
     this.#heardSentence ||= words !== null && hasWholeSentence(words);
   }
 
-  /** Whether at least one sentence was heard to its end before the attempt was interrupted. */
+  /** Whether at least one whole sentence was heard before the interruption. */
   get isBegun(): boolean {
     return this.#heardSentence;
   }
@@ -72,8 +72,8 @@ export class Attempt {
   }
 
   /**
-   * Returns when enough of the attempt had been heard, as audio plays in real time; at the latest `now`, the time of
-   * the report. Null if no report tells.
+   * Returns when enough of the attempt had been heard, assuming real-time playback; at most `now`, the report's time.
+   * Null if there is no report.
    */
   heardAt(now: number): number | null {
     if (this.#playedAt === null) return null;

@@ -1,33 +1,33 @@
-// The succession of connections to the voice model: opened, used, replaced, closed. A connection is replaced for
-// another agent (if the transport cannot change the session) and by a fresh one before it ends (rotation); both
-// replacements work in the same way.
+// The successive connections to the voice model: opened, used, replaced, closed. A connection is replaced for another
+// agent (if the transport cannot change the session), or before it expires (rotation); both work in the same way.
 //
-// Owns:     the connection in use, the candidate that may replace it, the value with which the next connection can
-//           resume, the timers of the rotation, and the user's audio while no model can take it.
-// Does not: decide when to connect again (session machine) or when to rotate (rotation machine), choose the messages
-//           that a model needs, or know the content of speech (lead agent).
+// Owns:     the connection in use, the candidate that may replace it, the resume value for the next connection, the
+//           rotation timers, and the user's audio while no model can receive it.
+// Does not: decide when to reconnect (session machine) or rotate (rotation machine), choose the messages that a model
+//           needs, or know the content of speech (lead agent).
 //
 // Invariants
 //   CONNECTION-MANAGER-1. The manager listens only to the connection in use, but counts the usage that any connection
-//       reports. A fault of an adapter does not end the process.
-//   CONNECTION-MANAGER-2. While no model can take the user's audio (another agent is being prepared, the connection is
-//       lost or not ready), the manager keeps the newest `keptAudioMs` of it and sends them afterwards, in order, once.
-//   CONNECTION-MANAGER-3. Make before break: the connection in use stays until the candidate is ready, so that a failed
-//       replacement changes nothing. It is closed when the candidate takes over, so that two models never hear the
-//       user. If the next connection resumes the connection in use, that one is closed first.
-//   CONNECTION-MANAGER-4. After a failed transfer the manager sends the model its previous configuration, if the model
+//       reports. An adapter fault does not end the process.
+//   CONNECTION-MANAGER-2. While no model can receive the user's audio (another agent is being prepared, or the
+//       connection is lost or not ready), the manager keeps the newest `keptAudioMs` of it and sends them afterwards,
+//       once and in order.
+//   CONNECTION-MANAGER-3. Make before break: the connection in use stays open until the candidate is ready, so that a
+//       failed replacement changes nothing. It is closed when the candidate takes over, so that two models never hear
+//       the user. If the next connection is to resume the one in use, that one is closed first.
+//   CONNECTION-MANAGER-4. After a failed transfer, the manager sends the model its previous configuration if the model
 //       may have adopted the new one.
-//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. When it becomes ready, it receives the
-//       messages that it does not know.
-//   CONNECTION-MANAGER-6. The manager keeps sent audio as long as the audio may have to be sent again, because the
-//       connection ended before the words were understood: up to `keptAudioMs` while words are unknown, otherwise as
-//       long as a transport takes to detect speech.
-//   CONTINUATION-1. A resumed model knows the conversation as it was when its connection ended; the adapter resends
-//       what its server had not received. A model that took the history knows that history. Any other model knows
+//   CONNECTION-MANAGER-5. A connection that is not ready receives no messages. Once ready, it receives the messages
+//       that it does not know.
+//   CONNECTION-MANAGER-6. The manager keeps sent audio while it may have to be sent again because the connection ended
+//       before the words were recognised: up to `keptAudioMs` while words are unknown, otherwise for the time that a
+//       transport takes to detect speech.
+//   CONTINUATION-1. A resumed model knows the conversation as of the end of its earlier connection; the adapter resends
+//       what its server had not received. A model that accepted the history knows that history. Any other model knows
 //       nothing. The session sends each model what it does not know. A model also knows the speech on its own
 //       connection, even if the conversation does not contain it yet.
-//   CONTINUATION-2. A resume value that the server has answered is not used again. A resume value without an answer is
-//       tried up to `MAX_UNANSWERED` times.
+//   CONTINUATION-2. A resume value that the server has responded to is not used again. Without a response, a resume
+//       value is tried up to `MAX_UNANSWERED` times.
 
 import type { NoteWriter } from '../../actors/notes/note-marks.ts';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -57,39 +57,40 @@ import type {
 } from './transport.ts';
 
 /**
- * The fraction of its lifetime after which a connection is replaced at the latest; chance subtracts up to `DUE_CHANCE`.
+ * The fraction of its lifetime after which a connection is replaced at the latest; a random amount up to `DUE_CHANCE`
+ * is subtracted.
  */
 const DUE = 0.95;
 const DUE_CHANCE = 0.05;
 /**
- * The time before the end of a connection at which the rotation no longer waits for a pause; for a short lifetime, this
- * fraction of it.
+ * How long before the end of a connection the rotation stops waiting for a pause; for a short lifetime, this fraction
+ * of it.
  */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
-/** The lag with which a transport detects the start of speech. */
+/** The delay with which a transport detects the start of speech. */
 const ONSET_LAG_MS = 2000;
 const MAX_UNANSWERED = 3;
 
 export interface ConnectionManagerOptions {
-  /** The length of the user's audio that is kept while no model can hear it; the newest is kept. */
+  /** How much of the newest user audio is kept while no model can hear it. */
   readonly keptAudioMs: number;
   readonly connectTimeoutMs: number;
-  /** The pauses between two candidates that failed. */
+  /** The pauses between failed candidates. */
   readonly backoff: BackoffInput;
-  /** The notes of the session, for a transport that writes some itself. */
+  /** The session's notes, for a transport that writes some itself. */
   readonly notes?: NoteWriter;
 }
 
 /** The lead agent as the connection manager uses it. */
 export interface ConnectionOwner {
-  /** The id of the session. */
+  /** The session id. */
   readonly id: string;
-  /** The configuration of the current lead agent, for a connection that replaces the one in use. */
+  /** The current lead agent's configuration, for a connection that replaces the one in use. */
   readonly configuration: TransportConfiguration;
-  /** Whether no side speaks or is about to. */
+  /** Whether neither side speaks or is about to speak. */
   readonly isIdle: boolean;
-  /** Returns the conversation as the commands that tell it. */
+  /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];
   /** Returns the part of the history that the current model received or said. */
   knownHistory(): readonly TransportCommand[];
@@ -97,19 +98,19 @@ export interface ConnectionOwner {
   connectionReady(pending: readonly TransportCommand[]): void;
   /** Reports that another connection has replaced the one in use and needs these messages. */
   connectionReplaced(pending: readonly TransportCommand[]): void;
-  /** Reports that the connection in use was closed and is about to be opened again to continue. */
+  /** Reports that the connection in use was closed and is about to be reopened. */
   connectionRenewing(): void;
   connectionLost(event: ConnectionClosed): void;
-  /** Reports that the other agent is ready, or the error that prevents it. Once per `transfer`. */
+  /** Reports that the other agent is ready, or the error that prevents it. Called once per `transfer`. */
   transferAnswered(error: Failure | null): void;
-  /** Handles the events that do not concern the connection itself. */
+  /** Handles events that do not concern the connection itself. */
   handle(event: TransportEvent): void;
-  /** Handles a frame of the model's audio. */
+  /** Handles a model audio frame. */
   handleAudio(frame: AudioFrame): void;
 }
 
 interface Transfer {
-  /** The number of the configuration that must be answered; 0 if the transfer uses a new connection. */
+  /** The number of the configuration that must be confirmed; 0 if the transfer uses a new connection. */
   readonly configure: number;
   /** Whether the other agent is ready. */
   isReady: boolean;
@@ -120,10 +121,10 @@ export class ConnectionManager {
   readonly #host: Host;
   readonly #owner: ConnectionOwner;
   readonly #options: ConnectionManagerOptions;
-  /** Whether the session has a connection or shall get one. */
+  /** Whether the session has a connection or should have one. */
   #isWanted = false;
   #inUse: Connection | null = null;
-  /** The connection that replaces the one in use if it becomes ready. */
+  /** The connection that replaces the one in use once it is ready. */
   #candidate: Connection | null = null;
   #transfer: Transfer | null = null;
 
@@ -135,7 +136,7 @@ export class ConnectionManager {
   #resume: unknown = null;
   /** The messages that the model knew when the resumable connection ended. */
   #known: KnownMessages = new Set();
-  /** The newest messages that were spoken on the connection in use; older ones are in the conversation. */
+  /** The newest messages spoken on the connection in use; older ones are in the conversation. */
   readonly #spoken = new RecentIds();
   #unanswered = 0;
 
@@ -177,7 +178,7 @@ export class ConnectionManager {
     });
   }
 
-  /** The rotation machine, as `inspect` shows it. */
+  /** The rotation machine, as shown to `inspect`. */
   get rotation(): Shown {
     return this.#rotation.shown;
   }
@@ -187,7 +188,7 @@ export class ConnectionManager {
     return this.#inUse?.isReady === true;
   }
 
-  /** Whether another agent is being prepared; neither side may speak meanwhile. */
+  /** Whether another agent is being prepared, during which neither side may speak. */
   get isTransferring(): boolean {
     return this.#transfer !== null;
   }
@@ -205,7 +206,7 @@ export class ConnectionManager {
     this.#listen(this.#inUse);
   }
 
-  /** Closes the connections; the session may open another one. */
+  /** Closes the connections; the session may open another. */
   disconnect(): void {
     const connection = this.#inUse;
     this.#clear();
@@ -213,7 +214,7 @@ export class ConnectionManager {
     this.#rotate({ type: 'connection.closed' });
   }
 
-  /** Closes the connections for good. */
+  /** Closes the connections permanently. */
   close(): void {
     this.#isWanted = false;
     this.disconnect();
@@ -233,11 +234,9 @@ export class ConnectionManager {
     return true;
   }
 
-  // The user's audio
-
   /**
-   * Sends audio of the user. `isUnderstood`: the words of all audio so far are known. Returns whether the audio was
-   * sent; otherwise it was kept (CONNECTION-MANAGER-2).
+   * Sends user audio. `isUnderstood`: all words so far are known. Returns whether the audio was sent; otherwise it was
+   * kept (CONNECTION-MANAGER-2).
    */
   sendAudio(frame: AudioFrame, isUnderstood: boolean): boolean {
     if (this.isAvailable) {
@@ -252,7 +251,7 @@ export class ConnectionManager {
   }
 
   /**
-   * Keeps the newest `ms` of sent audio for the next model, because its words were not understood. Returns whether
+   * Keeps the newest `ms` of sent audio for the next model, because its words were not recognised. Returns whether
    * there is any (CONNECTION-MANAGER-6).
    */
   keepSentAudio(ms: number): boolean {
@@ -262,12 +261,10 @@ export class ConnectionManager {
     return again.length > 0;
   }
 
-  /** Takes the kept audio for a model that listens now; empty if no model does. */
+  /** Takes the kept audio for a model that listens now; empty if there is none. */
   takeKeptAudio(): readonly AudioFrame[] {
     return this.isAvailable ? this.#keptAudio.drain() : [];
   }
-
-  // Transfers to another agent
 
   /** Prepares the model for another agent. If the connection is already lost, the loss ends the transfer. */
   transfer(configuration: TransportConfiguration): void {
@@ -280,8 +277,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Ends the transfer as the session decided. The owner's configuration is already that of the leading agent: after an
-   * error, of the previous one.
+   * Ends the transfer as the session decided. The owner's configuration is already that of the leading agent (after an
+   * error, the previous one).
    */
   endTransfer(error: Failure | null): void {
     const transfer = this.#transfer;
@@ -295,14 +292,12 @@ export class ConnectionManager {
       return;
     }
     this.#dropCandidate();
-    // CONNECTION-MANAGER-4. A refusal changed nothing; a missing or late answer may have changed the model.
+    // CONNECTION-MANAGER-4. A refusal changed nothing; a missing or late response may mean that the model changed.
     const isRefused = connection.answered >= transfer.configure && !transfer.isReady;
     if (transfer.configure > 0 && error && !isRefused)
       connection.configure(this.#owner.configuration);
     this.#rotate({ type: 'transfer.ended' });
   }
-
-  // Connections
 
   #open(
     configuration: TransportConfiguration,
@@ -396,7 +391,7 @@ export class ConnectionManager {
     if (connection.isReady) this.#rememberKnown();
     else if (event.code === null) this.#resumeUnanswered(connection);
     else this.#resumeAnswered(connection);
-    // If a candidate is ready, it takes over without an interruption.
+    // If a candidate is ready, it takes over without interruption.
     if (this.#isPrepared) this.#rotate({ type: 'connection.lost' });
     else this.#lose(event);
   }
@@ -428,13 +423,11 @@ export class ConnectionManager {
     }
   }
 
-  // Continuation of a connection that ended
-
   get #canResume(): boolean {
     return this.#resume !== null;
   }
 
-  /** Records the resume value of the connection in use; null if the connection cannot be resumed any more. */
+  /** Records the resume value of the connection in use; null if it can no longer be resumed. */
   #offerResume(resume: unknown): void {
     this.#resume = resume ?? null;
     this.#unanswered = 0;
@@ -447,21 +440,19 @@ export class ConnectionManager {
     this.#known = new Set([...told, ...this.#spoken.all]);
   }
 
-  /** Records that the server answered a resumed connection, by readiness or refusal: the resume value is used up. */
+  /** Records that the server accepted or refused a resumption, which uses up the resume value. */
   #resumeAnswered({ resumedFrom }: Connection): void {
     if (resumedFrom === this.#resume) this.#resume = null;
   }
 
-  /** Records that a resumed connection failed before the server answered. */
+  /** Records that a resumed connection failed before the server responded. */
   #resumeUnanswered({ resumedFrom }: Connection): void {
     if (resumedFrom === undefined) return;
     this.#unanswered += 1;
     if (this.#unanswered >= MAX_UNANSWERED) this.#resume = null;
   }
 
-  // Rotation: the replacement of a connection by a fresh one
-
-  /** Handles a pause, in which the connection may be replaced. */
+  /** Handles a pause, during which the connection may be replaced. */
   rotateIfDue(): void {
     if (this.#isPrepared || this.#rotation.snapshot.matches('awaiting'))
       this.#rotate({ type: 'connection.rested' });
@@ -472,7 +463,7 @@ export class ConnectionManager {
     return this.#rotation.snapshot.matches({ making: 'prepared' });
   }
 
-  /** Passes the lifetime of this connection to the rotation machine. */
+  /** Passes this connection's lifetime to the rotation machine. */
   #opened({ since }: Connection): void {
     const maxMs = this.#transport.capabilities.maxConnectionMs;
     const { random } = this.#host.environment;
@@ -488,8 +479,8 @@ export class ConnectionManager {
   }
 
   /**
-   * Sends a fact to the rotation machine. The machine's effects are carried out before this returns, or after the
-   * effects that are already running.
+   * Sends a fact to the rotation machine. The machine's effects are executed before this returns, or after the effects
+   * that are already running.
    */
   #rotate(fact: RotationFact): void {
     this.#facts.push(fact);

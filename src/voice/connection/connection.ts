@@ -1,16 +1,15 @@
-// One connection to the voice model: how it began, the state that it has reported, and the part of the conversation
-// that its model knows.
+// One connection to the voice model: how it started, its reported state, and the part of the conversation that its
+// model knows.
 //
-// Owns:     the readiness, configuration and resume value of the connection, and the history that its model had or
-//           received.
+// Owns:     the connection's readiness, configuration and resume value, and the history that its model had or received.
 // Does not: know whether it is in use, or where an earlier connection ended (connection manager).
 //
-// A fault of an adapter does not end the process: events are handled safely, and an error of a stream or of `connect`
-// ends the connection.
+// An adapter fault does not end the process: events are handled safely, and an error of a stream or of `connect` ends
+// the connection.
 //
 // Invariant
-//   CONNECTION-1. A wire id that a journal could not store is replaced by another id in the session (storable.ts), and
-//       translated back in the commands that are sent.
+//   CONNECTION-1. A provider id that a journal could not store is replaced by another id within the session
+//       (storable.ts), and translated back in commands.
 
 import { EMPTY, of } from 'rxjs';
 import { callSafely, type Host } from '../../actors/runtime/host.ts';
@@ -31,7 +30,7 @@ import type {
 export type ConnectionClosed = Extract<TransportEvent, { type: 'transport.closed' }>;
 type Ready = Extract<TransportEvent, { type: 'transport.ready' }>;
 
-/** The properties of events, commands and frames that hold a wire id. */
+/** The properties of events, commands and frames that contain a provider id. */
 const ID_KEYS = [
   'utteranceId',
   'itemId',
@@ -40,26 +39,26 @@ const ID_KEYS = [
   'callId',
   'delegationId',
 ] as const;
-/** The properties of events that hold words. */
+/** The properties of events that contain words. */
 const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 
-/** The names of the conversation's messages that a model knows. */
+/** The names of the conversation messages that a model knows. */
 export type KnownMessages = ReadonlySet<string>;
 
-/** The conversation with which a new connection begins. */
+/** The conversation with which a new connection starts. */
 export interface Beginning {
-  /** Returns the conversation as the commands that tell it. */
+  /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];
-  /** The notes of the session, for a transport that writes some itself. */
+  /** The session's notes, for a transport that writes some itself. */
   readonly notes: NoteWriter | undefined;
-  /** The end of the connection that this one resumes; null if this one begins anew. */
+  /** The end of the connection that this one resumes; null if this one starts fresh. */
   readonly resumed: { readonly resume: unknown; readonly known: KnownMessages } | null;
 }
 
 export class Connection {
   /** When it was opened, in milliseconds since 1970. */
   readonly since: number;
-  /** The resume value of an earlier connection that this one received; undefined if it received none. */
+  /** The resume value that this connection received; undefined if there was none. */
   readonly resumedFrom: unknown;
   readonly #host: Host;
   readonly #connection: TransportConnection;
@@ -72,7 +71,7 @@ export class Connection {
   #ready: Ready | null = null;
   #resume: unknown = null;
   #lost: ConnectionClosed | null = null;
-  /** The replaced wire ids, by the session's ids; null until one is replaced (CONNECTION-1). */
+  /** The replaced provider ids, by the session's ids; null until one is replaced (CONNECTION-1). */
   #wireIds: Map<string, string> | null = null;
 
   constructor(
@@ -128,12 +127,12 @@ export class Connection {
     return this.#resume;
   }
 
-  /** The number of configurations sent since it was opened. */
+  /** The number of configurations sent since opening. */
   get configures(): number {
     return this.#configures;
   }
 
-  /** The number of configurations that the server has answered. */
+  /** The number of configurations that the server has confirmed or refused. */
   get answered(): number {
     return this.#answered;
   }
@@ -143,7 +142,7 @@ export class Connection {
     return this.#ready?.resumed === true;
   }
 
-  /** The messages that the model of the ready connection still needs, oldest first. */
+  /** The messages that the ready connection's model still needs, oldest first. */
   get pendingCommands(): readonly TransportCommand[] {
     if (!this.#ready) return [];
     const before = this.isResumed ? this.#beginning.resumed?.known : undefined;
@@ -154,7 +153,7 @@ export class Connection {
     });
   }
 
-  /** Subscribes to its events, from the first one on, and to its audio. */
+  /** Subscribes to its events, starting with the first, and to its audio. */
   listen(onEvent: (event: TransportEvent) => void, onAudio: (frame: AudioFrame) => void): void {
     const handle = (event: TransportEvent): void =>
       callSafely(this.#host, 'transport', () => {
@@ -224,17 +223,17 @@ export class Connection {
   }
 }
 
-/** The name of a message that a model knows; a later change of the text does not change the name. */
+/** The name of a message that a model knows; a later text change does not change the name. */
 export const messageName = (itemId: string): string => `message ${itemId}`;
 
-/** A message that was cut later keeps its name: a note tells the model about the cut (model-memory). */
+/** A message that is truncated later keeps its name: a note tells the model about the truncation (model-memory). */
 const nameOf = (command: TransportCommand): string =>
   command.type === 'message.add' ? messageName(command.itemId) : JSON.stringify(command);
 
 export const knownMessages = (commands: readonly TransportCommand[]): KnownMessages =>
   new Set(commands.map(nameOf));
 
-/** Stands for the connection of a transport whose `connect` threw: the connection has ended. */
+/** Represents the connection of a transport whose `connect` threw: it has already ended. */
 function refused(name: string, thrown: unknown): TransportConnection {
   const retryable = thrown instanceof ProviderError && thrown.retryable;
   const reason = `connect() of ${name} threw: ${messageOf(thrown)}`;
@@ -253,7 +252,7 @@ function withTexts(event: TransportEvent): TransportEvent {
   return replaced(event, TEXT_KEYS, storableText);
 }
 
-/** Returns the value with the texts of `keys` replaced; the same object if no text changes. */
+/** Returns the value with the texts under `keys` replaced; the same object if nothing changes. */
 function replaced<T extends object>(
   value: T,
   keys: readonly string[],

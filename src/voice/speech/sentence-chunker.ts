@@ -1,21 +1,21 @@
-// Cuts the streamed text of a model into pieces that are spoken one at a time: sentences where possible, so that the
-// first audio comes early and the voice does not pause inside a phrase.
+// Splits a model's streamed text into pieces that are spoken one at a time: sentences where possible, so that the first
+// audio comes early and the voice does not pause inside a phrase.
 //
-// SENTENCE-CHUNKER-1. The pieces, joined, are exactly the text.
-// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, except for white space at its end.
+// SENTENCE-CHUNKER-1. The joined pieces are exactly the text.
+// SENTENCE-CHUNKER-2. No piece is longer than `MAX_PIECE_LENGTH`, except for trailing white space.
 // SENTENCE-CHUNKER-3. A returned piece is final: later text does not change where it ended.
 //
-// Punctuation decides, not `Intl.Segmenter`: that class ends sentences at "Dr. " and at "am 3. Mai", and moves an end
-// when more text comes. The chunker uses it only to find words in scripts without spaces.
+// It relies on punctuation, not on `Intl.Segmenter`: that class ends sentences at "Dr. " and at "am 3. Mai", and moves
+// boundaries when more text arrives. The chunker uses it only to find words in scripts without spaces.
 
 const MAX_PIECE_LENGTH = 240;
-/** The most text that is searched for the end of a piece, so that a long text is not searched again for each piece. */
+/** The maximum text searched for the end of a piece, so that a long text is not searched again for each piece. */
 const MAX_READ_LENGTH = 2 * MAX_PIECE_LENGTH;
 /** The first piece of a long sentence may end at a comma. */
 const EARLY_PIECE_LENGTH = 60;
 
 /**
- * Words after which a full stop ends no sentence: abbreviations of any language, initials, numbers ("am 3.
+ * Words after which a full stop does not end a sentence: abbreviations of any language, initials, numbers ("am 3.
  * Mai").
  */
 const ABBREVIATIONS = [
@@ -36,12 +36,12 @@ const SENTENCE_END = new RegExp(
 const CLAUSE_END = new RegExp(`[,;:،؛]${CLOSERS}\\s+|[、，；：]\\s*`, 'gu');
 const ELLIPSIS = /(?:…|\.\.)$/;
 
-/** Cuts the streamed text of a model into pieces to be spoken one at a time: sentences where possible. */
+/** Splits a model's streamed text into pieces that are spoken one at a time: sentences where possible. */
 export class SentenceChunker {
   #text = '';
   #first = true;
 
-  /** Adds text. Returns the pieces that are complete now. */
+  /** Adds text. Returns the completed pieces. */
   push(delta: string): string[] {
     this.#text += delta;
     const pieces: string[] = [];
@@ -53,7 +53,7 @@ export class SentenceChunker {
     return pieces;
   }
 
-  /** Returns the remaining text as the last piece; an empty list if nothing remains. */
+  /** Returns the remaining text as the last piece; an empty list if there is none. */
   flush(): string[] {
     const rest = this.#text;
     this.#text = '';
@@ -61,7 +61,7 @@ export class SentenceChunker {
     return rest === '' ? [] : [rest];
   }
 
-  /** Returns where the first piece ends; 0 if that is not known yet. */
+  /** Returns where the first piece ends; 0 if unknown so far. */
   #nextEnd(): number {
     const sentenceEnd = this.#sentenceEnd();
     if (sentenceEnd > 0 && sentenceEnd <= MAX_PIECE_LENGTH) return sentenceEnd;
@@ -93,7 +93,7 @@ export class SentenceChunker {
     return 0;
   }
 
-  /** Returns the last word boundary that fits, in a script without spaces; if there is none, `MAX_PIECE_LENGTH`. */
+  /** In a script without spaces, returns the last word boundary that fits, or else `MAX_PIECE_LENGTH`. */
   #wordEnd(): number {
     let end = 0;
     const segmenter = new Intl.Segmenter(undefined, { granularity: 'word' });

@@ -1,8 +1,8 @@
-// The words of an assistant item with their times. When a client stops playing, they show which end of the item the
-// model's memory must lose.
+// An assistant item's words and their times. When a client stops playing, they show which part must be removed from the
+// model's memory.
 //
-// SPOKEN-WORDS-1. `text()` is the text that was sent and not truncated, in the order in which it was written.
-// SPOKEN-WORDS-2. After `truncate` no word is added.
+// SPOKEN-WORDS-1. `text()` is the text that was sent and not truncated, in written order.
+// SPOKEN-WORDS-2. After `truncate`, no word is added.
 
 interface SpokenWord {
   /** The word with the white space around it. */
@@ -16,12 +16,12 @@ export class SpokenWords {
   #durationMs = 0;
   #truncated = false;
 
-  /** The length of the audio that was sent, or, after a truncation, of its remaining part. */
+  /** The duration of the sent audio, or after a truncation, of its remaining part. */
   get durationMs(): number {
     return this.#durationMs;
   }
 
-  /** Adds a word that begins to sound at `startMs` of the item. */
+  /** Adds a word that starts at `startMs` of the item. */
   addWord(word: SpokenWord): void {
     if (!this.#truncated) this.#words.push(word);
   }
@@ -34,7 +34,7 @@ export class SpokenWords {
     return this.#words.map((word) => word.text).join('');
   }
 
-  /** Keeps the words of which more than half had sounded at `atMs`. */
+  /** Keeps the words of which more than half had been spoken at `atMs`. */
   truncate(atMs: number): void {
     this.#truncated = true;
     this.#durationMs = Math.min(this.#durationMs, atMs);
@@ -42,7 +42,7 @@ export class SpokenWords {
   }
 }
 
-/** Returns the words of a sentence, each with a share of the sentence's audio in proportion to its length. */
+/** Returns a sentence's words, dividing the sentence's audio among them in proportion to their length. */
 export function placeWords(sentence: string, startMs: number, durationMs: number): SpokenWord[] {
   const words = sentence.match(/(?:^\s+)?\S+\s*/g) ?? (sentence === '' ? [] : [sentence]);
   let characters = 0;

@@ -1,5 +1,5 @@
-// The ports for text to speech (`Voice`) and speech to text (`Transcriber`). `offstage/ai-sdk-speech` adapts the
-// models of a provider; any other object that implements the method works, too.
+// The ports for text to speech (`Voice`) and speech to text (`Transcriber`). `offstage/ai-sdk-speech` adapts a
+// provider's models; any other object that implements the method works too.
 
 import { raceAbort } from '../../values/race-abort.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -11,33 +11,33 @@ import { isSampleRateHz } from '../audio/resampler.ts';
 export interface VoiceRequest {
   /** About one sentence, as the model wrote it. */
   readonly text: string;
-  /** Relative speed; 1 is the normal pace of the voice. @defaultValue 1 */
+  /** The relative speed; 1 is the voice's normal pace. @defaultValue 1 */
   readonly speed?: number;
-  /** Aborts when the speech is no longer wanted: the synthesis should stop, and may reject. */
+  /** Aborts when the speech is no longer needed: the synthesis should stop, and may reject. */
   readonly signal: AbortSignal;
 }
 
 /** Text to speech. */
 export interface Voice {
   /**
-   * Returns the audio of a text, mono, 8000 to 48000 Hz, as a whole or in pieces as they are generated. Returns no
-   * samples if the text has nothing to pronounce.
+   * Returns a text's audio, mono, 8000 to 48000 Hz, as a whole or in pieces as they are generated. Returns no samples
+   * if there is nothing to pronounce.
    */
   synthesize(request: VoiceRequest): Promise<AudioFrame> | AsyncIterable<AudioFrame>;
 }
 
 /** Speech to text. */
 export interface Transcriber {
-  /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if it has no words. */
+  /** Returns the words of one stretch of speech (mono, about 0.2 to 25 seconds); empty if there are none. */
   transcribe(speech: AudioFrame): Promise<string>;
 }
 
-/** @param option The name of the option for the error. @throws {ConfigurationError} `INVALID_OPTION` */
+/** @param option The option's name, for the error message. @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkVoice(option: string, voice: unknown): void {
   checkMethod(option, 'a voice', voice, 'synthesize');
 }
 
-/** @param option The name of the option for the error. @throws {ConfigurationError} `INVALID_OPTION` */
+/** @param option The option's name, for the error message. @throws {ConfigurationError} `INVALID_OPTION` */
 export function checkTranscriber(option: string, transcriber: unknown): void {
   checkMethod(option, 'transcriber', transcriber, 'transcribe');
 }
@@ -47,9 +47,9 @@ function checkMethod(option: string, what: string, value: unknown, method: strin
 }
 
 /**
- * Streams the audio of a voice, whichever form the voice returns. Ends at once when the signal aborts, even if the
- * voice ignores the signal.
- * @throws {ProviderError} `INVALID_AUDIO` for an invalid audio
+ * Streams a voice's audio, whichever form the voice returns. Ends at once when the signal aborts, even if the voice
+ * ignores the signal.
+ * @throws {ProviderError} `INVALID_AUDIO` if the audio is invalid
  */
 export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenerator<AudioFrame> {
   const { signal } = request;
@@ -64,12 +64,12 @@ export async function* soundOf(voice: Voice, request: VoiceRequest): AsyncGenera
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
-    // `return` of a busy iterator would delay the end, so it is not awaited.
+    // Not awaited, because `return` of a busy iterator would delay the end.
     void Promise.resolve(pieces.return?.()).catch(() => {});
   }
 }
 
-/** Returns the whole audio. @throws {ProviderError} `INVALID_AUDIO`, and the errors of the voice */
+/** Returns the complete audio. @throws {ProviderError} `INVALID_AUDIO`, and the voice's errors */
 export async function wholeSoundOf(voice: Voice, request: VoiceRequest): Promise<AudioFrame> {
   const frames: AudioFrame[] = [];
   for await (const frame of soundOf(voice, request)) frames.push(frame);

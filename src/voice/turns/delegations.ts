@@ -1,4 +1,4 @@
-// Delegations of a voice model that knows no tools by name: the model reports that something is to be done, and the
+// Delegations by a voice model that does not call tools by name: the model reports that a task is to be done, and the
 // session derives the calls from the conversation.
 //
 //   created ─▶ the user's words settle ─▶ worked out ─┬─▶ calls, as if the model had made them
@@ -11,14 +11,14 @@
 // Does not: run the calls (session).
 //
 // Invariants
-//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or forgotten with its
-//       connection; no later connection receives an answer to it.
+//   DELEGATIONS-1. Each delegation is answered once (`delegation.accept` or `delegation.answer`), or forgotten together
+//       with its connection; no later connection receives its answer.
 //   DELEGATIONS-2. The lead agent does not repeat a task that the user gave to a subagent.
 //   DELEGATIONS-3. Each delegation ends: it waits at most `settleTimeoutMs` for the user's words, and
 //       `responseTimeoutMs` for the text model.
-//   DELEGATIONS-4. The voice model learns the calls that a delegation means before any of them is answered.
-//   DELEGATIONS-5. Delegations of the same words are interpreted once: the first gets the calls, and each other one is
-//       accepted without a call. A model that splits a wish into two delegations does not get it done twice.
+//   DELEGATIONS-4. The voice model learns which calls a delegation stands for before any of them is answered.
+//   DELEGATIONS-5. Delegations about the same words are interpreted once: the first receives the calls, and the others
+//       are accepted without a call. So a model that splits one wish into two delegations does not have it done twice.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { useOf } from '../../actors/model/price.ts';
@@ -36,19 +36,19 @@ import { RecentIds } from '../audio/recent-ids.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The meaning of a delegation: calls, or words to say if there are no calls. */
+/** A delegation's meaning: calls, or words to say if there are no calls. */
 export interface Meant {
   readonly calls: readonly { readonly name: string; readonly arguments: string }[];
   readonly text: string;
 }
 
 export interface DelegationRequest {
-  /** The words understood so far of an unfinished utterance; may be empty. */
+  /** The words so far of an unfinished utterance; may be empty. */
   readonly unfinished: string;
   readonly signal: AbortSignal;
 }
 
-/** Interprets a delegation. Rejects with the model's error, or with `signal.reason`. */
+/** Interprets a delegation. Rejects with the model's error or `signal.reason`. */
 export type WorkOut = (request: DelegationRequest) => Promise<Meant>;
 
 export interface DelegationsOptions {
@@ -56,7 +56,7 @@ export interface DelegationsOptions {
   readonly responseTimeoutMs: number;
 }
 
-/** The id of a delegation among the calls that the model waits for. */
+/** A delegation's id among the calls that the model waits for. */
 const callIdOf = (delegationId: string): string => `delegation:${delegationId}`;
 
 const FAILED = 'Sorry, something went wrong with that. Could you say it again?';
@@ -93,7 +93,7 @@ export class Delegations {
     this.#patience = new Watchdog(core.host.environment, () => this.#begin());
   }
 
-  /** Whether a delegation is under way; meanwhile the model receives no other request. */
+  /** Whether a delegation is in progress, during which the model receives no other request. */
   get areUnderWay(): boolean {
     return this.#turn.chart.context.calls.some(({ of }) => of === 'delegation');
   }
@@ -213,12 +213,12 @@ const INSTRUCTIONS =
 
 const REQUEST = note(sentence`The voice assistant asks what is to be done for the user now.`);
 
-/** Runs one step of `model` over the conversation, with the tools of the current lead agent. */
+/** Runs one step of `model` over the conversation, with the current lead agent's tools. */
 export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
   return async ({ unfinished, signal }) => {
     const { records, agents, host } = core;
-    // The notes' role is that of the voice model's transport; providers of text models refuse a system
-    // message within a conversation.
+    // The notes' role depends on the voice model's transport, but providers of text models refuse a system message
+    // within a conversation.
     const notes = core.notes.writtenAs('user');
     const { agentName } = records;
     const { ids, clock } = host.environment;
@@ -249,7 +249,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
     account.used(
       useOf(model, agentName, usage, { instructions, messages, written: text }, beganAt),
     );
-    // Calls of a response that was cut off may be incomplete and must not be run.
+    // Calls in a truncated response may be incomplete and must not be run.
     if (finish === 'length')
       throw new ProviderError('INCOMPLETE', 'The answer reached the output limit of the model');
     return {
@@ -264,7 +264,7 @@ export function withModel(core: LeadSession, model: LanguageModel): WorkOut {
 
 const NOTHING_TO_CALL = 'That is something I cannot do from here.';
 
-/** Interprets without a model: the user's words are the argument of the agent's only tool. */
+/** Interprets without a model: the user's words become the argument of the agent's only tool. */
 export function withoutModel(core: LeadSession): WorkOut {
   return ({ unfinished }) => {
     const { records, agents } = core;
@@ -282,8 +282,8 @@ export function withoutModel(core: LeadSession): WorkOut {
 }
 
 /**
- * Checks that delegations of these agents can be interpreted without a model.
- * @throws {ConfigurationError} NO_DELEGATION_MODEL if not; the message names the tools that prevent it.
+ * Checks that these agents' delegations can be interpreted without a model.
+ * @throws {ConfigurationError} `NO_DELEGATION_MODEL` if they cannot; the message names the tools that prevent it
  */
 export function checkDelegable(agents: readonly LeadAgent[]): void {
   for (const { name, tools = [] } of agents) {
@@ -302,7 +302,7 @@ export function checkDelegable(agents: readonly LeadAgent[]): void {
   }
 }
 
-/** Returns the name of the tool's only required property if that is a string; null otherwise. */
+/** Returns the name of the tool's only required property if it is a string; null otherwise. */
 function taskField(schema: Readonly<Record<string, unknown>> | null): string | null {
   const { properties = {}, required = [] } = (schema ?? {}) as {
     properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: unknown }>>;

@@ -1,41 +1,41 @@
 // The user's side of a spoken conversation: when the user speaks, their words, and whether their speech over the lead
-// agent is an interruption. The model's speech stops or is lowered at once in any case; after a noise or a backchannel
-// ("mm-hm") it continues.
+// agent is an interruption. The model's speech is stopped or lowered at once in any case; after a noise or a
+// backchannel ("mm-hm") it continues.
 //
 //   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, repeated ──▶ real: broken off
 //                                       ├─ a backchannel, a noise ───────▶ false: continues
 //                                       └─ no words in time ─────────────▶ continues, until they come
 //
-// Owns:     the reading of the transport's reports, the limits of an utterance, and the start of each utterance on the
-//           session's clock (a transport counts from the first audio that it received).
-// Does not: keep whether the user has the floor or may be interrupting (turn machine), or decide the answer or the
+// Owns:     the interpretation of the transport's reports, the limits of an utterance, and each utterance's start on
+//           the session's clock (a transport counts from the first audio that it received).
+// Does not: track whether the user has the floor or may be interrupting (turn machine), or decide the answer or the
 //           addressee of the words (session).
 //
 // Invariants
-//   LISTENING-2. The user has the floor while they speak, and until their words are known (for at most
-//       `settleTimeoutMs`). Late words of one utterance do not end another.
-//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs`, including earlier pieces that the
-//       transport cut off, or whose microphone stops sending. The transport then transcribes the audio so far if it
+//   LISTENING-2. The user has the floor while speaking, and until the words are known (for at most `settleTimeoutMs`).
+//       Late words of one utterance do not end another.
+//   LISTEN-1. The session ends an utterance that lasts longer than `maxUtteranceMs` (including earlier pieces that the
+//       transport split off), or whose microphone stops sending. The transport then transcribes the audio so far if it
 //       can; otherwise the words known so far count as the whole utterance. The floor is free afterwards. A client that
 //       returns within `AWAY_GAP_MS` continues its utterance. A voice that is too quiet to be measured counts as far
 //       away: its limit is `FAR_MS`.
 //   LISTEN-2. Audio that directly follows an overlong utterance (a television) is background, and so is speech reported
-//       without any sound: until `QUIET_MS` of quiet have passed, it neither takes the floor nor interrupts. Its words
-//       are handled like any others; the words of a voice far away are addressed to nobody.
-//   BARGE-IN-5. An interruption of the voice cancels no subagent, unless the subagent requests that (`onBargeIn`).
+//       without any audio: until there have been `QUIET_MS` of quiet, it neither takes the floor nor interrupts. Its
+//       words are handled like any others; the words of a distant voice are addressed to no agent.
+//   BARGE-IN-5. A spoken interruption cancels no subagent, unless the subagent requests it (`onBargeIn`).
 //   INTERRUPTIONS-1. The user's voice stops the model's speech at once, even in doubt (MODEL-VOICE-3). While the
-//       session receives the microphone's audio, speech in doubt is first lowered; it stops when the voice lasts for
-//       `VOICE_MS`. A hum or a cough is shorter and leaves no gap in the speech.
-//   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance is longer than
-//       `backchannelMs`, when the user begins again, or `falseInterruptionMs` after the user fell silent.
-//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: while a question is open only a hum
-//       does; over a question of the lead agent nothing does. If the listening model is lost while the user speaks, the
-//       doubt counts as an interruption.
-//   INTERRUPTIONS-4. Words that arrive after the doubt still interrupt, if they are an interruption.
-//   INTERRUPTIONS-6. A reply that was broken off by a sound without words, or by a voice far away before the first
-//       words of the user, is said again: once, until the user speaks.
+//       session receives the microphone's audio, speech in doubt is first lowered, and stops only when the voice lasts
+//       for `VOICE_MS`. A hum or cough is shorter and leaves no gap in the speech.
+//   INTERRUPTIONS-2. A doubt ends exactly once: when the words are known, when the utterance exceeds `backchannelMs`,
+//       when the user starts again, or `falseInterruptionMs` after the user fell silent.
+//   INTERRUPTIONS-3. Words that may be an answer never count as a backchannel: while a question is open, only a hum
+//       does; over a question of the lead agent, nothing does. If the listening model is lost while the user speaks,
+//       the doubt counts as an interruption.
+//   INTERRUPTIONS-4. Words that arrive after the doubt has ended still interrupt, if they are an interruption.
+//   INTERRUPTIONS-6. A reply that was broken off by a sound without words, or by a distant voice before the user's
+//       first words, is said again: once, until the user speaks.
 //   INTERRUPTIONS-5. Speech continues over its own echo as soon as the audio proves to be one (ECHO-1), and stops again
-//       when the user speaks over it. An echo is addressed to nobody.
+//       when the user speaks over it. An echo is addressed to no agent.
 
 import type { UnaddressedReason, UnansweredReason } from '../../actors/contracts/session-views.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -61,30 +61,30 @@ import type { Turn } from '../output/turn.ts';
 import { Overlap } from './overlap.ts';
 import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
-/** The longest gap after which a new utterance counts as a piece of the previous one, which the transport has cut. */
+/** The longest gap after which a new utterance counts as a piece of the previous one, split off by the transport. */
 const CUT_MS = 100;
-/** The longest lag with which a transport reports the end of an utterance. */
+/** The longest delay with which a transport reports the end of an utterance. */
 export const END_LAG_MS = 600;
-/** The number of newest played items that an utterance with a late report may overlap. */
+/** How many of the newest played items an utterance with a late report may overlap. */
 const MAX_PLAYED = 10;
-/** The longest time for which a voice below the level of a quiet room holds the floor. */
+/** The longest time for which a voice below a quiet room's level holds the floor. */
 const FAR_MS = 5000;
 /** The time without audio after which an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;
-/** The same time after the client has left: a client that returns in time sends the audio recorded meanwhile. */
+/** The same time after the client has left: a client that returns within it sends the audio recorded meanwhile. */
 const AWAY_GAP_MS = 5000;
 /**
- * The fraction of the limit from which audio after an utterance counts as background as well (LISTEN-2): a transport
- * with the same limit counts from the first audio and ends an overlong utterance slightly earlier.
+ * The fraction of the limit from which audio after an utterance also counts as background (LISTEN-2): a transport with
+ * the same limit counts from the first audio and ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
 /** A voice that lasts this long after the transport has noticed it stops the speech; "right, I see" is shorter. */
 const VOICE_MS = 600;
-/** The greatest age of a voice that the transport has just noticed. */
+/** The maximum age of a voice that the transport has just noticed. */
 const VOICED_WITHIN_MS = 700;
 /** After a pause of this length, new audio does not belong to the earlier noise. */
 const QUIET_MS = 3000;
-/** The number of newest utterances whose start is kept, if they get no transcript. */
+/** The number of newest utterances without a transcript whose start is kept. */
 const MAX_BEGINNINGS = 50;
 
 interface Beginning {
@@ -97,10 +97,10 @@ type UtteranceEvent = Extract<TransportEvent, { type: `utterance.${string}` }>;
 export interface ListeningOptions {
   readonly capabilities: TransportCapabilities;
   readonly settleTimeoutMs: number;
-  /** The limit of an utterance, in milliseconds; the session ends a longer one. */
+  /** The maximum length of an utterance, in milliseconds; the session ends a longer one. */
   readonly maxUtteranceMs: number;
   /**
-   * The duration of the doubt after the user has fallen silent, in milliseconds; 0: every utterance is an interruption.
+   * How long the doubt lasts after the user has fallen silent, in milliseconds; 0: every utterance is an interruption.
    */
   readonly falseInterruptionMs: number;
   /** The length above which an utterance is an interruption, in milliseconds. */
@@ -115,20 +115,20 @@ export class Listening {
   readonly #turn: Turn;
   readonly #chart: TurnChart;
   readonly #options: ListeningOptions;
-  /** The utterance under way as the transport reports it, with its start on the session's clock. */
+  /** The current utterance as the transport reports it, with its start on the session's clock. */
   #underWay: { readonly id: string; readonly since: number } | null = null;
-  /** The start of the previous utterance, and the time when its end was reported. */
+  /** The previous utterance's start, and when its end was reported. */
   #before: { readonly since: number; readonly endedAt: number } | null = null;
   readonly #limit: Watchdog;
-  /** The utterances whose final words are known: a transport may report them twice. */
+  /** The utterances whose final words are known, because a transport may report them twice. */
   readonly #known = new RecentIds();
   /** The utterances without the floor: the session ended them, or they never had it. */
   readonly #floorless = new RecentIds();
-  /** LISTEN-2: the utterances of a voice far away. */
+  /** LISTEN-2: the utterances of a distant voice. */
   readonly #background = new RecentIds();
-  /** The start of each utterance on the session's clock, and the speaker at that time. */
+  /** Each utterance's start on the session's clock, and the speaker at that time. */
   readonly #beginnings = new Map<string, Beginning>();
-  /** The length of the user's audio that went to the transport on this connection. */
+  /** The duration of user audio sent to the transport on this connection. */
   #sentMs = 0;
   /** When the microphone last sent audio; null before the first audio. */
   #soundAt: number | null = null;
@@ -155,12 +155,12 @@ export class Listening {
     this.#limit = new Watchdog(core.host.environment, () => this.#checkLimits());
   }
 
-  /** Whether the user speaks, or the words and the addressee of the last utterance are not known yet. */
+  /** Whether the user speaks, or the words and addressee of the last utterance are still unknown. */
   get hasFloor(): boolean {
     return userHasFloor(this.#chart.snapshot);
   }
 
-  /** The length of the newest audio that may hold unknown words of the user, in milliseconds. */
+  /** The duration of the newest audio that may contain unknown words of the user, in milliseconds. */
   get unknownMs(): number {
     const { unknown, newest } = this.#chart.context;
     const isSpeaking = this.#chart.snapshot.matches({ user: 'speaking' });
@@ -169,7 +169,7 @@ export class Listening {
     return begun.length === 0 ? 0 : this.#now - Math.min(...begun) + ONSET_MS;
   }
 
-  /** Records audio of the microphone. `isSent`: the audio went to the transport; otherwise it was kept. */
+  /** Records microphone audio. `isSent`: the audio was sent to the transport; otherwise it was kept. */
   sound(frame: AudioFrame, isSent: boolean): void {
     const isFirst = this.#soundAt === null || this.#isAway;
     this.#soundAt = this.#now;
@@ -205,7 +205,7 @@ export class Listening {
     }
   }
 
-  /** Records that the words of an utterance are known; the floor is then free, unless the user speaks again. */
+  /** Records that an utterance's words are known; the floor is then free, unless the user speaks again. */
   understood(utteranceId: string): void {
     this.#transcript.finished(utteranceId);
     this.#chart.send({ type: 'user.understood', utteranceId });
@@ -242,7 +242,7 @@ export class Listening {
     this.#core.receive('session', { type: 'utterance.started' });
   }
 
-  /** Handles a new connection: the session no longer waits for utterances of the previous one. */
+  /** Handles a new connection: the session stops waiting for the previous connection's utterances. */
   reset(): void {
     this.#known.clear();
     this.#floorless.clear();
@@ -259,14 +259,14 @@ export class Listening {
 
   #started(id: string, audioStartMs: number): void {
     const isNoise = this.#isNoisy;
-    // Audio is sent as it is recorded, so the length sent since the start tells the utterance's age.
+    // Audio is sent as it is recorded, so the duration sent since the start is the utterance's age.
     const startedAt = this.#now - Math.max(0, this.#sentMs - audioStartMs);
     this.#beginnings.set(id, { at: startedAt, by: this.#core.userInput.speaker });
     forgetOldest(this.#beginnings, MAX_BEGINNINGS);
     const before = isNoise ? null : this.#before;
     const isCut = before !== null && this.#now - before.endedAt <= CUT_MS;
     this.#underWay = { id, since: isCut ? before.since : this.#now };
-    // A new utterance means that no more words of the earlier one will come.
+    // A new utterance means that no more words of the earlier one will follow.
     this.#transcript.reset();
     if (isNoise) {
       this.#floorless.add(id);
@@ -281,11 +281,11 @@ export class Listening {
   #ended(utteranceId: string): void {
     this.#core.receive('session', { type: 'utterance.ended' });
     this.#chart.send({ type: 'user.ended', utteranceId });
-    // The event ended an earlier utterance, and the limits of this one still apply.
+    // The event ended an earlier utterance, and this utterance's limits still apply.
     if (this.#underWay) this.watchLimits();
   }
 
-  /** Handles the end of the utterance under way. */
+  /** Handles the end of the current utterance. */
   #isOver(): void {
     const { id = '', since = this.#now } = this.#underWay ?? {};
     const lengthMs = this.#now - since;
@@ -341,12 +341,12 @@ export class Listening {
   /** LISTEN-2 */
   get #isNoisy(): boolean {
     if (this.#noiseAt === null) return false;
-    // Background that is still under way counts as heard now.
+    // Background that is still in progress counts as heard now.
     if (this.#underWay === null && this.#now - this.#noiseAt >= QUIET_MS) this.#noiseAt = null;
     return this.#noiseAt !== null;
   }
 
-  /** Sets the timer for the limits of the utterance under way (LISTEN-1). */
+  /** Sets the timer for the current utterance's limits (LISTEN-1). */
   watchLimits(): void {
     if (!this.#underWay) return;
     const { since } = this.#underWay;
@@ -364,13 +364,13 @@ export class Listening {
     const isTooLong =
       lengthMs >= this.#options.maxUtteranceMs || (this.#isFar(since) && lengthMs >= FAR_MS);
     const isOff = this.#now - Math.max(soundAt, since) >= this.#gapMs;
-    // Speech that the transport reports without audio of the microphone counts as background.
+    // Speech that the transport reports without microphone audio counts as background.
     if (isTooLong || (isOff && soundAt < since)) this.#noiseAt = this.#now;
     if (isTooLong || isOff) this.#end();
     else this.watchLimits();
   }
 
-  /** Returns whether the microphone has sent audio since then in which no voice can be measured. */
+  /** Returns whether the microphone has since sent audio in which no voice can be measured. */
   #isFar(since: number): boolean {
     return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
@@ -383,7 +383,7 @@ export class Listening {
     this.#limit.stop();
   }
 
-  /** LISTEN-1: ends the utterance under way. */
+  /** LISTEN-1: ends the current utterance. */
   #end(): void {
     const { id } = this.#underWay ?? {};
     if (id === undefined) return;
@@ -409,7 +409,7 @@ export class Listening {
   }
 }
 
-/** The effect of an utterance on the speech under way. */
+/** The effect of an utterance on current speech. */
 export class BargeIn {
   readonly #core: LeadSession;
   readonly #options: ListeningOptions;
@@ -422,7 +422,7 @@ export class BargeIn {
   #soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance that overlaps speech. */
   #overlap: Overlap | null = null;
-  /** The utterance that broke a reply off; '' after the reply was said again, until the user speaks. */
+  /** The utterance that interrupted a reply; '' after the reply was said again, until the user speaks. */
   #cutBy: string | null = null;
   /** When each of the newest items last played. */
   readonly #playedAt = new Map<string, number>();
@@ -443,7 +443,7 @@ export class BargeIn {
     this.#chart = chart;
   }
 
-  /** The length of the audio since the last measurable voice, in milliseconds; infinite before the first voice. */
+  /** The duration of audio since the last measurable voice, in milliseconds; infinite before the first voice. */
   get quietMs(): number {
     return this.#voice.quietMs;
   }
@@ -451,18 +451,18 @@ export class BargeIn {
   /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
   began(utteranceId: string, startedAt: number): void {
     const { capabilities, falseInterruptionMs } = this.#options;
-    // If the start is reported late, the model may already be answering these words.
+    // If the start is reported late, the model may already be responding to these words.
     if (capabilities.utterances === 'inferred' && startedAt <= this.#responses.ownSince) return;
     this.#chart.send({ type: 'user.spoke' });
     this.#responses.held.expectWanted();
     if (!this.#responses.isSpeaking) {
-      // The report of the start is late: the utterance overlaps items that have ended meanwhile.
+      // The start is reported late: the utterance overlaps items that have ended since.
       const items = [...this.#playedAt].flatMap(([id, at]) => (at >= startedAt ? [id] : []));
       if (items.length > 0) this.#overlap = new Overlap(utteranceId, this.#speech.echo, items);
       return;
     }
     const { doubted } = this.#chart.context;
-    // An echo comes in several pieces, too: a second piece is not a repeated attempt to interrupt.
+    // An echo comes in several pieces too: a second piece is not another attempt to interrupt.
     if (doubted !== null && this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now))
       this.#chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
     this.#overlap = new Overlap(utteranceId, this.#speech.echo);
@@ -471,13 +471,13 @@ export class BargeIn {
   }
 
   /**
-   * Handles the words of an utterance: all of them (`final`) or the first; empty if there are none. Returns the reason
-   * if the words need no answer; otherwise null.
+   * Handles an utterance's words: all of them (`final`) or the first ones; empty if there are none. Returns why the
+   * words need no answer; otherwise null.
    */
   read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
     const isEmpty = text.trim() === '';
     const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
-    // After the final words, the audio is not compared any more.
+    // After the final words, the audio is no longer compared.
     if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
     if (final && !isEmpty && !isEcho) this.#cutBy = null;
     if (isEcho && !final) return null;
@@ -503,7 +503,7 @@ export class BargeIn {
   /** Lowers or pauses the speech until the user's words are known. */
   makeWay(): void {
     this.#voice.voicedMs = 0;
-    // Without the microphone's audio, or with a voice that is too quiet, the length of the voice cannot be measured.
+    // Without the microphone's audio, or if the voice is too quiet, the duration of the voice cannot be measured.
     const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
     const isVoice =
       this.#voice.quietMs < VOICED_WITHIN_MS ||
@@ -511,7 +511,7 @@ export class BargeIn {
     if (!hears || !isVoice || !this.#speech.lower()) this.#speech.pause();
   }
 
-  /** Handles audio of the microphone: a lasting voice stops the speech, unless it is an echo of the speech. */
+  /** Handles microphone audio: a lasting voice stops the speech, unless it is an echo of the speech. */
   sound(frame: AudioFrame): void {
     const now = (this.#soundAt = this.#now);
     const voicedMs = this.#voice.take(frame);
@@ -532,7 +532,7 @@ export class BargeIn {
       this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
   }
 
-  /** Returns whether an utterance far away broke off, or may break off, speech before the first words of the user. */
+  /** Returns whether a distant utterance interrupted, or may interrupt, speech before the user's first words. */
   mayBeUnaddressed(utteranceId: string): boolean {
     const isOver = [this.#cutBy, this.#chart.context.doubted].includes(utteranceId);
     const { items } = this.#core.records.conversation;
@@ -546,11 +546,11 @@ export class BargeIn {
     return true;
   }
 
-  /** Returns the final words of an utterance without the echoed words at their beginning (ECHO-2). */
+  /** Returns an utterance's final words without the echoed words at its start (ECHO-2). */
   ownWords(utteranceId: string, text: string): string {
     const overlap = this.#overlap;
     if (overlap?.utteranceId !== utteranceId || this.#isEcho(utteranceId, text)) return text;
-    // If all words are echoed, they are kept: they may be an answer that repeats words of a question.
+    // If all words are echoed, they are kept, because they may be an answer that repeats words of a question.
     return overlap.ownWords(text, this.#saidDuring(overlap), this.#echoes) || text;
   }
 
@@ -565,12 +565,12 @@ export class BargeIn {
     return this.#speech.echo.echoes(this.#now);
   }
 
-  /** Returns the words of which the utterance may be an echo, including those of items that were cut since. */
+  /** Returns the words of which the utterance may be an echo, including items that were cut off since. */
   #saidDuring({ items, wordsWhenCut }: Overlap): string {
     return wordsWhenCut ?? this.#transcript.wordsOf(items);
   }
 
-  /** Stops the speech for good: the utterance is an interruption. */
+  /** Stops the speech permanently: the utterance is an interruption. */
   breakOff(): void {
     if (!this.#responses.isSpeaking) return;
     for (const subagent of this.#core.tree.live)
@@ -581,7 +581,7 @@ export class BargeIn {
     this.#responses.silence();
   }
 
-  /** Returns whether the text, whole or so far, is a backchannel and no answer (INTERRUPTIONS-3). */
+  /** Returns whether the text, complete or so far, is a backchannel and not an answer (INTERRUPTIONS-3). */
   #read(text: string): 'whole' | 'beginning' | 'none' {
     const { language } = this.#core.agents.current;
     // While a question is open, any word may be the answer.

@@ -1,13 +1,13 @@
-// Tells whether an utterance that began over the lead agent's speech is the user's voice or the loudspeaker's echo.
+// Tells whether an utterance that started over the lead agent's speech is the user's voice or the speaker's echo.
 //
 //   ECHO-1. An utterance is an echo if its audio rises and falls with the played audio, and its words are those of the
-//       speech. The audio suffices for a long utterance, and in a room with a recent echo, where a recogniser may have
-//       misheard the words. The words suffice in a room with a recent echo, if all of them are words of the speech:
-//       delayed audio matches nothing, and the start of the utterance may be reported after the speech. An utterance is
-//       no echo if the voice continues after the speech, or if someone speaks over the echo and words remain that are
-//       not the speech's.
-//   ECHO-2. If the user answers without a pause, the echo and the answer are one utterance: the echoed words at its
-//       beginning are not the user's.
+//       speech. The audio alone suffices for a long utterance, and in a room with a recent echo, where a recogniser may
+//       have misheard the words. The words alone suffice in a room with a recent echo if all of them occur in the
+//       speech: delayed audio matches nothing, and the start of the utterance may be reported after the speech. An
+//       utterance is not an echo if the voice continues after the speech, or if someone speaks over the echo and some
+//       words are not from the speech.
+//   ECHO-2. If the user answers without a pause, the echo and the answer form one utterance: the echoed words at its
+//       start are not the user's.
 //
 // Owns:     the comparisons of the utterance's audio, and the items that were playing.
 // Does not: stop or continue speech, or measure audio (`EchoMeter` does).
@@ -19,18 +19,18 @@ import { ECHO_LIKENESS, type EchoMeter } from '../audio/echo-meter.ts';
 const COMPARED_EVERY_MS = 160;
 const ECHO_SHARE = 0.6;
 const ECHO_WORDS = 0.6;
-/** The share and number of matching comparisons that prove an echo without its words. */
+/** The share and number of matching comparisons that prove an echo regardless of its words. */
 const SURE = { share: 0.9, compared: 8 };
-/** The number of comparisons in a row that show an echo, or a voice that is `LOUDER_DB` louder than the echo. */
+/** The number of consecutive comparisons that show an echo, or a voice that is `LOUDER_DB` louder than the echo. */
 const RUN = 3;
-/** The fewest comparisons that count: a single one may match by chance. */
+/** The minimum number of comparisons: a single one may match by coincidence. */
 const LEAST_COMPARED = 2;
 const LOUDER_DB = 5;
-/** The longest reverberation of a room, in milliseconds. */
+/** A room's longest reverberation, in milliseconds. */
 const TAIL_MS = 400;
-/** The least excess of echoed words over other words at the beginning of an utterance. */
+/** The minimum excess of echoed words over other words at the start of an utterance. */
 const LEAST_ECHOED = 3;
-/** The likeness from which two words count as the same: a recogniser may write an echoed word differently. */
+/** The similarity from which two words count as the same, because a recogniser may spell an echoed word differently. */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
 const MAX_COMPARED_CHARS = 1_500;
@@ -41,24 +41,24 @@ export class Overlap {
   /** The words of its items when they were cut off; null if they were not. */
   wordsWhenCut: string | null = null;
   readonly #meter: EchoMeter;
-  /** The items that were playing since the utterance began. */
+  /** The items that have played since the utterance started. */
   readonly items = new Set<string>();
   #compared = 0;
   #alike = 0;
-  /** The number of last comparisons in a row that showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
+  /** The number of latest consecutive comparisons that showed an echo (`#alikeRun`) or another voice (`#otherRun`). */
   #alikeRun = 0;
   #otherRun = 0;
-  /** Whether the utterance has sounded like an echo, and like another voice, at any time. */
+  /** Whether the utterance has ever sounded like an echo, and like another voice. */
   #hasEchoed = false;
   #hasOther = false;
-  /** The level of the echo, relative to the played audio, in dB. */
+  /** The echo's level relative to the played audio, in dB. */
   #echoDb = 0;
-  /** The length of the audio since the last comparison, in milliseconds. */
+  /** The duration of audio since the last comparison, in milliseconds. */
   #sinceMs = Number.POSITIVE_INFINITY;
-  /** The length of the voice after the speech, in milliseconds. */
+  /** The duration of voice after the speech, in milliseconds. */
   #afterMs = 0;
 
-  /** @param items The items that played when the utterance began, if they have ended since. */
+  /** @param items The items that were playing when the utterance started, if they have ended since. */
   constructor(utteranceId: string, meter: EchoMeter, items: readonly string[] = []) {
     this.utteranceId = utteranceId;
     this.#meter = meter;
@@ -70,19 +70,19 @@ export class Overlap {
     return this.#alikeRun >= RUN;
   }
 
-  /** Whether the audio was an echo at first and is another voice now. */
+  /** Whether the audio was an echo at first and is now another voice. */
   get isOther(): boolean {
     return this.#otherRun >= RUN;
   }
 
-  /** Records audio of the microphone. `playing`: the items that play. `voicedMs`: the length of the voice in it. */
+  /** Records microphone audio. `playing`: the items that are playing. `voicedMs`: the duration of voice in it. */
   heard(playing: readonly string[], soundMs: number, voicedMs: number, now: number): void {
     if (playing.length === 0) this.#afterMs += voicedMs;
     this.#sinceMs += soundMs;
     if (this.#sinceMs >= COMPARED_EVERY_MS) this.soundsLikeEcho(playing, now);
   }
 
-  /** Compares the newest audio with the played audio. Returns whether the two are alike. */
+  /** Compares the newest audio with the played audio. Returns whether they match. */
   soundsLikeEcho(playing: readonly string[], now: number): boolean {
     for (const itemId of playing) this.items.add(itemId);
     const comparison = this.#meter.compare(now);
@@ -116,8 +116,8 @@ export class Overlap {
   }
 
   /**
-   * Returns the words after the echoed ones at the beginning (ECHO-2); empty if none remain. `said`: the words of the
-   * items. `echoes`: whether the room had a recent echo.
+   * Returns the words after the echoed ones at the start (ECHO-2); empty if none remain. `said`: the items' words.
+   * `echoes`: whether the room had a recent echo.
    */
   ownWords(text: string, said: string, echoes: boolean): string {
     const isAnswered = this.#hasEchoed && (this.#hasOther || this.#afterMs > 0);
@@ -127,11 +127,13 @@ export class Overlap {
   }
 }
 
-/** Returns how many of the first words belong to the speech: those of the alignment with the most words in common. */
+/**
+ * Returns how many of the first words belong to the speech, according to the alignment with the most words in common.
+ */
 function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
   const speech = said.slice(-MAX_WORDS);
   let best = { count: 0, score: LEAST_ECHOED - 1 };
-  // The echo may begin anywhere in the speech.
+  // The echo may start anywhere in the speech.
   let before: readonly number[] = speech.map(() => 0);
   for (const [index, word] of words.slice(0, MAX_WORDS).entries()) {
     const plain = plainWords(word);
@@ -151,7 +153,7 @@ function echoedAtFirst(words: readonly string[], said: readonly string[]): numbe
   return best.count;
 }
 
-/** Returns 1 for the same word, -1 for another one, and 0 if either is a number, in digits or in words. */
+/** Returns 1 for the same word, -1 for a different one, and 0 if either is a number, in digits or words. */
 function likenessOf(word: string, other: string): number {
   if (word === other) return 1;
   const longer = Math.max(word.length, other.length, 1);

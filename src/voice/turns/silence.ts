@@ -1,5 +1,5 @@
-// Hosts the silence machine of a voice session, beside the turn. The machine asks an open question again, or reports
-// that the user is away.
+// Hosts a voice session's silence machine, separately from the turn. The machine asks an open question again, or
+// reports that the user is away.
 //
 // Owns:     the machine.
 // Does not: know who speaks (turns), or limit how often a question is asked again (question machine).
@@ -39,7 +39,7 @@ export class Silence {
     );
   }
 
-  /** The silence machine, as its actor shows it. */
+  /** The silence machine, as shown by its actor. */
   get shown(): Shown {
     return this.#machine.shown;
   }

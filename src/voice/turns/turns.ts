@@ -1,37 +1,38 @@
-// Runs the turn of a voice session: each utterance is answered once, each tool result is reported,
-// and two responses are never spoken at the same time.
+// Runs a voice session's turn: each utterance is answered once, each tool result is reported, and two responses are
+// never spoken at the same time.
 //
-// The turn machine keeps the state of the turn and chooses; this file reports facts to it and carries out its effects.
-// Other state is kept elsewhere:
+// The turn machine holds the turn's state and decides; this file reports facts to it and executes its effects. Other
+// state is held elsewhere:
 //
 //   sound is playing, paused, or cut off                    speech
 //   output that may answer words for a subagent             held-speech
 //   who is being asked, and by whom                         session (questions)
 //   the filler, the thinking sound                          waiting
 //
-// Owns:     the meaning of a transport's or session's facts for the turn, and the decision which replies of a model
-//           that hears every word are unwanted.
-// Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an
-//           utterance is addressed (session), run tools, or hold connections (connection manager).
+// Owns:     the meaning of transport and session facts for the turn, and the decision which replies are unwanted if the
+//           model hears every word.
+// Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an utterance
+//           is addressed (session), run tools, or manage connections (connection manager).
 //
 // Invariants
-//   TURNS-1. At most one response is under way (TURN-1). The next response answers requests that arrive meanwhile.
+//   TURNS-1. At most one response is in progress (TURN-1). The next response answers requests that arrive in the
+//            meantime.
 //   TURNS-2. The model receives no request while the user has the floor (TURN-2).
-//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also holds
-//       for a model that answers by itself.
-//   TURNS-9. While a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken
-//       before the tool's result. This requires a transport that can respond while a call is open, and a
-//       model that does not speak to results by itself. The lead agent's turn continues.
-//   REPLIES-1. A model that speaks when asked gets a request for each reply. A model that answers by itself gets one
-//       only if it stays silent for `replyTimeoutMs`, and another if that request fails (TURN-4).
-//   REPLIES-2. Speech that was under way when a result came does not answer the result, unless it is in the response
-//       that made the call.
-//   REPLIES-3. Speech of the model since the user began to speak answers the user's words: words that become known
-//       later are owed no reply.
-//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, each response that the model begins
-//        is undecided.
-//   ADDRESSEE-2. Words addressed to a subagent silence at most one reply of the model; two if the model may reply twice
-//        because its requested response failed meanwhile.
+//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also applies to
+//       models that respond by themselves.
+//   TURNS-9. If a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken before the
+//       tool's result. This requires a transport that can respond while a call is open, and a model that does not speak
+//       about results by itself. The lead agent's turn continues.
+//   REPLIES-1. A model that speaks only when asked receives a request for each reply. A model that responds by itself
+//       receives one only if it stays silent for `replyTimeoutMs`, and another if that request fails (TURN-4).
+//   REPLIES-2. Speech that was in progress when a result arrived does not answer the result, unless it belongs to the
+//       response that made the call.
+//   REPLIES-3. Model speech since the user started to speak answers the user's words: words that become known later
+//       need no reply.
+//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, each unprompted response is
+//        undecided.
+//   ADDRESSEE-2. Words addressed to a subagent silence at most one reply of the model, or two if the model may reply
+//        twice because its requested response failed meanwhile.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
@@ -74,13 +75,13 @@ import { BargeIn, END_LAG_MS, Listening, type ListeningOptions } from './listeni
 
 export interface TurnsOptions
   extends ResponsesOptions, ListeningOptions, WaitingOptions, SilenceInput {
-  /** Time allowed for the client's playout report after a stop, in milliseconds. */
+  /** The time allowed for the client's playout report after a stop, in milliseconds. */
   readonly clearReportMs: number;
-  /** Fraction of an item's audio that must have been played for it to count as heard. */
+  /** The fraction of an item's audio that must be played for it to count as heard. */
   readonly heardFraction: number;
-  /** Silence after which a model that answers by itself is asked to speak, in milliseconds. */
+  /** The silence after which a model that responds by itself is asked to speak, in milliseconds. */
   readonly replyTimeoutMs: number;
-  /** Interprets a delegation, for a transport that delegates. */
+  /** Interprets a delegation, for transports that delegate. */
   readonly workOut?: WorkOut;
 }
 
@@ -128,7 +129,7 @@ export class Turns implements Turn {
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 
-  /** Creates the turn machine; this file carries out its effects. */
+  /** Creates the turn machine; this file executes its effects. */
   #madeChart(): TurnChart {
     const core = this.#core;
     const { capabilities, replyTimeoutMs, settleTimeoutMs } = this.#options;
@@ -144,7 +145,7 @@ export class Turns implements Turn {
         holdsFloorMs: HOLDS_FLOOR_MS,
         settleTimeoutMs,
         replyTimeoutMs,
-        // A model that answers by itself may have good reasons to stay silent at first.
+        // A model that responds by itself may have good reasons to stay silent at first.
         maxAsked: capabilities.responds === 'by_itself' ? 3 : 2,
         doubtMs: backchannelMs + END_LAG_MS,
         falseInterruptionMs,
@@ -183,7 +184,7 @@ export class Turns implements Turn {
     const { owner, questions } = this.#core.unit;
     if (owner === null) return false;
     if (this.userHasFloor) return true;
-    // If the start of speech is inferred, the model may begin before the transport reports the utterance.
+    // If the start of speech is inferred, the model may start before the transport reports the utterance.
     if (this.#options.capabilities.utterances === 'reported') return false;
     const asked = questions.stateOf(owner)?.context as { playingSince: number | null } | undefined;
     const isBeingAsked = asked !== undefined && asked.playingSince !== null;
@@ -202,20 +203,20 @@ export class Turns implements Turn {
     return !this.#connections.isAvailable;
   }
 
-  /** Whether neither side speaks or is about to; earlier speech may still be playing. */
+  /** Whether neither side speaks or is about to speak; earlier speech may still be playing. */
   get isIdle(): boolean {
     const { snapshot } = this.chart;
     const isSilent = !userHasFloor(snapshot) && !modelIsBusy(snapshot) && !this.isToolAwaited;
     return this.#isFree && isSilent && !replyIsWanted(snapshot);
   }
 
-  /** The length of the newest user audio whose words are not understood or answered, in milliseconds. */
+  /** The duration of the newest user audio whose words are not recognised or answered, in milliseconds. */
   get unheardMs(): number {
     const isAnswered = this.chart.context.hasAnswered && !this.responses.isBusy;
     return isAnswered ? 0 : this.listening.unknownMs;
   }
 
-  /** Handles events of the transport that do not concern the connection. */
+  /** Handles transport events that do not concern the connection. */
   handle(event: TransportEvent): void {
     if (!this.#waiting.handle(event)) this.#handle(event);
     this.update();
@@ -241,7 +242,7 @@ export class Turns implements Turn {
     return this.isToolAwaited ? 'waiting' : 'still';
   }
 
-  /** Handles a frame of the model's audio. */
+  /** Handles a model audio frame. */
   handleFrame(frame: AudioFrame): void {
     if (!this.#waiting.handleFrame(frame)) this.responses.handleFrame(frame);
   }
@@ -300,7 +301,7 @@ export class Turns implements Turn {
     }
   }
 
-  /** Tells the transport which question the words that begin now may answer. */
+  /** Tells the transport which question the user's next words may answer. */
   #expectAnswer(): void {
     const { unit, records } = this.#core;
     const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
@@ -313,7 +314,7 @@ export class Turns implements Turn {
     const { notes } = this.#core;
     const noteId = this.#noteIdOf(deliveryId, prompt);
     if (callId !== null) this.#sendResult(callId, notes.text(prompt, noteId), true, noteId);
-    // The note of a repeated offer is already in the model's conversation, so it is sent once.
+    // A repeated offer's note is already in the model's conversation, so it is sent only once.
     else this.memory.noteOnce(noteId, prompt);
     this.#offered = { attempt, noteId };
     const { generation } = offer;
@@ -321,7 +322,7 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Handles an offer that came too late: the user has begun to speak meanwhile, or the client has left. */
+  /** Handles an offer that came too late: the user has started to speak meanwhile, or the client has left. */
   #refuse(): void {
     if (this.#offered) this.speech.notHeard('delivery.interrupted', this.#offered.attempt);
   }
@@ -352,7 +353,7 @@ export class Turns implements Turn {
     });
   }
 
-  /** Returns the id of the note about a delivery; a reworded delivery gets a new note. */
+  /** Returns the id of a delivery's note; a reworded delivery gets a new note. */
   #noteIdOf(deliveryId: string, prompt: Prompt): string {
     const id = `${deliveryId}.note`;
     const told = this.#core.records.conversation.get(id);
@@ -389,7 +390,7 @@ export class Turns implements Turn {
     this.next();
   }
 
-  /** Makes the model speak, even if no words of the user are unanswered. */
+  /** Makes the model speak, even if no user words are unanswered. */
   askToSpeak(): void {
     this.chart.send({ type: 'reply.wanted' });
     this.next();
@@ -410,7 +411,7 @@ export class Turns implements Turn {
   }
 
   overheard({ id, text, typed }: Utterance, { subagentName, were }: SpokenTo): void {
-    // ADDRESSEE-2: a reply that the model has begun is dropped, unless it acknowledges the answer.
+    // ADDRESSEE-2: a reply that the model has started is dropped, unless it acknowledges the answer.
     if (typed) this.silence.noticed();
     const { held } = this.responses;
     const reader = were !== null && !typed ? this.#waiting.readerFor(were) : undefined;
@@ -421,13 +422,13 @@ export class Turns implements Turn {
     }
     this.memory.note(overheardNote(text, subagentName, typeof were === 'object' && were !== null));
     if (were !== null && (typeof were === 'object' || !typed)) this.#waiting.understood(were);
-    // If the dropped output also held a reply to other words of the user, that reply is requested again.
+    // If the dropped output also contained a reply to other user words, that reply is requested again.
     if (wasHeld && replyIsExpected(this.chart.snapshot)) this.chart.send({ type: 'reply.wanted' });
     this.#understood(id);
     this.#expectNoAnswer(typed, wasHeld);
   }
 
-  /** ADDRESSEE-2: silences the further replies to words that were addressed to a subagent. */
+  /** ADDRESSEE-2: silences further replies to words that were addressed to a subagent. */
   #expectNoAnswer(typed: boolean, wasHeld: boolean): void {
     const { capabilities, replyTimeoutMs } = this.#options;
     const isAnswered = wasHeld && !this.#mayAnswerBoth;
@@ -448,7 +449,7 @@ export class Turns implements Turn {
     if (records.calls.has(callId) || records.conversation.get(callId)) return;
     this.chart.send({ type: 'call.made', callId, responseId, of: 'reply' });
     const readTo = this.responses.repliesTo(responseId);
-    // A response that the model began by itself has read everything.
+    // An unprompted response has read everything.
     const repliesTo = readTo === undefined ? records.conversation.items.at(-1)?.id : readTo;
     intoConversation(this.#core, {
       type: 'tool.called',
@@ -469,7 +470,7 @@ export class Turns implements Turn {
     this.#modelSpoke(responseId);
   }
 
-  /** Sends a fact to the machine only if it is new: this runs for each frame. */
+  /** Sends a fact to the machine only if it is new, because this runs for each frame. */
   #modelSpoke(responseId: string | null): void {
     const { hasAnswered, before } = this.chart.context;
     if (responseId !== null && before.includes(responseId)) return;
@@ -483,7 +484,7 @@ export class Turns implements Turn {
       if (!calledOff && status !== 'completed') this.chart.send({ type: 'reply.failed' });
       return;
     }
-    // Whether or not the offer succeeded, a reply that was cut off for it is now given.
+    // Whether or not the offer succeeded, a reply that was interrupted for it is now given.
     this.chart.send({ type: 'urgent.over' });
   }
 
@@ -498,7 +499,7 @@ export class Turns implements Turn {
     this.update();
   }
 
-  /** Makes the next request, if nothing prevents it. */
+  /** Makes the next request if nothing prevents it. */
   next(): void {
     this.update();
     this.chart.send({ type: 'choose' });
@@ -535,7 +536,7 @@ export class Turns implements Turn {
   }
 
   stop(): void {
-    // The last words get no reply, even if cut-off speech is settled after this.
+    // The last words get no reply, even if interrupted speech is settled afterwards.
     this.chart.send({ type: 'reply.forgotten' });
     this.#waiting.lost();
     this.#waiting.stop();
@@ -550,7 +551,7 @@ export class Turns implements Turn {
   #sendResult(callId: string, output: string, isSilent: boolean, noteId?: string): void {
     const { records, notes } = this.#core;
     const name = records.calls.get(callId)?.name ?? null;
-    // A note has its mark already.
+    // A note already has its mark.
     const asNote = (): string =>
       noteId === undefined
         ? notes.text(answerNote(callId, name, output), `${callId} answered`)
@@ -572,13 +573,13 @@ export class Turns implements Turn {
     this.settled();
   }
 
-  /** Whether the model speaks to the results of its calls without being asked. */
+  /** Whether the model speaks about its calls' results unprompted. */
   get #answersResults(): boolean {
     const { responds, schedulesToolResults } = this.#options.capabilities;
     return responds === 'by_itself' && !schedulesToolResults;
   }
 
-  /** Whether the model can be asked: it is connected and is not asked for a phrase. */
+  /** Whether the model can receive a request: it is connected and not asked for a phrase. */
   get #isFree(): boolean {
     return !this.isOffLine && !this.#waiting.isAsked;
   }
