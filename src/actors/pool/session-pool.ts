@@ -1,4 +1,4 @@
-// Keeps sessions in memory only while they are active: a million waiting sessions take room in the journal, and no memory.
+// Keeps sessions in memory only while they are active; a million waiting sessions occupy the journal, but no memory.
 //
 //            use, or its time has come
 //   asleep ────────────────────────────▶ awake ──▶ nobody uses it, and it has been idle for long
@@ -6,20 +6,20 @@
 //     └──────────────────────── hibernates ◀────────────────────────┘
 //
 // Owns:     the set of awake sessions, and the stored times at which the others must be woken.
-// Does not: know the work of a session (awaited.ts), store its state (its journal does), or schedule the
-//           search for sessions that must be awake (wake-scheduler.ts).
+// Does not: know a session's work (awaited.ts), store its state (its journal does), or schedule the search for sessions
+//           that must be awake (wake-scheduler.ts).
 //
 // Invariants
-//   SESSION-POOL-1. At most one session of an id is awake: a request for a session that is leaving waits until it has left.
+//   SESSION-POOL-1. At most one session per id is awake: a request for a session that is leaving waits until it has left.
 //   SESSION-POOL-2. A session that is in use or busy is not suspended.
-//   SESSION-POOL-3. A suspended session is woken when its next deadline is due, possibly by another process: its wake time is
-//       stored before it leaves. A session that cannot be woken then is woken later.
-//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and by processes that share its
-//       journal, once its claims have expired.
+//   SESSION-POOL-3. A suspended session is woken at its next deadline, possibly by another process: its wake time is
+//       stored before the session leaves. If it cannot be woken then, it is woken later.
+//   SESSION-POOL-4. Sessions that were awake when a process died are woken by the next `start`, and by other processes
+//       that share the journal once the dead process's claims have expired.
 //   SESSION-POOL-5. A search wakes only existing sessions: a session that has ended is not started again.
-//   SESSION-POOL-6. If several processes try to wake a session, one does: the claim decides, before a session is opened or room
-//       is made. The others report nothing.
-//   SESSION-POOL-7. A use beyond `maxBusy` is refused before any work: it opens and reads nothing.
+//   SESSION-POOL-6. If several processes try to wake a session, one succeeds: the claim decides, before a session is
+//       opened or room is made for it. The others report nothing.
+//   SESSION-POOL-7. If more than `maxBusy` sessions are busy, a use is refused in advance: it opens and reads nothing.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -41,25 +41,25 @@ import { reporter } from '../../values/reporter.ts';
 export interface SessionPoolOptions<S extends PooledSession> {
   /** The runtime of the sessions. If its journal has `wakeTimes`, it also stores when sleeping sessions must be woken. */
   readonly runtime: Runtime;
-  /** Creates the session with this id, with this `sessionId` and `runtime`, without starting it. */
+  /** Creates the session with this id, using this `sessionId` and `runtime`, without starting it. */
   readonly open: (sessionId: string) => S;
-  /** The time after which an idle, unused session is suspended, in milliseconds. @defaultValue 30_000 */
+  /** How long a session stays awake while it is idle and unused, in milliseconds. @defaultValue 30_000 */
   readonly idleMs?: number;
   /**
-   * The limit of awake sessions: above it, the session that was idle longest is suspended at once.
+   * The maximum number of awake sessions; above it, the session that has been idle longest is suspended at once.
    * @defaultValue 1000
    */
   readonly maxAwake?: number;
   /**
-   * The number of sessions in use or busy from which `use` refuses to wake a further one (`POOL_FULL`): an overloaded process
-   * serves no session in time. Sessions whose wake time has come are woken regardless. `Infinity`: `use` never refuses.
+   * The number of busy or used sessions at which `use` refuses to wake another (`POOL_FULL`), because an overloaded process
+   * serves no session in time. Sessions whose wake time has come are woken regardless. With `Infinity`, `use` never refuses.
    * @defaultValue twice `maxAwake`
    */
   readonly maxBusy?: number;
   /**
-   * The approximate interval at which the pool searches for sessions that must be awake, in milliseconds: the process that
-   * suspended them may have died, and sessions that could not be woken are tried again. `Infinity`: only `start` searches, for
-   * a process that an external clock wakes. @defaultValue 30_000
+   * The approximate interval at which the pool searches for sessions that must be awake, in milliseconds, because the
+   * process that suspended them may have died, and failed wakes are retried. With `Infinity`, only `start` searches,
+   * for a process that an external clock wakes. @defaultValue 30_000
    */
   readonly lookMs?: number;
   /** Called with errors of a session that is not in use. */
@@ -95,23 +95,23 @@ function checkedPool<S extends PooledSession>(
   };
 }
 
-/** Selects questions of the sessions of a pool. */
+/** Selects questions of a pool's sessions. */
 export interface QuestionsQuery {
-  /** The kind of questions. @defaultValue both */
+  /** The kind of question. @defaultValue both */
   readonly kind?: QuestionView['kind'];
   /** The `next` of the previous page. @defaultValue from the first session */
   readonly after?: string;
-  /** The number of sessions that one page reads, at most 10,000. @defaultValue 100 */
+  /** The number of sessions that a page covers, at most 10,000. @defaultValue 100 */
   readonly sessions?: number;
 }
 
 /** A page of questions that wait for an answer. */
 export interface QuestionsPage {
-  /** The questions by session, in the order of the sessions' ids; within a session in the order in which they were asked. */
+  /** The questions by session, in the order of session ids; within a session in the order in which they were asked. */
   readonly questions: readonly (QuestionView & { readonly sessionId: string })[];
   /** The sessions whose entries cannot be read, each with the error. */
   readonly unread: readonly { readonly sessionId: string; readonly error: unknown }[];
-  /** The value of `after` for the next page; null: this is the last one. */
+  /** The value of `after` for the next page; null on the last page. */
   readonly next: string | null;
 }
 
@@ -121,53 +121,53 @@ const querySchema = z.strictObject({
   sessions: z.int().min(1).max(10_000).optional(),
 } satisfies ChecksOf<QuestionsQuery>);
 
-/** The part of a session that a pool needs; `TextSession` and `VoiceSession` implement it. */
+/** The part of a session that a pool uses; `TextSession` and `VoiceSession` implement it. */
 export type PooledSession = Pick<
   BaseSession,
   'id' | 'start' | 'hibernate' | 'events' | 'isIdle' | 'nextDueAt'
 >;
 
-/** The sessions of a process: those in use or busy are in memory, the others sleep in the journal. */
+/** The sessions of a process: used or busy ones are in memory, all others sleep in the journal. */
 export interface SessionPool<S extends PooledSession> {
   /** The number of awake sessions. */
   readonly awakeCount: number;
   /** Returns the session with this id if it is awake, for inspection. */
   awake(sessionId: string): S | undefined;
   /**
-   * Passes the session to `use`: wakes or starts it first, and keeps it awake until the result of `use` has settled. Returns
-   * that result. `draining` aborts when `drain` is called: a `use` that keeps the session for a connected client, as that of
-   * `serve`, should then end as soon as the session has nothing left to do or say.
+   * Passes the session to `use`, after waking or starting it if necessary, and keeps it awake until the result of `use`
+   * has settled. Returns that result. `draining` aborts when `drain` is called: a `use` that keeps the session for a
+   * connected client, as in `serve`, should then end as soon as the session has nothing left to do or say.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` for an invalid id, or a `use` that is not a function.
    * @throws {CapacityError} `POOL_FULL` if `maxBusy` other sessions are in use or busy.
-   * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of the start
-   *   of the session, or of `use`.
+   * @throws {OffstageError} `POOL_CLOSED`; `POOL_DRAINING` unless the session is awake here; the errors of `open`, of
+   *   the session's start, or of `use`.
    */
   use<T>(sessionId: string, use: (session: S, draining: AbortSignal) => T | Promise<T>): Promise<T>;
   /**
-   * Returns the questions and approvals that wait for an answer, over all sessions of the journal: asleep, awake, and in other
-   * processes. Reads their entries, one session after another, and wakes none. A page may be empty and have a `next`. The
-   * result holds all data of each question: the app decides who may see it.
+   * Returns the questions and approvals that wait for an answer, from all sessions of the journal: asleep, awake, and
+   * in other processes. Reads their entries one session at a time, and wakes none. A page may be empty and have a
+   * `next`. The result contains all data of each question: the app decides who may see it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal cannot list its scopes.
    * @throws {JournalError} the error of the journal.
    */
   questions(query?: QuestionsQuery): Promise<QuestionsPage>;
   /**
-   * Wakes the sessions that an earlier process left awake, and those that are due; call it first. Afterwards the pool searches
-   * at intervals (`lookMs`).
+   * Wakes the sessions that an earlier process left awake, and those whose wake time has come; call it first.
+   * Afterwards the pool searches at intervals (`lookMs`).
    */
   start(): Promise<void>;
   /**
-   * Empties the pool before a deploy: from now on no session starts or wakes here, so that another process can take it. A busy
-   * session continues, and is suspended as soon as it is idle and unused; after `withinMs` the pool closes in any case.
-   * Resolves when the pool is closed. Later calls do not change the time.
+   * Empties the pool before a deploy: no session starts or wakes here any more, so that another process can take over.
+   * A busy session continues, and is suspended as soon as it is idle and unused; the pool closes after `withinMs` at
+   * the latest. Resolves when the pool is closed. Later calls do not change the time.
    */
   drain(options?: DrainOptions): Promise<void>;
-  /** Suspends all sessions, also busy ones; the next pool continues them. Repeated calls have no effect. */
+  /** Suspends all sessions, even busy ones; the next pool continues them. Repeated calls have no effect. */
   close(): Promise<void>;
 }
 
 export interface DrainOptions {
-  /** The time after which busy sessions are suspended too, in milliseconds. @defaultValue 20_000 */
+  /** When busy sessions are suspended too, in milliseconds after the call. @defaultValue 20_000 */
   readonly withinMs?: number;
 }
 
@@ -177,7 +177,7 @@ const drainSchema = z.strictObject({
 
 /** The interval at which a draining pool suspends sessions that have become idle. */
 const DRAIN_STEP_MS = 50;
-/** Codes of a failed start that mean that there is no session to continue. */
+/** Error codes of a failed start that mean that there is no session to continue. */
 const NONE_THERE: ReadonlySet<unknown> = new Set(['UNKNOWN_SESSION', 'CLOSE_INTERRUPTED']);
 
 const sessionName = z.string().min(1).max(200);
@@ -187,8 +187,8 @@ const anyFunction = z.custom((value) => typeof value === 'function', {
 });
 
 /**
- * Creates a pool: it wakes a session for each use, and suspends it when it is idle and unused.
- * @throws {ConfigurationError} `INVALID_OPTION`, which names the option and the expected value.
+ * Creates a pool, which wakes a session for each use, and suspends it when it is idle and unused.
+ * @throws {ConfigurationError} `INVALID_OPTION`, with the option and the expected value.
  */
 export function createSessionPool<S extends PooledSession>(
   options: SessionPoolOptions<S>,
@@ -201,12 +201,12 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   readonly #times: WakeTimes;
   readonly #entries = new Map<string, PooledEntry<S>>();
   readonly #wakeScheduler: WakeScheduler;
-  /** The searches under way: each may hold a claim. */
+  /** The current searches, each of which may hold a claim. */
   readonly #looks = new Set<Promise<boolean>>();
   #stopSweep: (() => void) | null = null;
   #closed: Promise<void> | null = null;
   #draining: Promise<void> | null = null;
-  /** Aborts when the pool begins to drain. */
+  /** Aborts when the pool starts to drain. */
   readonly #leaving = new AbortController();
 
   constructor(options: SessionPoolOptions<S>) {
@@ -256,7 +256,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         'INVALID_OPTION',
         'questions(query): expected a journal that lists its scopes (`scopes`)',
       );
-    // Loaded lazily: a pool without this query does not need the replay.
+    // Loaded lazily, because only this query needs the replay.
     const { waitingQuestions } = await import('../replay/unloaded-session.ts');
     const later = (await journal.scopes())
       .map(({ scope }) => scope)
@@ -311,7 +311,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   async #close(): Promise<void> {
     this.#stopSweep?.();
     const stopped = this.#wakeScheduler.stop();
-    // A session that is about to leave may stay after all, so the loop repeats.
+    // A session that is about to leave may still stay, so the loop repeats.
     while (this.#entries.size > 0)
       await Promise.all(
         [...this.#entries.values()].map(async (entry) => {
@@ -324,7 +324,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     await Promise.all([stopped, ...this.#looks]);
   }
 
-  /** Returns the session once it can be used, and counts it as in use. */
+  /** Returns the session once it is usable, and counts it as in use. */
   async #startedEntry(sessionId: string): Promise<PooledEntry<S>> {
     for (;;) {
       const entry = await this.#entry(sessionId);
@@ -333,8 +333,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
         return entry;
       } catch (error) {
         this.#leave(entry);
-        // The start only searched for an existing session, or finished the close of an earlier process: a new session may start
-        // now.
+        // The start only looked for an existing session, or finished an earlier process's close; now a new session may start.
         if (!NONE_THERE.has(codeOf(error))) throw error;
         await entry.left;
       }
@@ -402,10 +401,10 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
     entry.begin(async () => {
       try {
         await session.start({ ifKnown });
-        //   SESSION-POOL-4. Not set before the start, because another process may have the session.
+        //   SESSION-POOL-4. Set only after the start, because another process may have the session.
         await this.#times.set(sessionId, AT_ONCE);
       } catch (error) {
-        // Another attempt may begin as soon as this entry is gone.
+        // Another attempt may start as soon as this entry is gone.
         await this.#quietly(`putting ${sessionId} away`, () =>
           this.#leaves(entry, () => session.hibernate()),
         );
@@ -428,7 +427,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       );
   }
 
-  /** Suspends the sessions that were idle longest, until there is room for `more`; busy sessions stay. */
+  /** Suspends the sessions that have been idle longest, until there is room for `more`; busy sessions stay. */
   #makeRoom(more = 0): void {
     if (this.#entries.size + more <= this.#options.maxAwake) return;
     const staying = [...this.#entries.values()].filter((entry) => !entry.isLeaving);
@@ -462,7 +461,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       // SESSION-POOL-3
       await this.#times.set(id, dueAt);
     } catch (error) {
-      // The session stays until its wake time can be stored, unless the pool is closed.
+      // Unless the pool is closed, the session stays until its wake time can be stored.
       if (!this.#closed && !entry.isOver) throw error;
       this.#report(error, `the time of ${id}`);
     }
@@ -508,7 +507,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   /** Wakes a session if it exists; its due work then starts. Returns whether any process has the session. */
   #look(sessionId: string, isTaken = false): Promise<boolean> {
-    // An awake session needs no search, unless it is leaving and was claimed anew.
+    // An awake session needs no search, unless it is leaving and has a new claim.
     if (!isTaken && (this.#isLeaving || this.#entries.has(sessionId))) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId, isTaken).finally(() => this.#looks.delete(look));
     this.#looks.add(look);
@@ -521,7 +520,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
       return true;
     } catch (error) {
       if (this.#isLeaving) return true;
-      // SESSION-POOL-6. Another process has it, or had it until it died.
+      // SESSION-POOL-6. Another process has it, or had it until that process died.
       if (codeOf(error) !== 'SCOPE_IN_USE') this.#report(error, `waking ${sessionId}`);
       return false;
     }
@@ -560,21 +559,21 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
   }
 }
 
-/** One awake session with its current users and the time of its last use. */
+/** An awake session with its current users, and the time of its last use. */
 class PooledEntry<S extends PooledSession> {
   readonly id: string;
   readonly session: S;
-  /** When it was last used, or an event last happened in it, in milliseconds since 1970. */
+  /** When the session was last used or last had an event, in milliseconds since 1970. */
   usedAt: number;
-  /** Whether the session has ended or was suspended, for any reason. */
+  /** Whether the session has ended or been suspended, for any reason. */
   isOver = false;
-  /** Settles when the session can be used, or its start has failed. */
+  /** Settles when the session is usable, or its start has failed. */
   started: Promise<void> = Promise.resolve();
   readonly #now: () => number;
   #uses = 0;
   #leaving: Promise<void> | null = null;
 
-  /** @param gone Called when the session is over and the pool did not suspend it; `hasEnded`: no process continues it. */
+  /** @param gone Called when the session is over although the pool did not suspend it; `hasEnded`: no process continues it. */
   constructor(id: string, session: S, now: () => number, gone: (hasEnded: boolean) => void) {
     this.id = id;
     this.session = session;
@@ -590,7 +589,7 @@ class PooledEntry<S extends PooledSession> {
 
   begin(start: () => Promise<void>): void {
     this.started = start();
-    // The users of the session receive the error.
+    // The session's users receive the error.
     this.started.catch(() => {});
   }
 
@@ -613,14 +612,14 @@ class PooledEntry<S extends PooledSession> {
     return this.#leaving !== null;
   }
 
-  /** Settles when the session has left, or stays after all. */
+  /** Settles when the session has left, or is to stay. */
   get left(): Promise<void> {
     return (this.#leaving ?? Promise.resolve()).catch(() => {});
   }
 
   /** Makes the session leave; concurrent calls share one attempt. */
   goAway(leave: () => Promise<void>): Promise<void> {
-    // `#leaving` is set before `leave` runs, so that events that `leave` causes see it.
+    // `#leaving` is set before `leave` runs, so that events during `leave` see it.
     this.#leaving ??= Promise.resolve()
       .then(leave)
       .finally(() => (this.#leaving = null));

@@ -1,19 +1,19 @@
-// Schedules when a pool searches for sessions that must be awake: at the next known wake time, and at intervals,
-// because other processes also know wake times, and may die.
+// Schedules a pool's searches for sessions that must be awake: at the next known wake time, and at intervals, because
+// other processes also know wake times, and may die.
 //
 //   known time ─▶ those behind whoever is awake ─┐
 //                                                ├─▶ wake, some at a time ─▶ the next known time
 //   round ──────▶ all, from the first one on ────┘
 //
-// Owns:     the single timer, the progress of a search, and the sessions left for the next round.
-// Does not: wake sessions (session-pool.ts), or know which process has a session; the session's claim decides.
+// Owns:     the timer, the progress of a search, and the sessions left for the next round.
+// Does not: wake sessions (session-pool.ts), or know which process has a session (its claim decides).
 //
 // Invariants
-//   WAKE-SCHEDULER-1. After the first search there is a round at least every 1.25 × `lookMs`, even if a search failed.
-//   WAKE-SCHEDULER-2. A session that could not be woken is tried again in the next round, and not before: a session
-//       that another process has, or that cannot start, causes no busy loop.
-//   WAKE-SCHEDULER-3. Processes that share a journal do not search at the same instant; if the journal can give each of
-//       them different sessions (`take`), none tries those of another.
+//   WAKE-SCHEDULER-1. After the first search, there is a round at least every 1.25 × `lookMs`, even if a search failed.
+//   WAKE-SCHEDULER-2. A session that could not be woken is retried in the next round, not earlier: a session that
+//       another process has, or that cannot start, causes no busy loop.
+//   WAKE-SCHEDULER-3. Processes that share a journal do not search at the same moment; if the journal can give each
+//       process different sessions (`take`), no process tries another's sessions.
 //   WAKE-SCHEDULER-4. After `stop` no session is woken.
 
 import type { Environment } from '../ports/environment.ts';
@@ -21,9 +21,9 @@ import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 
 /** The position after the times of all awake sessions: no deadline is this early. */
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
-/** The number of sessions that are woken at once. */
+/** The number of sessions woken at once. */
 const BATCH = 16;
-/** WAKE-SCHEDULER-3. The maximum random delay after a known time, if other processes may know it too. */
+/** WAKE-SCHEDULER-3. The maximum random delay after a known time, if other processes may also know the time. */
 const SPREAD_MS = 1000;
 
 export interface AlarmPorts {
@@ -33,7 +33,9 @@ export interface AlarmPorts {
   readonly lookMs: number;
   /** Whether other processes may have pools on this journal. */
   readonly isShared: boolean;
-  /** Wakes a session; `isTaken`: it is already claimed. Resolves to whether any process has it. Never rejects. */
+  /**
+   * Wakes a session; `isTaken`: whether it is already claimed. Resolves to whether any process has the session. Never rejects.
+   */
   wake(sessionId: string, isTaken: boolean): Promise<boolean>;
   /** Reports the failure of a search that has no caller. */
   failed(error: unknown): void;
@@ -46,7 +48,7 @@ export class WakeScheduler {
   #roundAt = -Infinity;
   #at = Infinity;
   #cancel: (() => void) | null = null;
-  /** The takes under way: each ends when its sessions are awake. */
+  /** The current takes, each of which ends when its sessions are awake. */
   readonly #takes = new Set<Promise<void>>();
   #isStopped = false;
 
@@ -54,9 +56,9 @@ export class WakeScheduler {
     this.#ports = ports;
   }
 
-  /** Wakes the sessions that are due. Rejects if the times cannot be read; the next round tries again. */
+  /** Wakes the sessions whose time has come. Rejects if the times cannot be read; the next round tries again. */
   async look(): Promise<void> {
-    // With an infinite interval every search is a round.
+    // With an infinite interval, every search is a round.
     const isRound = this.#ports.lookMs === Infinity || this.#now >= this.#roundAt;
     if (isRound) {
       this.#missed.clear();
@@ -82,7 +84,7 @@ export class WakeScheduler {
     this.#set(Math.max(this.#roundAt, this.#now));
   }
 
-  /** Resolves when all sessions that were taken meanwhile are passed on. */
+  /** Resolves when all sessions taken meanwhile are passed on. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancel?.();

@@ -1,4 +1,4 @@
-// Folds entries into a replayed unit one by one, as the process that wrote them did.
+// Folds entries into a replayed unit one by one, like the process that wrote them.
 //
 // Does not: know sessions or subagents.
 
@@ -7,7 +7,7 @@ import type { AnyUnit, UnitBody } from '../runtime/commit-unit.ts';
 import { createHost, type Host } from '../runtime/host.ts';
 import { isQuarantine } from '../runtime/quarantine.ts';
 
-/** @param at The time at which the replay starts; later times are those of the entries. */
+/** @param at The start time of the replay; later times come from the entries. */
 export function replayHost(at: number): Host {
   return createHost({
     environment: {
@@ -20,17 +20,17 @@ export function replayHost(at: number): Host {
   });
 }
 
-/** The fate of one entry. */
+/** The result for one entry. */
 export interface TakenEntry {
   /** Whether the unit would accept the entry in its current state. */
   readonly isAccepted: boolean;
-  /** The reason why it is quarantined; null if it is folded. */
+  /** Why the entry is quarantined; null if it is folded. */
   readonly setAside: string | null;
 }
 
 /**
  * Folds an entry into a replayed unit.
- * @param reason The reason why a later entry quarantines it; null if none does.
+ * @param reason Why a later entry quarantines it; null if none does.
  */
 export function takenEntry(unit: AnyUnit, entry: JournalEntry, reason: string | null): TakenEntry {
   if (reason !== null) {
@@ -44,7 +44,7 @@ export function takenEntry(unit: AnyUnit, entry: JournalEntry, reason: string | 
     : { isAccepted, setAside: null };
 }
 
-/** Handlers that ignore every consequence, for a replayed unit. */
+/** Handlers of a replayed unit, which ignore every consequence. */
 export const nothingFollows = {
   release() {},
   crashed() {},

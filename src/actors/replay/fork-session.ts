@@ -1,7 +1,7 @@
-// Copies the beginning of a session under another id: the copy then continues live, independently of the original.
+// Copies the beginning of a session under another id: the copy continues live, independently of the original.
 //
 // FORK-SESSION-1. The original session is not changed.
-//   FORK-SESSION-2. A prefix of a scope's entries is the state that a crash at that instant would have left: the copy
+//   FORK-SESSION-2. A prefix of a scope's entries is the state that a crash at that moment would have left: the copy
 //       continues as after a crash.
 
 import { ConfigurationError } from '../../values/errors.ts';
@@ -13,9 +13,9 @@ import type { Journal, JournalEntry } from '../ports/journal.ts';
 export interface ForkOptions {
   /** The id of the original session. */
   readonly from: string;
-  /** The number of entries to copy: the `number` of the `ReplayStep` whose entry is the last one. */
+  /** The number of entries to copy: the `number` of the last copied entry's `ReplayStep`. */
   readonly after: number;
-  /** The id of the copy: start a session with this `sessionId`. */
+  /** The id of the copy; start a session with this `sessionId`. */
   readonly to: string;
   /** The journal of the copy. @defaultValue the journal of the original */
   readonly into?: Journal;
@@ -29,11 +29,11 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ForkOptions>);
 
 /**
- * Copies the beginning of a session under another id. Subagents keep their ids, and their calls keep their idempotency
- * keys: an `idempotent` tool acts once for both sessions. Working memory is not in a journal, and is not copied.
+ * Copies the beginning of a session under another id. Subagents keep their ids, and calls their idempotency keys: an
+ * `idempotent` tool acts once for both sessions. Working memory is not in a journal, and therefore not copied.
  *
- * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` for an `after` that is not the
- *   number of an entry.
+ * @throws {ConfigurationError} `UNKNOWN_SESSION`, `SESSION_EXISTS`, or `INVALID_OPTION` if `after` is not the number of
+ *   an entry.
  */
 export async function forkSession(journal: Journal, options: ForkOptions): Promise<void> {
   const { from, after, to, into = journal } = check('forkSession', optionsSchema, options);

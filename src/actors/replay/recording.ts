@@ -1,5 +1,5 @@
-// A session as a text: its accepted events, and the changes that each entry caused. A comparison with a replay by
-// another version of the code shows the differences.
+// A session as text: its accepted events, and the changes that each entry caused. Comparing it with a replay by another
+// version of the code shows the differences.
 //
 //   {"recording":1,"scope":"ses_1","entries":2}
 //   {"unit":"ses_1","seq":1,"at":1778587391000,"actor":"opening",…,"ledTo":{"connection":"created",…}}
@@ -9,8 +9,8 @@
 // Does not: read or write files, or remove secrets (`redactingJournal` does, before the entries are stored).
 //
 // Invariants
-//   RECORDING-1. An exported recording can be read again, and a check by the same code finds no difference.
-//   RECORDING-2. A text that is cut, changed or of a newer version causes an error that names the line.
+//   RECORDING-1. An exported recording can be imported again, and a check by the same code finds no difference.
+//   RECORDING-2. A text that is cut, changed or from a newer version causes an error that names the line.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -32,11 +32,11 @@ const VERSION = 1;
 
 /** An entry, and the changes that it caused at the time of the export. */
 export interface RecordedStep {
-  /** The entry of the journal. */
+  /** The journal entry. */
   readonly entry: JournalEntry;
   /** The changes that the entry caused. */
   readonly changes: Changes;
-  /** False if the exporting code would not have accepted the entry. */
+  /** False if the exporting code would refuse the entry. */
   readonly isAccepted: boolean;
 }
 
@@ -77,7 +77,7 @@ export async function exportRecording(journal: Journal, scope: string): Promise<
 }
 
 /**
- * Reads the output of `exportRecording`. `source` names the text in errors.
+ * Reads the output of `exportRecording`. Errors name the text by `source`.
  * @throws {ProtocolError} `MALFORMED_RECORDING`.
  * @throws {ConfigurationError} `RECORDING_TOO_NEW`.
  */
@@ -110,11 +110,11 @@ export async function importRecording(journal: Journal, recording: Recording): P
   await writeScope(journal, recording.scope, entries);
 }
 
-/** The first entry whose replay differs. */
+/** The first entry whose replay differs from the recording. */
 export interface RecordingDifference {
   /** The number of the entry, counted from 1. */
   readonly number: number;
-  /** The first entry whose replay differs. */
+  /** The first entry whose replay differs from the recording. */
   readonly entry: JournalEntry;
   /** The differences, one per line. */
   readonly differences: readonly string[];

@@ -1,16 +1,16 @@
-// Replays a session entry by entry, and shows the reaction of its machines to each, without the app, models, tools, keys or
-// a network. The entries are folded by the same units and records as in a live session.
+// Replays a session entry by entry, and shows how its machines react to each one, without the app, models, tools, keys
+// or a network. The same units and records as in a live session fold the entries.
 //
 // Owns:     the assignment of entries to units, the successive sessions of one scope, and the views of its units.
 // Does not: execute effects, call models or tools, print, or compare.
 //
 // Invariants
 //   REPLAY-SESSION-1. The same entries lead to the same steps, in any process.
-//   REPLAY-SESSION-2. The replay holds no more than the session would hold, plus the views of subagents that have ended.
-//   REPLAY-SESSION-3. A replay that continues from a checkpoint takes the same steps as one from the first entry.
+//   REPLAY-SESSION-2. The replay holds no more than the session would, plus the views of ended subagents.
+//   REPLAY-SESSION-3. A replay that continues from a checkpoint takes the same steps as a replay from the first entry.
 //   REPLAYED-SESSION-1. The replay depends only on the entries, which contain the app's input.
-//   REPLAYED-SESSION-2. An actor that has ended is removed after the entry that ended it, as a live session removes it when
-//       its effects are executed.
+//   REPLAYED-SESSION-2. An actor that has ended is removed after the entry that ended it; a live session removes it
+//       when it executes the effects.
 
 import { z } from 'zod';
 import {
@@ -76,27 +76,25 @@ import {
   type ReplayView,
 } from './replay-view.ts';
 
-/** The actor under which a program's service records that the program has received a result. */
+/** The actor that a program's service uses to record that the program received a result. */
 const OF_PROGRAM = 'service';
 
 /** One journal entry of a replay, and its effect on the session. */
 export interface ReplayStep {
-  /** The number of the entry, counted from 1 over the whole replay. */
+  /** The number of the entry, counted from 1 across the whole replay. */
   readonly number: number;
   /** The entry that led to this state. */
   readonly entry: JournalEntry;
-  /** Whether this version of Offstage would accept the entry. The version that wrote it accepted it. */
+  /** Whether this version of Offstage would accept the entry. The version that wrote the entry accepted it. */
   readonly isAccepted: boolean;
-  /**
-   * The reason why the entry is not folded; null if it is. Every process skips an entry that is quarantined.
-   */
+  /** Why the entry is not folded; null if it is. Every process skips a quarantined entry. */
   readonly setAside: string | null;
   /** The changed facts by name, such as `question sub_1:1` or `connection`, with their new values. */
   readonly changes: Changes;
-  /** The whole session after this entry. Computed when read; read it before the next step. */
+  /** The whole session after this entry. Computed on access; read it before the next step. */
   readonly view: ReplayView;
   /**
-   * The states of the machines after this entry, for `whyWaiting`; null before the session begins. Computed when read; read
+   * The machines' states after this entry, for `whyWaiting`; null before the session starts. Computed on access; read
    * it before the next step.
    */
   readonly machines: WaitingState | null;
@@ -110,7 +108,7 @@ const entriesSchema = z.custom<Iterable<JournalEntry>>(
 /**
  * Folds the entries of one scope, one per step: `journal.read({ scope })`, from the first entry on.
  *
- * @throws {ConfigurationError} `INVALID_OPTION` for entries of several scopes.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the entries come from several scopes.
  * @throws {OffstageError} at the step where the replay cannot continue: `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION` for
  *   entries of another version, `REPLAY_FAILED`.
  */
@@ -128,7 +126,7 @@ export function* replaySession(entries: Iterable<JournalEntry>): Generator<Repla
 }
 
 /**
- * Lists the entries. A value that cannot be iterated, such as a transferred typed array, throws only when iteration begins.
+ * Lists the entries. A value that cannot be iterated, such as a transferred typed array, throws only when iteration starts.
  */
 function listed(entries: Iterable<JournalEntry>): readonly JournalEntry[] {
   try {
@@ -150,10 +148,10 @@ function isEntry(entry: JournalEntry | null | undefined): boolean {
   }
 }
 
-/** Returns whether a replay may begin with this entry, without the entries before it. */
+/** Returns whether a replay may start with this entry, without the earlier entries. */
 export const canBegin = (entry: JournalEntry): boolean => isOpening(entry) || standsForAll(entry);
 
-/** Returns why later entries quarantine others, by their unit and number. */
+/** Returns why later entries quarantine others, by unit and number. */
 export function quarantineReasons(entries: readonly JournalEntry[]): ReadonlyMap<string, string> {
   const reasons = new Map<string, string>();
   for (const { unit, event } of entries)
@@ -181,26 +179,26 @@ export interface ReplayCheckpoint {
   readonly services: readonly (readonly [name: string, kept: KeptService])[];
 }
 
-/** The session, as an entry from which it continues. */
+/** The session, as an entry that a replay can continue from. */
 interface SessionCheckpoint {
   readonly entry: JournalEntry;
   readonly since: Since;
 }
 
-/** A replay that takes entries one by one. */
+/** A replay that accepts entries one by one. */
 export class Replay {
   readonly #facts = new Facts();
-  /** The subagents; an ended one is only a view. */
+  /** The subagents; an ended subagent is only a view. */
   readonly #subagents = new Map<string, ReplayedSubagent | ReplaySubagent>();
   readonly #services = new Map<string, ReplayedService>();
   #session: ReplayedSession | null = null;
-  /** Subagents whose first entry cannot be read, so that they have no view. */
+  /** Subagents without a view, because their first entry cannot be read. */
   readonly #unknown = new Set<string>();
   readonly #quarantined: ReadonlyMap<string, string>;
   #scope: string | null = null;
   #number = 0;
 
-  /** @param quarantined The reasons why later entries quarantine others. */
+  /** @param quarantined Why later entries quarantine others. */
   constructor(quarantined: ReadonlyMap<string, string>) {
     this.#quarantined = quarantined;
   }
@@ -271,7 +269,7 @@ export class Replay {
     let known: Changes = {};
     const isNew = !this.#session || isOpening(entry);
     if (isOpening(entry)) {
-      // A new session of the same id starts without the state of the previous one.
+      // A new session with the same id starts without the previous session's state.
       this.#facts.clear();
       this.#subagents.clear();
       this.#services.clear();
@@ -377,8 +375,8 @@ export class Replay {
   }
 
   /**
-   * Returns the state before the next entry, from which `from` continues; null if there is no session. Subagents that have
-   * not changed share their text with the previous checkpoint.
+   * Returns the state before the next entry, from which `from` continues; null if there is no session. Unchanged
+   * subagents share their text with the previous checkpoint.
    */
   toCheckpoint(): ReplayCheckpoint | null {
     const session = this.#session;
@@ -426,12 +424,12 @@ export class Replay {
     return replay;
   }
 
-  /** Returns the receipt that an answer would get now; null if there is no session. Changes nothing. */
+  /** Returns the receipt that an answer would receive now; null if there is no session. Changes nothing. */
   receiptOf(given: GivenNow): AnswerReceipt | null {
     return this.#session?.receiptOf(given) ?? null;
   }
 
-  /** Returns the ids of the messages that a live subagent has not read; null: it has ended, or is unknown. */
+  /** Returns the ids of the messages that a live subagent has not read; null if it has ended or is unknown. */
   unreadOf(subagentId: string): readonly string[] | null {
     const subagent = this.#subagents.get(subagentId);
     if (!(subagent instanceof ReplayedSubagent) || subagent.view.outcome) return null;
@@ -439,8 +437,8 @@ export class Replay {
   }
 
   /**
-   * Returns the messages that a subagent's model reads next, or those it had read and written when the subagent ended; null:
-   * unknown. `entries`: the entries so far, from which an ended subagent is folded again.
+   * Returns the messages that a subagent's model will read next, or for an ended subagent those that the model had read and
+   * written; null if the subagent is unknown. `entries`: the entries so far, from which an ended subagent is folded again.
    */
   messagesOf(
     subagentId: string,
@@ -470,7 +468,7 @@ export class Replay {
 
 type GivenNow = Parameters<typeof fateOfAnswer>[2];
 
-/** The inputs of a session whose opening cannot be read: those of most sessions. */
+/** The inputs of a session whose opening entry cannot be read, with the usual values. */
 const NOTHING_KNOWN: SessionInputs = {
   session: { maxReconnects: 5, settleTimeoutMs: 5000, closeGraceMs: 5000, detachGraceMs: null },
   outbox: {
@@ -499,7 +497,7 @@ class ReplayedSession {
   #since: Since;
   #isAsleep = false;
   readonly #records: SessionRecords;
-  /** Cached: most items of a conversation do not change with an entry. */
+  /** Cached: an entry leaves most items of a conversation unchanged. */
   readonly #shown = new WeakMap<ConversationItem, ReplayItem>();
   #transcript: { of: readonly ConversationItem[]; items: readonly ReplayItem[] } = {
     of: [],
@@ -508,7 +506,7 @@ class ReplayedSession {
 
   /**
    * @param first The opening entry, or a snapshot to continue from.
-   * @throws {JournalError} `JOURNAL_CUT` if it is neither; `JOURNAL_VERSION` for a snapshot that this version cannot read.
+   * @throws {JournalError} `JOURNAL_CUT` if `first` is neither; `JOURNAL_VERSION` if this version cannot read the snapshot.
    */
   constructor(first: JournalEntry, since: Since = {}) {
     this.#since = since;
@@ -555,7 +553,7 @@ class ReplayedSession {
     return taken;
   }
 
-  /** Returns JSON of `SessionCheckpoint`: a snapshot in place of the latest entry, in the form that a session writes. */
+  /** Returns a `SessionCheckpoint` as JSON: a snapshot that replaces the latest entry, in the form that a session writes. */
   toCheckpoint(): string {
     const { unit } = this.#unit;
     const event = {
@@ -580,7 +578,7 @@ class ReplayedSession {
     return JSON.stringify({ entry, since: this.#since } satisfies SessionCheckpoint);
   }
 
-  /** Records since when each party has been in its current state. */
+  /** Records when each party entered its current state. */
   #noteSince(at: number): void {
     const { user, model, playout, client } = this.#unit.session.snapshot.value;
     const since = (party: keyof Since, isBusy: boolean): Since =>
@@ -646,7 +644,7 @@ class ReplayedSession {
     return forgetWhatIsOver(this.#records, this.#unit);
   }
 
-  /** The transcript; the same array while its items have not changed. */
+  /** The transcript; the same array as long as its items are unchanged. */
   get transcript(): ReplayView['transcript'] {
     const { items: of } = this.#records.conversation;
     if (this.#transcript.of !== of) {
@@ -660,7 +658,7 @@ class ReplayedSession {
     return this.#transcript.items;
   }
 
-  /** The open batches of calls, with their states. */
+  /** The open call batches with their states. */
   get batches(): readonly { readonly batchId: string; readonly state: string }[] {
     const { batches } = this.#unit;
     return batches.ids.map((batchId) => ({
@@ -706,7 +704,7 @@ class ReplayedSession {
   }
 }
 
-/** Returns the members of a population that have not ended, by id. */
+/** Returns a population's members that have not ended, by id. */
 function liveIn<S extends { readonly value: unknown; readonly context: unknown }>(
   population: Pick<SessionUnit['questions'], 'ids' | 'stateOf'>,
 ): ReadonlyMap<string, Pick<S, 'value' | 'context'>> {
@@ -718,7 +716,7 @@ function liveIn<S extends { readonly value: unknown; readonly context: unknown }
   return live;
 }
 
-/** Returns a state value as a text: `{ gathering: 'idle' }` becomes `gathering.idle`. */
+/** Returns a state value as text: `{ gathering: 'idle' }` becomes `gathering.idle`. */
 function nameOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) return String(value);
   return Object.entries(value)

@@ -15,15 +15,14 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { NO_LEAD_USAGE, type LeadUsage, type Usage } from '../contracts/usage.ts';
 import type { ConnectionState, QuestionView, SubagentState } from '../contracts/session-views.ts';
 
-/** A line of the conversation as the lead model reads it: text, calls, their results. */
+/** One line of the conversation as the lead model reads it: text, a call, or a result. */
 export interface ReplayItem {
   /** The id of the item. */
   readonly id: string;
   /** The kind of the item. */
   readonly role: 'user' | 'assistant' | 'system' | 'tool_call' | 'tool_result' | 'transfer';
-  /** The words of the item. */
   readonly text: string;
-  /** When the item began, in milliseconds since 1970. */
+  /** When the item started, in milliseconds since 1970. */
   readonly at: number;
   /** Whether the user interrupted it. */
   readonly interrupted: boolean;
@@ -31,41 +30,38 @@ export interface ReplayItem {
 
 /** A tool call of the lead agent that has not ended. */
 export interface ReplayCall {
-  /** The id of the call. */
   readonly callId: string;
-  /** The name of the called tool. */
+  /** The name of the tool. */
   readonly name: string;
   /** The state, such as `executing`, `delegated` or `settled`. */
   readonly state: string;
-  /** The batch with which the result is told; null: none. */
+  /** The batch whose results are told together; null if there is none. */
   readonly batchId: string | null;
 }
 
-/** A delivery that is to be told. */
+/** A delivery that waits to be told. */
 export interface ReplayDelivery {
-  /** The id of the delivery. */
   readonly deliveryId: string;
-  /** The kind of its content: a result, a question, a notice or progress. */
+  /** The kind of content: a result, a question, a notice or progress. */
   readonly kind: DeliveryKind;
-  /** Its place among the waiting deliveries; `urgent` interrupts. */
+  /** The priority among the waiting deliveries; `urgent` interrupts. */
   readonly priority: DeliveryPriority;
-  /** `resting`: a card on the screen, which is not said unless the user asks. */
+  /** `resting`: a card on the screen, which is spoken only if the user asks. */
   readonly state: 'pending' | 'resting' | 'offered' | 'playing';
   /** The number of attempts to tell it. */
   readonly attempts: number;
-  /** The words of the delivery. */
+  /** The delivery's text. */
   readonly text: string;
 }
 
 /** A subagent in a `ReplayView`. */
 export interface ReplaySubagent {
-  /** The id of the subagent. */
   readonly id: string;
   /** The `name` of its configuration. */
   readonly name: string;
-  /** The id of its parent; null: the lead agent started it. */
+  /** The id of its parent; null if the lead agent started it. */
   readonly parentId: string | null;
-  /** The call that spawned the subagent, made by the lead agent or the parent. */
+  /** The call, by the lead agent or the parent, that spawned the subagent. */
   readonly callId: string | null;
   /** The description of its task. */
   readonly task: string;
@@ -77,17 +73,15 @@ export interface ReplaySubagent {
   readonly messages: number;
   /** The number of settled tool calls. */
   readonly settledCalls: number;
-  /** The usage of the subagent's own model calls, without its children's. */
+  /** The usage of the subagent's own model calls, without its children's calls. */
   readonly usage: Usage;
   /** The outcome; null while the subagent runs. */
   readonly outcome: Outcome | null;
-  /** The limits of the subagent's budget, at the totals to which they were raised. Absent: it has none. */
+  /** The limits of the subagent's budget, including raises. Absent if it has no budget. */
   readonly budget?: BudgetLimits;
 }
 
-/**
- * A session after one of its entries. An actor that has ended is included only in the view after the entry that ended it.
- */
+/** A session after one of its entries. An actor that has ended appears only in the view after the entry that ended it. */
 export interface ReplayView {
   /** When the entry was accepted, in milliseconds since 1970. */
   readonly at: number;
@@ -95,11 +89,11 @@ export interface ReplayView {
   readonly connection: ConnectionState;
   /** Whether a client is attached. */
   readonly client: 'attached' | 'detached';
-  /** The party that speaks. */
+  /** Who is speaking. */
   readonly floor: 'user' | 'model' | 'nobody';
   /** The current lead agent; null if there is no session (a program's subagents). */
   readonly agent: string | null;
-  /** The question that gets the user's words; null: the lead agent gets them. */
+  /** The question that receives the user's words; null if the lead agent receives them. */
   readonly owner: string | null;
   /** The questions and approvals of the subagents. */
   readonly questions: readonly QuestionView[];
@@ -110,7 +104,7 @@ export interface ReplayView {
     readonly current: ReplayDelivery | null;
     /** The waiting deliveries, in order. */
     readonly pending: readonly ReplayDelivery[];
-    /** The number of places that are reserved for results. */
+    /** The number of places reserved for results. */
     readonly reserved: number;
   };
   /** The items of the conversation, in order. */
@@ -118,8 +112,8 @@ export interface ReplayView {
   /** The usage of the lead agents' models. */
   readonly leadUsage: LeadUsage;
   /**
-   * The model calls of the lead agent that have failed since its last answer: their number, the code of the last failure,
-   * and when the next of at most `attempts` calls is made (null: no more calls are made). Null: none has failed.
+   * The lead agent's model calls that have failed since its last answer: their number, the code of the last failure,
+   * and the time of the next call, up to `attempts` calls in total (null if no call follows). Null if none has failed.
    */
   readonly leadTrouble: {
     readonly failed: number;
@@ -127,7 +121,7 @@ export interface ReplayView {
     readonly attempts: number | null;
     readonly retryAt: number | null;
   } | null;
-  /** The limits of the session's budget, at the totals to which they were raised. Absent: none, or unknown. */
+  /** The limits of the session's budget, including raises. Absent if there are none, or they are unknown. */
   readonly budget?: BudgetLimits;
   /** All subagents, including ended ones. */
   readonly subagents: readonly ReplaySubagent[];
@@ -148,16 +142,16 @@ export const emptySession: Omit<ReplayView, 'at' | 'subagents'> = {
   leadTrouble: null,
 };
 
-/** The new value of each changed fact; null: the fact no longer exists. */
+/** The new value of each changed fact; null if the fact no longer exists. */
 export type Changes = Readonly<Record<string, string | null>>;
 
-/** The limit of a text in a fact, in characters. */
+/** The maximum length of a text in a fact, in characters. */
 const MAX_WORDS = 200;
 
 type Fact = readonly [name: string, value: string];
 
 export class Facts {
-  /** The facts by the unit that states them: an entry of one unit is not compared with the facts of all units. */
+  /** The facts by the unit that states them, so that an entry is compared only with its own unit's facts. */
   readonly #known = new Map<string, Map<string, string>>();
 
   /** Replaces the facts that `whose` states. Returns the changes. */
@@ -182,7 +176,7 @@ export class Facts {
   }
 }
 
-/** A batch of calls with its state. */
+/** A call batch with its state. */
 interface BatchFact {
   readonly batchId: string;
   readonly state: string;
@@ -270,7 +264,7 @@ function deliveryFact({ deliveryId, kind, state, attempts, text }: ReplayDeliver
   return [`delivery ${deliveryId}`, `${kind} ${state}${times}: ${words(text)}`];
 }
 
-/** Cached: most items of a conversation do not change. */
+/** Cached: most items of a conversation stay unchanged. */
 const itemFacts = new WeakMap<ReplayItem, Fact>();
 
 export function itemFact(item: ReplayItem): Fact {

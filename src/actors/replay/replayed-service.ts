@@ -1,10 +1,10 @@
-// One service of a replay: its machine and the machines of its sources, folded from its entries.
+// One service in a replay: its machine and its sources' machines, folded from the service's entries.
 //
 // Does not: know the subagents that examine its events, or what the user was told (replay-session.ts).
 //
 // Invariants
-//   REPLAYED-SERVICE-1. The state of a service is known from the first entry or snapshot that contains its limits; a
-//       service of an earlier version, whose entries lack them, has no state.
+//   REPLAYED-SERVICE-1. A service's state is known from the first entry or snapshot with its limits on; a service from
+//       an earlier version, whose entries lack the limits, has no state.
 
 import {
   eventSourceMachine,
@@ -18,10 +18,10 @@ import { Draft } from '../runtime/draft.ts';
 import { plain, Population, type Effect } from '../runtime/hosting.ts';
 import type { ServiceLimits, ServiceSnapshot } from '../services/service.ts';
 
-/** The machines of a replay have no observers. */
+/** A replay's machines have no observers. */
 const UNSEEN = { actors: { isWatched: false, began() {}, moved() {}, ended() {} } };
 
-/** The state of a service in a checkpoint or snapshot. */
+/** A service's state in a checkpoint or snapshot. */
 export type KeptService = Pick<ServiceSnapshot, 'machine' | 'sources'>;
 
 export class ReplayedService {
@@ -41,7 +41,7 @@ export class ReplayedService {
     this.#sources.restore(kept.sources ?? []);
   }
 
-  /** The state of the machine; null: unknown. */
+  /** The machine's state; null if unknown. */
   get snapshot(): MachineSnapshot | null {
     return this.#isKnown ? this.#machine.snapshot : null;
   }
@@ -56,13 +56,13 @@ export class ReplayedService {
     return live;
   }
 
-  /** The state from which `new ReplayedService` continues; null: unknown. */
+  /** The state from which `new ReplayedService` continues; null if unknown. */
   get kept(): KeptService | null {
     if (!this.#isKnown) return null;
     return { machine: plain(this.#machine.snapshot), sources: this.#sources.snapshots };
   }
 
-  /** Folds an entry. Returns whether this version would accept it. */
+  /** Folds an entry. Returns whether this version would accept the entry. */
   take({ actor, at, event }: JournalEntry): boolean {
     const stamped = { ...event, at };
     const limits = limitsIn(event);
@@ -87,7 +87,7 @@ export class ReplayedService {
     return this.#machine.has('');
   }
 
-  /** Starts a source: the sources of an earlier process ended with that process. */
+  /** Starts a source: an earlier process's sources ended with that process. */
   #begin(name: string, { source: input }: ServiceLimits): void {
     this.#sources.create(name, input);
   }

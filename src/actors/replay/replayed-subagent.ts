@@ -39,12 +39,12 @@ import type { ReplaySubagent } from './replay-view.ts';
 
 /** The state from which a subagent continues. */
 interface Begun extends Pick<RecordSnapshot, 'id' | 'bornAt' | 'birth'> {
-  /** Null: from its spawn. */
+  /** Null to start from its spawn. */
   readonly rest: SubagentUnitSnapshot | null;
   readonly since?: number | null;
 }
 
-/** A subagent of a snapshot, or of a checkpoint, which adds `since`. */
+/** A subagent in a snapshot, or in a checkpoint, which adds `since`. */
 export type KnownSubagent = RecordSnapshot & Pick<Begun, 'since'>;
 
 export class ReplayedSubagent implements UnitBody {
@@ -59,9 +59,9 @@ export class ReplayedSubagent implements UnitBody {
   #state: SubagentUnitState;
   #outcome: Outcome | null = null;
   readonly #spawnedAt: number;
-  /** Since when the subagent has been in its state and step; null: unknown. */
+  /** When the subagent entered its current state and step; null if unknown. */
   #since: number | null;
-  /** JSON of the state, until the state changes. */
+  /** The state as JSON, until the state changes. */
   #text: string | null = null;
 
   private constructor(
@@ -80,7 +80,7 @@ export class ReplayedSubagent implements UnitBody {
     this.#state = rest ? stateIn(rest) : begin(id, { at: bornAt, limits: spawned.limits })[0];
   }
 
-  /** @throws {JournalError} `JOURNAL_CUT` if `entry` does not spawn it. */
+  /** @throws {JournalError} `JOURNAL_CUT` if `entry` does not spawn the subagent. */
   static spawned(entry: JournalEntry): ReplayedSubagent {
     const { scope, unit: id, seq, at: bornAt, event } = entry;
     if (event.type !== SPAWNED) throw journalCut(entry);
@@ -88,7 +88,7 @@ export class ReplayedSubagent implements UnitBody {
     return new ReplayedSubagent(scope, { id, bornAt, birth, rest: null }, seq - 1);
   }
 
-  /** Restores a subagent from a snapshot: a live one continues from there, an ended one is only a view. */
+  /** Restores a subagent from a snapshot: a live subagent continues from the snapshot, an ended one is only a view. */
   static known(scope: string, record: KnownSubagent): ReplayedSubagent | ReplaySubagent {
     const { rest, ...begun } = record;
     if (!('outcome' in rest)) return new ReplayedSubagent(scope, { ...begun, rest }, rest.seq);
@@ -115,8 +115,9 @@ export class ReplayedSubagent implements UnitBody {
   }
 
   /**
-   * Returns the messages that the subagent's model had read and written by the last of these entries, also for an ended
-   * subagent. `record`: the subagent in the snapshot that the entries follow. Null: the entries do not contain them.
+   * Returns the messages that the subagent's model had read and written by the last of these entries, even for an ended
+   * subagent. `record`: the subagent in the snapshot that precedes the entries. Null if the entries do not contain the
+   * messages.
    */
   static messagesIn(
     entries: readonly JournalEntry[],
@@ -139,7 +140,7 @@ export class ReplayedSubagent implements UnitBody {
     return takenEntry(this.#unit, entry, reason);
   }
 
-  /** Returns JSON of a `RecordSnapshot`, from which `known` continues. */
+  /** Returns a `RecordSnapshot` as JSON, from which `known` continues. */
   toText(): string {
     const { snapshot, log, ...facts } = this.#state;
     this.#text ??= JSON.stringify({
@@ -152,7 +153,7 @@ export class ReplayedSubagent implements UnitBody {
     return this.#text;
   }
 
-  /** Marks it as ended by an entry that is quarantined. */
+  /** Marks the subagent as ended by a quarantined entry. */
   endedBy(message: string): void {
     const { step: steps } = this.snapshot.context;
     const error = { code: 'INTERNAL', message, retryable: false };
@@ -183,7 +184,7 @@ export class ReplayedSubagent implements UnitBody {
     return this.#state.log.messages;
   }
 
-  /** The event of a service that the subagent examines; null: it has another task. */
+  /** The service event that the subagent examines; null if it has another task. */
   get eventId(): string | null {
     const { idempotencyKey, parentId, callId } = this.#spawned;
     const prefix = `${this.#scope}:`;
@@ -250,6 +251,6 @@ export class ReplayedSubagent implements UnitBody {
   }
 }
 
-/** Its state and its step. */
+/** The subagent's state and step. */
 const stageOf = ({ value, context: { step } }: SubagentSnapshot): string =>
   `${step} ${typeof value === 'string' ? value : Object.entries(value).join()}`;

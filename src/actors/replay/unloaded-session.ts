@@ -1,18 +1,18 @@
-// A session of a journal that no process runs: actions of a user or an operator are written as entries, and the process
-// that continues the session executes them.
+// A session in a journal that no process runs: the actions of a user or an operator are written as entries, and the
+// process that continues the session executes them.
 //
 //   journal ─▶ fold ─▶ is the entry accepted? ─▶ append       … later, elsewhere: fold ─▶ effects that are due
 //
 // Owns:     the claim while it acts, and the entries that it writes.
-// Does not: run anything: no effect of an entry is released here.
+// Does not: run anything: no entry's effects are released here.
 //
 // Invariants
-//   UNLOADED-SESSION-1. It writes what a process that died directly after the entry would have left: the same event,
-//       accepted by the same machines.
+//   UNLOADED-SESSION-1. It writes the entry that a process would have left if it had died directly after it: the same
+//       event, accepted by the same machines.
 //   UNLOADED-SESSION-2. A session that another process holds is refused (`SCOPE_IN_USE`) before anything is written.
-//   UNLOADED-SESSION-3. An entry that the machines do not accept, or that cannot be folded, is not written.
-//   UNLOADED-SESSION-4. After an entry, the wake time of a session that a pool has suspended is now, so that a process
-//       loads it.
+//   UNLOADED-SESSION-3. An entry that the machines refuse, or that cannot be folded, is not written.
+//   UNLOADED-SESSION-4. After an entry, the wake time of a session that a pool has suspended is set to now, so that a
+//       process loads the session.
 
 import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -34,17 +34,17 @@ import { SUBAGENT_VERSION } from '../subagent/subagent-events.ts';
 import { Replay, quarantineReasons, type ReplayStep } from './replay-session.ts';
 import type { ReplayView } from './replay-view.ts';
 
-/** The outcome of a message to a subagent. */
+/** The result of a message to a subagent. */
 export type UnloadedMessage =
   | { readonly accepted: true; readonly messageId: string; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'too_many_unread' };
 
-/** The outcome of a cancellation. */
+/** The result of a cancellation. */
 export type UnloadedCancellation =
   | { readonly accepted: true; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' };
 
-/** The outcome of a raise: the new totals of the limits. */
+/** The result of a raise: the new totals of the limits. */
 export type UnloadedRaise =
   | { readonly accepted: true; readonly limits: BudgetLimits; readonly by?: string }
   | { readonly accepted: false; readonly reason: 'unknown' | 'over' | 'no_such_limit' | 'lower' };
@@ -73,9 +73,9 @@ export class UnloadedSession {
   }
 
   /**
-   * Claims the session, and folds its entries. `release` ends the claim.
-   * @throws {ConfigurationError} `UNKNOWN_SESSION`: the journal has no such session, or it was closed.
-   * @throws {CapacityError} `SCOPE_IN_USE`: another process holds it.
+   * Claims the session and folds its entries. `release` ends the claim.
+   * @throws {ConfigurationError} `UNKNOWN_SESSION`: the journal does not contain the session, or the session was closed.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another process has the session.
    * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
    */
   static async claim(
@@ -112,7 +112,7 @@ export class UnloadedSession {
   }
 
   /**
-   * Answers a question, as `session.answer` does; the question counts as shown.
+   * Answers a question like `session.answer`; the question counts as shown.
    * @throws {ConfigurationError} `INVALID_ANSWER`, `INVALID_ARGUMENT` (rejects).
    */
   async answer(
@@ -150,7 +150,7 @@ export class UnloadedSession {
   }
 
   /**
-   * Cancels a subagent: it and the subagents below it have ended when a process continues the session.
+   * Cancels a subagent and the subagents below it, which end when a process continues the session.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async cancel(
@@ -196,8 +196,8 @@ export class UnloadedSession {
 
   /**
    * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like
-   * `session.subagents.raiseBudget`. The process that continues the session takes the raise from the budget above; if too
-   * little is left there, the subagent shares what is left.
+   * `session.subagents.raiseBudget`. The process that continues the session takes the raise from the budget above; if
+   * too little is left there, the subagent shares the rest.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    */
   async raiseBudget(
@@ -233,7 +233,7 @@ export class UnloadedSession {
       : { accepted: false, reason: 'over' };
   }
 
-  /** Ends the claim: another process may continue the session. */
+  /** Ends the claim, so that another process may continue the session. */
   async release(): Promise<void> {
     await this.#journal.release?.(this.#sessionId);
   }
@@ -243,12 +243,12 @@ export class UnloadedSession {
     return { accepted: false, reason: isKnown ? 'over' : 'unknown' };
   }
 
-  /** Returns the time, but none before the latest entry, even if this machine's clock is behind. */
+  /** Returns the time, which is never before the latest entry, even if this machine's clock is behind. */
   #now(): number {
     return Math.max(this.#environment.clock.now(), this.#last.entry.at);
   }
 
-  /** Writes an entry. Returns false, and writes nothing, if it is not accepted (UNLOADED-SESSION-3). */
+  /** Writes an entry. If the entry is not accepted, writes nothing and returns false (UNLOADED-SESSION-3). */
   async #write(
     unit: string,
     actor: string,
@@ -266,7 +266,7 @@ export class UnloadedSession {
     };
     const step = this.#replay.take(entry);
     if (!step.isAccepted || step.setAside !== null) {
-      // The entry was folded to see whether it is accepted; folding the others again removes it.
+      // The entry was folded to see whether it is accepted; folding the other entries again removes it.
       [this.#replay, this.#last] = folded(this.#entries);
       return false;
     }
@@ -287,8 +287,8 @@ const WAITING: ReadonlySet<QuestionView['state']> = new Set([
 ] as const);
 
 /**
- * Returns the questions of a session that wait for an answer, according to its entries; none if the session has ended, or
- * the entries are of no session.
+ * Returns a session's questions that wait for an answer, according to its entries; none if the session has ended, or
+ * the entries belong to no session.
  * @throws {JournalError} `JOURNAL_CUT`, `JOURNAL_GAP`, `JOURNAL_VERSION`
  */
 export function waitingQuestions(

@@ -1,16 +1,15 @@
-// An event source that polls. The service controls its restarts: a failed poll ends the attempt, and the next attempt
-// begins with a poll after the backoff.
+// An event source that polls. The service controls restarts: a failed poll ends the attempt, and after the backoff the
+// next attempt starts with a poll.
 //
-// Owns:     the cursor, the keys of emitted events, and the events that are still to be emitted; all of them outlive an
-//           attempt.
-// Does not: keep state across restarts of the process (pass a stored value as `cursor`).
+// Owns:     the cursor, the keys of emitted events, and the events still to be emitted; all of them outlive an attempt.
+// Does not: keep state when the process restarts (pass a stored value as `cursor`).
 //
 // Invariants
-//   POLLING-SOURCE-1. One poll runs at a time, also across attempts: if a poll ignores its signal, the next attempts
-//       fail until it has ended.
+//   POLLING-SOURCE-1. One poll runs at a time, even across attempts: if a poll ignores its signal, the next attempts
+//       fail until it ends.
 //   POLLING-SOURCE-2. Each event of a poll is emitted once, in order: an event for which the service has no room is
-//       offered again before the next poll, and an event with a known key is left out.
-//   POLLING-SOURCE-3. The cursor advances only with a successful poll.
+//       offered again before the next poll, and an event with a known key is omitted.
+//   POLLING-SOURCE-3. The cursor advances only after a successful poll.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -26,7 +25,7 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 export interface Polled<Cursor> {
   /** The events of the poll, oldest first. */
   readonly events: readonly ExternalEvent[];
-  /** The cursor of the next poll. @defaultValue the cursor of this one */
+  /** The cursor of the next poll. @defaultValue the cursor of this poll */
   readonly cursor?: Cursor;
 }
 
@@ -37,8 +36,8 @@ export interface PollingSourceOptions<Cursor = unknown> {
   /** The time from the end of a poll to the next one, in milliseconds. */
   readonly intervalMs: number;
   /**
-   * Polls once. The signal aborts after `timeoutMs` and when the service stops. `cursor` is the one that the last poll
-   * returned; at first the option `cursor`.
+   * Polls once. The signal aborts after `timeoutMs`, or when the service stops. `cursor` is the last poll's returned
+   * cursor; initially the option `cursor`.
    */
   readonly poll: (
     signal: AbortSignal,
@@ -46,11 +45,11 @@ export interface PollingSourceOptions<Cursor = unknown> {
   ) => Promise<Polled<Cursor> | readonly ExternalEvent[]>;
   /** The cursor of the first poll. */
   readonly cursor?: Cursor;
-  /** Returns the key of an event; events with the same key are the same event. @defaultValue no event is left out */
+  /** Returns an event's key; events with the same key are the same event. @defaultValue no event is omitted */
   readonly keyOf?: (event: ExternalEvent) => string;
   /** The number of remembered keys; the oldest are forgotten. @defaultValue 10000 */
   readonly maxKeys?: number;
-  /** The maximum random fraction by which the interval is lengthened or shortened. @defaultValue 0.1 */
+  /** The maximum fraction by which the interval randomly varies. @defaultValue 0.1 */
   readonly jitter?: number;
   /** The time limit of one poll, in milliseconds. @defaultValue 30000 */
   readonly timeoutMs?: number;
@@ -69,8 +68,8 @@ const schema = z.strictObject({
 } satisfies ChecksOf<PollingSourceOptions>);
 
 /**
- * Creates a source that polls at an interval, on the clock of the session. Give each service a separate source.
- * @throws {ConfigurationError} for an option that is out of range.
+ * Creates a source that polls at an interval, on the session's clock. Create a separate source for each service.
+ * @throws {ConfigurationError} if an option is out of range.
  */
 export function pollingSource<Cursor = unknown>(
   options: PollingSourceOptions<Cursor>,
@@ -92,7 +91,7 @@ type Options<Cursor> = PollingSourceOptions<Cursor> &
 class Polling<Cursor> {
   readonly #options: Options<Cursor>;
   readonly #keys = new Set<string>();
-  /** The events that were found and are still to be emitted. */
+  /** Events that were found, but not yet emitted. */
   #found: readonly ExternalEvent[] = [];
   #cursor: Cursor | undefined;
   #isPolling = false;
@@ -156,7 +155,7 @@ class Polling<Cursor> {
         'INVALID_POLL',
         `${name}: expected poll() to resolve to events, or to { events, cursor }, got ${typeof events}`,
       );
-    // All keys are computed before any is recorded: an error for one must not lose the events before it.
+    // All keys are computed before any is recorded, so that an error in one does not lose the events before it.
     const keys = keyOf && events.map((event) => keyOf(event));
     this.#found = keys ? events.filter((_, n) => this.#isNew(keys[n] ?? '')) : events;
     for (const key of this.#keys) {

@@ -1,4 +1,4 @@
-// The configuration of a service as its author writes it, and its checked form.
+// A service's configuration as its author writes it, and its checked form.
 
 import { check } from '../../values/checks.ts';
 import { readable } from '../../values/plain-checks.ts';
@@ -10,36 +10,36 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** An agent that examines external events, and tells the user the relevant ones. */
+/** An agent that examines external events and tells the user about the relevant ones. */
 export interface ServiceSubagentConfig {
-  /** The agent that examines each event. Its name is the service's. */
+  /** The agent that examines each event. Its name is also the service's name. */
   readonly agent: SubagentConfig;
   /** The sources whose events the agent examines. */
   readonly eventSources: readonly EventSourceConfig[];
   /**
-   * Returns whether the agent has to examine this event. If the function throws, the agent examines the event.
+   * Returns whether the agent should examine this event. If the function throws, the agent examines the event.
    * @defaultValue all events are examined
    */
   readonly shouldInvoke?: (event: ExternalEvent) => boolean;
   /** The heading of its messages to the user. @defaultValue the agent's name */
   readonly label?: string;
-  /** The number of events that may wait while one is examined. @defaultValue 100 */
+  /** The maximum number of events that wait while another is examined. @defaultValue 100 */
   readonly maxWaiting?: number;
-  /** The limit of one event's data, as JSON. @defaultValue 65536 bytes */
+  /** The maximum size of one event's data, as JSON. @defaultValue 65536 bytes */
   readonly maxEventBytes?: number;
-  /** The number of attempts to start the agent while a limit refuses it. @defaultValue 10 */
+  /** How often the service tries to start the agent while a limit refuses it. @defaultValue 10 */
   readonly maxInvocations?: number;
   /** The delays between such attempts. @defaultValue 1 to 60 seconds */
   readonly invocationBackoff?: Partial<BackoffInput>;
   /** The delays between attempts of a failing source. @defaultValue 1 to 60 seconds */
   readonly sourceBackoff?: Partial<BackoffInput>;
-  /** The running time after which a source's backoff is reset, in milliseconds. @defaultValue 60000 */
+  /** A source's backoff is reset after it has run for this time, in milliseconds. @defaultValue 60000 */
   readonly stableMs?: number;
-  /** The time for a source to stop, in milliseconds. @defaultValue 5000 */
+  /** How long a source may take to stop, in milliseconds. @defaultValue 5000 */
   readonly stopTimeoutMs?: number;
 }
 
-/** A checked configuration with its defaults filled in. */
+/** A checked configuration, including defaults. */
 export interface ServiceDefinition extends Required<
   Omit<ServiceSubagentConfig, 'agent' | 'shouldInvoke' | 'invocationBackoff' | 'sourceBackoff'>
 > {
@@ -71,7 +71,7 @@ const backoff = z
     error: 'expected baseDelayMs to be at most maxDelayMs',
   });
 
-/** Other properties are permitted: a source may be an instance of a class. */
+/** Other properties are allowed: a source may be a class instance. */
 const source = z.looseObject({
   name: z.string().min(1).max(100),
   start: anyFunction,
@@ -97,7 +97,7 @@ const definitions = new WeakMap<ServiceSubagentConfig, ServiceDefinition>();
 
 /**
  * Checks a configuration and adds its defaults. The same configuration returns the same definition.
- * @throws {ConfigurationError} that names the option, its value and the expected one.
+ * @throws {ConfigurationError} with the option, its value and what was expected.
  */
 export function checkServiceConfig(
   config: ServiceSubagentConfig,
@@ -129,8 +129,8 @@ export function checkServiceConfig(
 }
 
 /**
- * Returns a definition for a service that is in the journal but not in the code: the service keeps its state, and is
- * never started. Its limits drop no event; the real limits apply when the code has the service again.
+ * Returns a definition for a service that is in the journal but not in the code: the service keeps its state, and does
+ * not start. Its limits drop no event; the real limits apply when the code contains the service again.
  */
 export function absentService(name: string): ServiceDefinition {
   return {
@@ -149,7 +149,7 @@ export function absentService(name: string): ServiceDefinition {
 
 /**
  * Checks the services of one session.
- * @throws {ConfigurationError} as `checkServiceConfig` does, or if two services have the same name.
+ * @throws {ConfigurationError} like `checkServiceConfig`, and if two services have the same name.
  */
 export function checkServiceConfigs(
   configs: readonly ServiceSubagentConfig[],
@@ -164,8 +164,8 @@ export function checkServiceConfigs(
 }
 
 /**
- * Checks the configuration of a service at its definition, instead of at its first use.
- * @throws {ConfigurationError} for an option that is unknown or out of range.
+ * Checks a service's configuration when it is defined, instead of at its first use.
+ * @throws {ConfigurationError} if an option is unknown or out of range.
  */
 export function defineService<C extends ServiceSubagentConfig>(config: C): C {
   checkServiceConfig(config);

@@ -1,4 +1,4 @@
-// The events that a service examines: the check of an emitted event, the agent's task for it, and the message to the
+// The events that a service examines: the check of an emitted event, the agent's task for it, and the message for the
 // user in the agent's answer.
 
 import type { JSONValue } from 'ai';
@@ -25,7 +25,7 @@ type EventCheck =
       readonly message: string;
     };
 
-/** A name without spaces: models and people get it unchanged. */
+/** A name without spaces, which models and people receive unchanged. */
 const name = z
   .string()
   .min(1)
@@ -39,7 +39,7 @@ const schema = z.strictObject({
   priority: z.enum(['normal', 'urgent']).default('normal'),
 });
 
-/** Checks an emitted event. Never throws; the result for an invalid event contains the reason. */
+/** Checks an emitted event. Never throws; for an invalid event, the result contains the reason. */
 export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
   const result = schema.safeParse(emitted);
   if (!result.success)
@@ -57,7 +57,7 @@ export function checkEvent(emitted: unknown, maxBytes: number): EventCheck {
 }
 
 /**
- * Returns the task to examine one event. The event is part of the user message, not of the system prompt, as one line
+ * Returns the task of examining one event. The event is part of the user message, not of the system prompt, as one line
  * of JSON between two lines of the runtime: its content cannot end the quotation.
  */
 export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
@@ -77,9 +77,9 @@ export function taskOf(agentName: string, event: CheckedEvent): SubagentTask {
 }
 
 /**
- * Returns the message for the user; null if there is none. `{ notify: false }`, as the output of the agent's
- * `outputSchema` or as its whole text, means none; `{ notify: true, text }` means that text. Otherwise the message is
- * the summary of the result, if there is one, or its text.
+ * Returns the message for the user; null if there is none. `{ notify: false }`, as the output for the agent's
+ * `outputSchema` or as its whole text, means no message; `{ notify: true, text }` means this text. Otherwise, the
+ * message is the result's summary, if it has one, or its text.
  */
 export function tellingOf(outcome: Outcome): string | null {
   const answer = noticeIn(outcome.output) ?? noticeIn(parsed(outcome.text));
@@ -103,7 +103,7 @@ function noticeIn(value: unknown): Notice | null {
   return typeof value.notify === 'boolean' ? (value as Notice) : null;
 }
 
-/** Parses JSON, also in a code block, which models tend to add. */
+/** Parses JSON, even in a code block, which models tend to add. */
 function parsed(text: string): unknown {
   const [first = '', ...rest] = text.trim().split('\n');
   const isBlock = ['```', '```json'].includes(first.trim()) && rest.at(-1)?.trim() === '```';

@@ -1,13 +1,13 @@
-// The event sources of one service: their machines, and the current attempt of each, from `start` until the source has
-// released everything.
+// The event sources of one service: their machines, and each source's current attempt, from `start` until the source
+// has released everything.
 //
-// Owns:     the attempts with their signals, and the last error of each source.
+// Owns:     the attempts with their signals, and each source's last error.
 // Does not: decide when to retry (event-source-machine), or check and handle events (service.ts).
 //
 // Invariants
-//   SERVICE-SOURCES-1. `start` is called once for an attempt, unless the attempt is already over; `stop` is called once
-//       after it.
-//   SERVICE-SOURCES-2. After the abort of its signal an attempt neither emits nor fails.
+//   SERVICE-SOURCES-1. `start` is called once per attempt, unless the attempt is already over; `stop` is called once
+//       afterwards.
+//   SERVICE-SOURCES-2. After its signal aborts, an attempt neither emits nor fails.
 
 import type { InputFrom } from 'xstate';
 import { eventSourceMachine, type EventSourceEvent, type Unstamped } from '../../machines/index.ts';
@@ -19,7 +19,7 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import { Population, type Effect } from '../runtime/hosting.ts';
 import type { ServiceDefinition } from './service-config.ts';
 
-/** The unit of the service, as its sources use it. */
+/** The service's unit, as its sources use it. */
 type SourceUnit = AnyUnit & {
   receive(actor: `source:${string}`, event: Unstamped<EventSourceEvent>): void;
 };
@@ -43,7 +43,7 @@ export class ServiceSources {
     this.lives = new Population(eventSourceMachine, 'source', unit, host);
   }
 
-  /** Creates the machines within the first transaction of the unit. */
+  /** Creates the machines in the unit's first transaction. */
   create(): void {
     for (const { name } of this.#definition.eventSources) this.lives.create(name, this.limits);
   }
@@ -53,7 +53,7 @@ export class ServiceSources {
     return { ...sourceBackoff, stableMs, stopTimeoutMs };
   }
 
-  /** Whether every source was released or given up, and none will start again. */
+  /** Whether every source has been released or given up, and none will restart. */
   get areStopped(): boolean {
     return this.lives.ids.every((name) => this.lives.stateOf(name)?.done);
   }
@@ -138,7 +138,7 @@ export class ServiceSources {
   }
 }
 
-/** Returns the public state of a source; a removed one is stopped. */
+/** Returns a source's public state; a removed source is stopped. */
 function shownState(value: unknown): EventSourceView['state'] {
   if (value === undefined) return 'stopped';
   if (typeof value === 'string') return value as EventSourceView['state'];
@@ -190,7 +190,7 @@ class Attempt {
     this.#controller.abort(new CancelledError('the event source is stopped'));
   }
 
-  /** Releases the attempt. Resolves afterwards; never rejects. */
+  /** Releases the attempt. Resolves when that is done; never rejects. */
   release(): Promise<void> {
     this.abort();
     this.#releasing ??= this.#free();

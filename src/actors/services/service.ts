@@ -1,20 +1,19 @@
-// One service: its machine, hosted in a separate commit unit together with the machines of its sources, and its events
-// from their emission to their end.
+// One service: its machine, which shares a commit unit with its sources' machines, and its events from emission to end.
 //
 //   emission ─▶ checked, wanted ─▶ event.arrived (journal) ─▶ receipt ─▶ invocation ─▶ told | silent | failed
 //      └─ invalid, ignored, full                                └─▶ dropped
 //
-// Owns:     the machine, the receipts that are still due, the content of each event, its end, and the counts.
+// Owns:     the machine, the outstanding receipts, each event's content and end, and the counts.
 // Does not: decide the next step (machines), run sources (service-sources.ts), run agents or reach the user
 //           (ports).
 //
 // Invariants
-//   SERVICE-1. Every emission gets one receipt; an accepted event is in the journal before its receipt.
-//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted as such.
-//   SERVICE-3. An error of a source or of `shouldInvoke` is reported and has no other effect. An event whose filter
-//       failed is accepted: a broken filter must not hide events.
-//   SERVICE-4. After `stop` no event is emitted or examined; `whenStopped` calls back once every source was released or
-//       given up.
+//   SERVICE-1. Every emission receives one receipt; an accepted event is in the journal before its receipt is sent.
+//   SERVICE-2. Every accepted event ends as told, silent, failed or dropped, and is counted accordingly.
+//   SERVICE-3. An error from a source or from `shouldInvoke` is reported, and has no other effect. An event whose
+//       filter failed is accepted: a broken filter must not hide events.
+//   SERVICE-4. After `stop`, no event is emitted or examined; `whenStopped` calls back once every source has been
+//       released or given up.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { AnyMachineSnapshot, InputFrom, Snapshot } from 'xstate';
@@ -57,7 +56,7 @@ import type { ServiceDefinition } from './service-config.ts';
 import { checkEvent, failedTelling, tellingOf, type CheckedEvent } from './service-events.ts';
 import { ServiceSources } from './service-sources.ts';
 
-/** The version of the definition; increased when a machine, or the content of its events, changes. */
+/** The version of the definition; increased when a machine or the content of its events changes. */
 export const SERVICE_VERSION = 1;
 
 export const SERVICE_SHAPES: EventShapes = {
@@ -88,13 +87,13 @@ type ServiceEvent = Carrying<
   }
 >;
 
-/** The actors of a service's unit, and the events that each takes. */
+/** The actors of a service's unit, and the events that each one accepts. */
 interface ServiceProtocol {
   readonly service: Unstamped<ServiceEvent>;
   readonly [source: `source:${string}`]: Unstamped<SourceEvent>;
 }
 
-/** The events of a source. After a restart each source starts anew, perhaps with other limits. */
+/** A source's events. After a restart, each source starts anew, possibly with other limits. */
 type SourceEvent = Carrying<
   EventSourceEvent,
   { 'source.start': { readonly limits?: ServiceLimits } }
@@ -102,19 +101,20 @@ type SourceEvent = Carrying<
 
 type ServiceUnit = CommitUnit<ServiceProtocol>;
 
-/** The limit of events of one service that wait for the journal; further ones are refused. */
+/** The maximum number of a service's events that wait for the journal; more are refused. */
 const MAX_UNDECIDED = 1_000;
 
-/** The functions that a service needs of its session. They must not throw. */
+/** The session's functions that a service needs. They must not throw. */
 export interface ServicePorts {
-  /** Lets the agent examine the event: `ended` or `refused` is called once, later. */
+  /** Has the agent examine the event; `ended` or `refused` is called once, later. */
   invoke(service: Service, eventId: string, event: CheckedEvent): void;
-  /** Cancels the invocation. Has no effect on one that has ended. */
+  /** Cancels the invocation. Has no effect if the invocation has ended. */
   leave(eventId: string): void;
-  /** Forwards the message for the user; null: there is none. Called once for each `ended`. */
+  /** Forwards the message for the user; null if there is none. Called once for each `ended`. */
   tell(service: Service, eventId: string, event: CheckedEvent, text: string | null): void;
   /**
-   * After a crash: returns whether the session got neither the message about the event nor the fact that there is none.
+   * After a crash: returns whether the session has received neither the message about the event nor the fact that there
+   * is none.
    */
   isOwed(eventId: string): boolean;
   dropped(dropped: DroppedEvent): void;
@@ -136,7 +136,7 @@ type EventSnapshot = EventRecord & { readonly eventId: string };
 
 /** A snapshot of a service, as plain JSON. */
 export interface ServiceSnapshot {
-  /** The number of the service's entries in the journal. */
+  /** The number of the service's journal entries. */
   readonly seq: number;
   readonly machine: Snapshot<unknown>;
   readonly events: readonly EventSnapshot[];
@@ -171,7 +171,7 @@ export class Service implements UnitBody {
   #isRefolding = false;
   #whenStopped: (() => void)[] = [];
 
-  /** The unit is named `<session>/service:<name>` in the journal and the inspector. */
+  /** The journal and the inspector name the unit `<session>/service:<name>`. */
   constructor(host: Host, sessionId: string, definition: ServiceDefinition, ports: ServicePorts) {
     const path = servicePath(sessionId, definition.name);
     this.definition = definition;
@@ -210,14 +210,14 @@ export class Service implements UnitBody {
     };
   }
 
-  /** The ids of the events that are still to be examined. */
+  /** The ids of the events that still have to be examined. */
   get owed(): readonly string[] {
     const { waiting, current } = this.#machine.snapshot.context;
     return [current, ...waiting].flatMap((event) => event?.eventId ?? []);
   }
 
   start(): void {
-    // A service that was only kept, because the code lacked it, has never started.
+    // A service that the code lacked was only kept, and has never started.
     if (this.#isRefolded && this.#machine.snapshot.value !== 'created') this.#resume();
     else this.unit.receive('service', { type: 'service.start', limits: this.#recorded });
   }
@@ -236,7 +236,7 @@ export class Service implements UnitBody {
   restore(rest: ServiceSnapshot): void {
     this.#isRefolded = true;
     this.unit.setSequence(rest.seq);
-    // The limits are those of the current code, as after a refold.
+    // The limits come from the current code, as after a refold.
     const { context } = rest.machine as AnyMachineSnapshot;
     const state = { ...rest.machine, context: { ...context, ...this.#limits } };
     this.#machine.restore([{ id: '', state }]);
@@ -245,8 +245,8 @@ export class Service implements UnitBody {
   }
 
   /**
-   * Folds its entries of the journal. Its sources start anew: the earlier ones lived in another process. Entries that
-   * are quarantined are recorded at once.
+   * Folds the service's journal entries. Its sources start anew: the earlier ones belonged to another process.
+   * Quarantined entries are recorded at once.
    */
   refold(entries: readonly JournalEntry[]): void {
     if (entries.length === 0) return;
@@ -260,7 +260,7 @@ export class Service implements UnitBody {
     this.unit.resume();
   }
 
-  /** Resumes after a restart: tells the user about examined events, examines the others, and starts the sources. */
+  /** Resumes after a restart: tells the user about examined events, has the other events examined, and starts the sources. */
   #resume(): void {
     const isDue = new Set(this.owed);
     const examined = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
@@ -283,7 +283,7 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'service.stop' });
   }
 
-  /** Ends a service that was never started in this process. */
+  /** Ends a service that this process has not started. */
   abandon(): void {
     this.unit.dispose();
     for (const eventId of this.owed) this.#dropped(eventId, 'stopped');
@@ -294,7 +294,7 @@ export class Service implements UnitBody {
     this.#finish();
   }
 
-  /** Calls back once the service has stopped completely; at once if it already has. */
+  /** Calls back once the service has stopped completely; immediately if it already has. */
   whenStopped(callback: () => void): void {
     this.#whenStopped.push(callback);
     if (this.unit.disposed) this.#finish();
@@ -305,7 +305,7 @@ export class Service implements UnitBody {
     this.unit.receive('service', { type: 'invocation.ended', eventId, outcome });
   }
 
-  /** Handles a refusal: a limit kept the agent from starting. */
+  /** Handles a refusal: a limit prevented the agent's start. */
   refused(eventId: string, { retryable, message }: Failure): void {
     this.#host.report(
       new CapacityError('INVOCATION_REFUSED', `${this.name}: ${eventId} waits: ${message}`),
@@ -345,7 +345,7 @@ export class Service implements UnitBody {
     if (effect.kind !== 'do' || effect.name !== 'changed') return;
     this.#ports.changed(this.view);
     if (!this.#isStopped) return;
-    // A source may wait for these receipts before it stops: no later event is accepted.
+    // A source may wait for these receipts before it stops; no later event is accepted.
     this.#refuseAll();
     if (this.#sources.areStopped) this.#finish();
   }
@@ -409,7 +409,7 @@ export class Service implements UnitBody {
     if (eventId !== null) this.#ports.leave(eventId);
   }
 
-  /** Decides on an emission of a source, at once or when the journal has the event. */
+  /** Decides on a source's emission, immediately or when the journal has the event. */
   #emitted(source: string, emitted: ExternalEvent): Promise<EventReceipt> {
     if (this.#isStopped) return Promise.resolve(this.#stoppedReceipt);
     const checked = checkEvent(emitted, this.definition.maxEventBytes);
@@ -454,7 +454,7 @@ export class Service implements UnitBody {
     }
   }
 
-  /** Answers an emission. An event that an earlier process accepted has no waiting caller. */
+  /** Answers an emission. No caller waits for an event that an earlier process accepted. */
   #receipt(eventId: string, receipt: EventReceipt): void {
     this.#receipts.get(eventId)?.(receipt);
     this.#receipts.delete(eventId);
@@ -469,7 +469,7 @@ export class Service implements UnitBody {
     return { accepted: false, reason: 'stopped', message: `${this.name} is stopped` };
   }
 
-  /** Stores the content and the outcome of an event under its id. */
+  /** Stores an event's content and outcome under its id. */
   #fold(event: ServiceEvent): void {
     if (event.type === 'event.arrived')
       this.#events.set(event.eventId, { event: event.event, outcome: null });
@@ -477,7 +477,7 @@ export class Service implements UnitBody {
       this.#events.change(event.eventId, { outcome: readOutcome(event.outcome) });
   }
 
-  /** Ends an event that the agent has examined. Ignores an event without an outcome, or one that has ended. */
+  /** Ends an event that the agent has examined. Ignores an event without an outcome, or an event that has ended. */
   #settled(eventId: string): void {
     const record = this.#events.get(eventId);
     if (!record?.outcome) return;

@@ -1,16 +1,16 @@
-// The services of one session, which start and stop with it. An invocation first reserves a place in the outbox, so
-// that its message is never dropped; then the agent works as a subagent, under the same limits as every other one.
+// One session's services, which start and stop with it. An invocation first reserves a place in the outbox, so that its
+// message is not dropped; then the agent works as a subagent, under the same limits as all others.
 //
-// Owns:     the services, and the place and the subagent of each invocation.
-// Does not: order events (service), decide limits (supervisor), or speak (outbox).
+// Owns:     the services, and each invocation's place and subagent.
+// Does not: order events (the service does), decide limits (the supervisor does), or speak (the outbox does).
 //
 // Invariants
-//   SESSION-SERVICES-1. A granted place is filled by a notice or freed, once.
-//   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; a later result of that subagent is not told.
+//   SESSION-SERVICES-1. A granted place is either filled by a notice or freed, once.
+//   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; the subagent's later result is not told.
 //   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when all have stopped
 //       completely.
-//   SESSION-SERVICES-4. A service that is no longer in the code keeps its state, and continues from it, with its
-//       counts, when the code has it again.
+//   SESSION-SERVICES-4. A service that is no longer in the code keeps its state and its counts, and continues when the
+//       code contains it again.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { DeliveryPriority, Failure } from '../../machines/index.ts';
@@ -27,7 +27,7 @@ import { absentService, type ServiceDefinition } from './service-config.ts';
 import { taskOf, type CheckedEvent } from './service-events.ts';
 import { Service, servicePath, type ServicePorts, type ServiceSnapshot } from './service.ts';
 
-/** The message of a service to the user, in the place that was reserved for it. */
+/** A service's message to the user, in the place reserved for it. */
 interface ServiceNotice {
   readonly deliveryId: string;
   readonly priority: DeliveryPriority;
@@ -35,11 +35,11 @@ interface ServiceNotice {
   readonly text: string;
 }
 
-/** The functions that the services need of their session. */
+/** The session's functions that the services need. */
 interface SessionServicesPorts {
   /** Requests a place in the outbox; `placed` is called once with the answer. */
   reserve(eventId: string): void;
-  /** Frees the place that was granted for this event. */
+  /** Frees the place granted for this event. */
   unreserve(eventId: string): void;
   /** Returns whether a place was granted for this event, and is neither filled nor freed. */
   hasPlace(eventId: string): boolean;
@@ -51,7 +51,7 @@ interface SessionServicesPorts {
   ):
     | { readonly status: 'accepted'; readonly subagentId: string }
     | { readonly status: 'rejected'; readonly error: Failure };
-  /** Returns the outcome of a subagent; null while it runs. */
+  /** Returns a subagent's outcome; null while it runs. */
   outcomeOf(subagentId: string): Outcome | null;
   cancel(subagentId: string, reason: string): void;
   notify(notice: ServiceNotice): void;
@@ -59,12 +59,12 @@ interface SessionServicesPorts {
   changed(view: ServiceView): void;
 }
 
-/** The journal's entries by unit of a session. */
+/** A session's journal entries, by unit. */
 interface UnitHistory {
   readonly unitIds: Iterable<string>;
   /** Returns the entries to fold. */
   of(unit: string): readonly JournalEntry[];
-  /** Returns the number of the unit's entries before these, also of an earlier session with this id. */
+  /** Returns the number of the unit's earlier entries, including those of an earlier session with this id. */
   before(unit: string): number;
 }
 
@@ -126,18 +126,18 @@ export class SessionServices {
     return this.#services.map(({ view }) => view);
   }
 
-  /** The machines of the services, as their actors show them. */
+  /** The services' machines, as their actors show them. */
   *machines(): Iterable<Shown> {
     for (const { shown } of this.#services) yield shown;
   }
 
-  /** The snapshot of each service, by name. */
+  /** Each service's snapshot, by name. */
   toSnapshot(): Readonly<Record<string, ServiceSnapshot>> {
     const all = [...this.#services, ...this.#absent];
     return Object.fromEntries(all.map((service) => [service.name, service.toSnapshot()]));
   }
 
-  /** Folds the journal's entries of each service; `known`: the snapshots made before these entries. */
+  /** Folds each service's journal entries; `known`: the snapshots made before these entries. */
   refold(history: UnitHistory, known: Readonly<Record<string, ServiceSnapshot>> = {}): void {
     const names = [...history.unitIds].flatMap((id) =>
       id.startsWith(this.#path) ? id.slice(this.#path.length) : [],
@@ -155,14 +155,14 @@ export class SessionServices {
     for (const service of this.#absent) if (service.owed.length > 0) this.#missed(service);
   }
 
-  /** Reports a service that is not in the code: its events wait until it is. */
+  /** Reports a service that is not in the code: its events wait until the code contains it. */
   #missed({ name, owed }: Service): void {
     const names = this.#services.map((service) => `"${service.name}"`).join(', ');
     const message = `The journal has ${owed.length} event(s) that the service "${name}" has not looked at: expected it among the services, got ${names || 'none'}. They wait until it is there`;
     this.#host.report(new ConfigurationError('UNKNOWN_SERVICE', message), 'services');
   }
 
-  /** Returns the agent with this name that a service invokes. */
+  /** Returns the agent that a service with this name invokes. */
   agentOf(name: string): SubagentConfig | undefined {
     return this.#services.find(({ definition }) => definition.agent.name === name)?.definition
       .agent;
@@ -196,7 +196,7 @@ export class SessionServices {
     return this.#services.some(({ unit }) => unit.isBusy);
   }
 
-  /** Calls back once every service is stopped; at once if there is none. */
+  /** Calls back once every service has stopped; immediately if there is none. */
   whenStopped(callback: () => void): void {
     let left = this.#services.length;
     if (left === 0) callback();
@@ -227,7 +227,7 @@ export class SessionServices {
     }
     invocation.subagentId = delegated.subagentId;
     this.#working.set(delegated.subagentId, eventId);
-    // The subagent of an earlier process may already have ended.
+    // An earlier process's subagent may already have ended.
     const outcome = this.#ports.outcomeOf(delegated.subagentId);
     if (outcome) this.subagentEnded(delegated.subagentId, outcome);
   }
