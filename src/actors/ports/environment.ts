@@ -1,18 +1,18 @@
-// The only source of time and chance. Every actor, operator, backoff and AI SDK call takes both from here, so that one
-// seed reproduces a whole conversation; the linter forbids Date.now, setTimeout, Math.random and randomUUID elsewhere.
+// The only source of time and randomness. Every actor, operator, backoff and AI SDK call uses it, so that one seed
+// reproduces a whole conversation; the linter forbids Date.now, setTimeout, Math.random and randomUUID elsewhere.
 
 /** Reads the time. */
 export interface Clock {
   /** Returns milliseconds since 1970-01-01T00:00Z. Never decreases within one process. */
   now(): number;
   /**
-   * Returns the same by the wall clock, which decreases if it is corrected. For comparison with times that other systems
-   * set: of a signature, of the end of a connection, of entries of other processes. @defaultValue now()
+   * Returns milliseconds since 1970 by the wall clock, which jumps back if it is corrected. For comparison with times
+   * from other systems: of a signature, of the end of a connection, of other processes' entries. @defaultValue now()
    */
   wall?(): number;
 }
 
-/** Returns the time for comparison with times of other systems: the wall clock recovers after a correction. */
+/** Returns the time for comparison with other systems' times: after a correction, the wall clock is right again. */
 export function wallTime(clock: Clock): number {
   return clock.wall?.() ?? clock.now();
 }
@@ -21,8 +21,8 @@ export function wallTime(clock: Clock): number {
 export interface Scheduler {
   /**
    * Runs `task` once, `delayMs` from now (0 or less: as soon as possible, never before this call returns). Any delay is
-   * supported, even above 2^31-1 ms. With `isBackground` the task does not keep an otherwise idle process running.
-   * @returns a function that cancels the task; a late or second call does nothing.
+   * supported, even above 2^31-1 ms. With `isBackground`, the task does not keep an otherwise idle process running.
+   * @returns a function that cancels the task; a late or second call has no effect.
    */
   schedule(
     task: () => void,
@@ -30,8 +30,8 @@ export interface Scheduler {
     options?: { readonly isBackground?: boolean },
   ): () => void;
   /**
-   * Runs `task` after the event loop has served timers and sockets. Tasks run in order, one per turn of the loop: the work
-   * of subagents runs here, so that it never delays audio.
+   * Runs `task` after the event loop has handled timers and sockets. Tasks run in order, one per turn of the loop:
+   * subagents' work runs here, so that it never delays audio.
    */
   yieldThen(task: () => void): void;
 }
@@ -41,8 +41,8 @@ export interface Ids {
   /** Returns a new id such as `sub_k3f9…`, unique among all processes that share a journal. */
   next(prefix: string): string;
   /**
-   * Returns the id for this key: the same id whenever the same work is repeated. Absent: work is never repeated, because
-   * it continues from the journal.
+   * Returns the id for this key, which is the same whenever the same work is repeated. Absent if work is never
+   * repeated, because it continues from the journal.
    */
   of?(prefix: string, key: string): string;
 }
@@ -53,7 +53,7 @@ export interface Random {
   next(): number;
 }
 
-/** The source of time, ids and chance. */
+/** The source of time, ids and randomness. */
 export interface Environment {
   /** The time now. */
   readonly clock: Clock;
@@ -61,6 +61,6 @@ export interface Environment {
   readonly scheduler: Scheduler;
   /** New ids. */
   readonly ids: Ids;
-  /** Chance, for the spread of retries. */
+  /** Randomness, for the spread of retries. */
   readonly random: Random;
 }

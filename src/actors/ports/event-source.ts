@@ -1,22 +1,22 @@
-// A source of events for a service: a webhook, a poll, a queue, a database. The app or an adapter implements
-// a source; the service calls it, never the other way round.
+// A source of events for a service: a webhook, a poll, a queue, a database. The app or an adapter implements a source;
+// the service calls the source, never the reverse.
 //
 // Guarantees to the implementer
-//   - `start` is called again only after the previous attempt was released: its signal was aborted, `stop` was called,
-//     and both `stop` and the promise of `start` have settled, or took longer than the service's `stopTimeoutMs`.
+//   - `start` is called again only after the previous attempt is released: its signal was aborted, `stop` was called,
+//     and both `stop` and the promise of `start` have settled, or exceeded the service's `stopTimeoutMs`.
 //   - `stop` is called once for each `start`, even if `start` threw.
-//   - An error at any time ends only this attempt. The source is started again, with growing delays.
+//   - An error at any time ends only this attempt. The source is restarted, with growing delays.
 //
 // Duties of the implementer
-//   - Free everything when the signal aborts or `stop` is called.
-//   - An event that is emitted afterwards is refused, as its receipt says.
+//   - Free all resources when the signal aborts or `stop` is called.
+//   - An event emitted afterwards is refused, as its receipt says.
 
 import type { EventPriority } from '../../machines/index.ts';
 import type { Environment } from './environment.ts';
 
 /** An external event, as a source emits it. */
 export interface ExternalEvent {
-  /** The system that the event comes from, such as `webhook`: no blanks, brackets or quotes. */
+  /** The system that emitted the event, such as `webhook`: no blanks, brackets or quotes. */
   readonly source: string;
   /** The type of the event, such as `order.status_changed`: no blanks, brackets or quotes. */
   readonly type: string;
@@ -26,7 +26,7 @@ export interface ExternalEvent {
   readonly priority?: EventPriority;
 }
 
-/** The reason why an event was not accepted. */
+/** Why an event was refused. */
 export type EventRefusal =
   /** The event does not match `ExternalEvent`, or its data is not JSON. */
   | 'invalid'
@@ -38,7 +38,7 @@ export type EventRefusal =
   /** The attempt, or the service, has ended. */
   | 'stopped';
 
-/** The result of emitting an event: it is in the journal and queued for the agent, or it was refused. */
+/** The result of emitting an event: either it is in the journal and queued for the agent, or it was refused. */
 export type EventReceipt =
   | { readonly accepted: true; readonly eventId: string }
   | { readonly accepted: false; readonly reason: EventRefusal; readonly message: string };
@@ -46,11 +46,11 @@ export type EventReceipt =
 /** Emits an event. The receipt may be ignored; the promise never rejects. */
 export type EmitEvent = (event: ExternalEvent) => Promise<EventReceipt>;
 
-/** The context of a source beside `emit`. */
+/** The context that a source receives together with `emit`. */
 export interface EventSourceContext {
-  /** The source of time and chance. */
+  /** The source of time and randomness. */
   readonly environment: Environment;
-  /** Reports that this attempt has failed after `start` returned: the attempt is released and started again later. */
+  /** Reports that this attempt failed after `start` returned: the attempt is released and the source is restarted later. */
   fail(error: unknown): void;
   /** Reports an error to the session's `onError`. The attempt continues. */
   report(error: unknown): void;
@@ -61,10 +61,9 @@ export interface EventSourceConfig {
   /** The name of the source in views and errors; unique within its service. */
   readonly name: string;
   /**
-   * Starts to emit. May return once the source is up, or run until the signal aborts. A throw or rejection is a
-   * failure.
+   * Starts to emit. May return once the source is ready, or run until the signal aborts. An error or a rejection is a failure.
    */
   start(emit: EmitEvent, signal: AbortSignal, context: EventSourceContext): void | Promise<void>;
-  /** Frees the resources of `start`, unless the abort of the signal is enough. */
+  /** Frees the resources of `start`, unless the signal's abort is enough. */
   stop?(): void | Promise<void>;
 }

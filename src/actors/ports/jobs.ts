@@ -1,23 +1,23 @@
-// Jobs: steps of subagents (a model call, a tool call) that run where their code and keys are, in another process or on an
-// engine such as Restate or Temporal. `test/suites/jobs` tests an implementation.
+// Jobs: a subagent's steps (a model call, a tool call) that run where their code and keys are, in another process or on
+// an engine such as Restate or Temporal. `test/suites/jobs` tests an implementation.
 //
-// A job has a key, a name for the engine's pages, and a body: a text that only the two ends read. One end is the session, which
-// requests the job; the other is a `JobHandler`, such as those of `jobWorker`. The session decides on consent, budgets, retries
-// and checks of outputs; a job never does.
+// A job has a key, a name for the engine's pages, and a body: text that only the two ends read. One end is the session,
+// which requests the job; the other is a `JobHandler`, such as that of `jobWorker`. The session decides on consent,
+// budgets, retries and output checks; a job never does.
 //
 // Invariants
-//   JOBS-1. A key identifies one job, for all processes. `run` begins the job if it does not exist, waits while it runs, and
-//       returns its end once it has one (with `keepsResults` also after a crash of either end).
-//   JOBS-2. A job runs at least once. A job with `once` begins at most once: if it is unknown whether it has finished, its end
-//       is `{ lost: true }`, and it never begins again.
-//   JOBS-3. Aborting the signal makes `run` reject at once but does not stop the job: `cancel` asks the job to stop.
-//   JOBS-4. `run` rejects only with a `JobError` or the reason of the signal.
-//   JOBS-5. A body of more than `maxBytes` is refused before the job begins (`JOB_TOO_LARGE`).
-//   JOBS-6. After `forget`, the engine returns no data of the jobs with these keys, and runs none of them.
-//   JOBS-7. A job that takes longer than the engine permits is asked to stop, and ends at once: with `JOB_TIMEOUT`, or as
-//       `lost` if it has `once`. A later result is ignored, and the job does not begin again.
-//   JOBS-8. A job that a worker refuses has not begun, and is offered to the workers again, also with `once`. If no worker
-//       accepts it in time, its end is the last worker's refusal, as a failure.
+//   JOBS-1. A key identifies one job across all processes. `run` starts the job if it does not exist, waits while it
+//       runs, and returns its end once there is one (with `keepsResults`, even after a crash of either end).
+//   JOBS-2. A job runs at least once. A job with `once` starts at most once: if it is unknown whether the job has
+//       finished, its end is `{ lost: true }`, and it does not start again.
+//   JOBS-3. When the signal aborts, `run` rejects at once, but the job continues; `cancel` asks the job to stop.
+//   JOBS-4. `run` rejects only with a `JobError` or the signal's reason.
+//   JOBS-5. A body of more than `maxBytes` is refused before the job starts (`JOB_TOO_LARGE`).
+//   JOBS-6. After `forget`, the engine returns no data about the jobs with these keys, and runs none of them.
+//   JOBS-7. A job that exceeds the engine's time limit is asked to stop, and ends at once: with `JOB_TIMEOUT`, or as
+//       `lost` if it has `once`. A later result is ignored, and the job does not start again.
+//   JOBS-8. A job that a worker refuses has not started, and is offered to the workers again, even with `once`. If no
+//       worker accepts it in time, it fails with the last worker's refusal.
 
 import { z } from 'zod';
 import { messageOf, RetryableError } from '../../values/errors.ts';
@@ -27,31 +27,30 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** A step that runs elsewhere. */
 export interface Job {
-  /** `<scope>/<subagent>:…`; the same for every attempt to get the end of this job. */
+  /** `<scope>/<subagent>:…`; the same for every attempt to obtain this job's end. */
   readonly key: string;
   /** The name of the step for people: `model of reporter`, `tool charge of rides`. */
   readonly name: string;
-  /** Whether the job must not begin twice. */
+  /** Whether the job must not start twice. */
   readonly once: boolean;
-  /** The content: JSON, or the text that `packedEngine` made of it. */
+  /** The content: JSON, or the text that `packedEngine` made from it. */
   readonly body: string;
   /**
-   * The span that requests the job, for `tracedHandler` of `offstage/otel` at the worker. It is for tracing only: another
-   * attempt to get the end of this job may name another span, and a worker that does not know the field runs the job.
+   * The span that requests the job, for a worker's `tracedHandler` of `offstage/otel`. For tracing only: another attempt
+   * to obtain this job's end may name another span, and a worker that does not know the field runs the job anyway.
    * @defaultValue none: the job is not traced
    */
   readonly trace?: TraceContext;
 }
 
-/** The reason why a job has no result. */
+/** Why a job has no result. */
 export interface JobFailure {
-  /** The code of the failure. */
   readonly code: string;
   /** The cause, in words. */
   readonly message: string;
   /** Whether another job for the same step may succeed. */
   readonly retryable: boolean;
-  /** The time that the provider asks to wait, in milliseconds. @defaultValue none */
+  /** How long the provider asks the caller to wait, in milliseconds. @defaultValue none */
   readonly retryAfterMs?: number;
 }
 
@@ -59,19 +58,19 @@ export interface JobFailure {
 export type JobEnd =
   | { readonly done: string }
   | { readonly failed: JobFailure }
-  /** The job began, and its worker died or did not finish in time: it is unknown whether the work was done. */
+  /** The job started, but its worker died or did not finish in time: it is unknown whether the work was done. */
   | { readonly lost: true };
 
 /**
- * The answer of a worker that lacks something the job needs; a worker of another version may have it. The job has not begun
- * (JOBS-8).
+ * The answer of a worker that lacks something the job needs; a worker with another version may have it. The job has not
+ * started (JOBS-8).
  */
 export interface JobRefusal {
-  /** The cause of the refusal. */
+  /** Why the worker refused. */
   readonly refused: Pick<JobFailure, 'code' | 'message'>;
 }
 
-/** Reads an end that an engine returns. Fields that a later version of the worker adds are ignored. */
+/** Reads an end from an engine. Fields that a later worker version adds are ignored. */
 export const jobEndSchema: z.ZodType<JobEnd> = z.union([
   z.object({ done: z.string() }),
   z.object({
@@ -85,44 +84,44 @@ export const jobEndSchema: z.ZodType<JobEnd> = z.union([
   z.object({ lost: z.literal(true) }),
 ]);
 
-/** The options of a run: the signal that ends the wait, and a receiver of texts. */
+/** The options of `run`: a signal that ends the wait, and a receiver of texts. */
 export interface JobRunOptions {
-  /** Aborts the wait, and the job. */
+  /** Aborts the wait, but not the job. */
   readonly signal: AbortSignal;
   /**
-   * Gets texts that the job sends while it runs, if the engine transports them. Texts may be missing, and none arrives after
-   * the end.
+   * Receives texts that the job sends while it runs, if the engine transports them. Texts may be missing, and none
+   * arrives after the end.
    */
   readonly said?: ((text: string) => void) | undefined;
 }
 
-/** Requests the steps of a subagent from an engine. The only implementation is `stepJobs` of `offstage/jobs`. */
+/** Requests a subagent's steps from an engine. The only implementation is `stepJobs` of `offstage/jobs`. */
 export interface JobsExecutor {
   readonly stepsBy: 'jobs';
 }
 
-/** The engine that runs jobs, as a session sees it. */
+/** An engine that runs jobs, as a session sees it. */
 export interface Jobs {
-  /** The name of the engine in journals and errors. */
+  /** The engine's name in journals and errors. */
   readonly name: string;
   /** `stepJobs` of `offstage/jobs`. */
   readonly steps: JobsExecutor;
   /** Whether the engine keeps ends for a process that asks again after a crash. */
   readonly keepsResults: boolean;
-  /** The limit of a body, and of the text of an end, in bytes of UTF-8. */
+  /** The maximum size of a body, and of an end's text, in bytes of UTF-8. */
   readonly maxBytes: number;
   /** Runs a job, and resolves with its end. */
   run(job: Job, options: JobRunOptions): Promise<JobEnd>;
   /** Asks a running job to stop. Never throws. */
   cancel(key: string): void;
   /**
-   * Reports that the subagent of the jobs whose keys begin with `prefix` has ended, so no process asks for them again: data
-   * that is stored beside the engine can be deleted. @defaultValue nothing is done
+   * Reports the end of the subagent whose jobs' keys start with `prefix`: no process asks for these jobs again, so the
+   * data stored next to the engine can be deleted. @defaultValue nothing is done
    */
   ended?(prefix: string): void | Promise<void>;
   /**
-   * Deletes all data of the jobs whose keys begin with `prefix`; running jobs are stopped first (JOBS-6). For `forgetSession`
-   * and `forgetRun`. @defaultValue the engine deletes the data after its retention time
+   * Deletes all data of the jobs whose keys start with `prefix`; running jobs are stopped first (JOBS-6). For
+   * `forgetSession` and `forgetRun`. @defaultValue the engine deletes the data after its retention time
    * @throws {JobError}
    */
   forget?(prefix: string): void | Promise<void>;
@@ -131,16 +130,16 @@ export interface Jobs {
 /** The end that runs jobs. */
 export interface JobHandler {
   /**
-   * Runs the job, or refuses it before it begins. Rejects only with the reason of the signal, soon after the abort. `said`
-   * never throws.
+   * Runs the job, or refuses it before the job starts. Rejects only with the signal's reason, soon after the abort.
+   * `said` never throws.
    */
   do(job: Job, signal: AbortSignal, said?: (text: string) => void): Promise<JobEnd | JobRefusal>;
 }
 
 /**
- * The error of a request to an engine. With `retryable` the caller asks again, under the same key. Codes of the engines that
- * come with Offstage: `JOBS_UNREACHABLE` and `CLAIMS_UNREACHABLE`, which may be temporary; `JOB_TOO_LARGE`, `JOBS_REFUSED`,
- * `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE`, which are permanent.
+ * The error of a request to an engine. If it is `retryable`, the caller asks again with the same key. Codes of the
+ * engines that come with Offstage: `JOBS_UNREACHABLE` and `CLAIMS_UNREACHABLE` may be temporary; `JOB_TOO_LARGE`,
+ * `JOBS_REFUSED`, `JOB_UNREADABLE`, `RUN_UNDER_WAY` and `FORGET_UNSURE` are permanent.
  */
 export class JobError extends RetryableError {}
 
@@ -149,7 +148,7 @@ export function checkJobSize({ name, body }: Job, maxBytes: number): void {
   if (isLongerThan(body, maxBytes)) throw jobTooLarge(name, body, maxBytes);
 }
 
-/** Returns the end, or a failure if the text of the end is larger than the engine's limit. */
+/** Returns the end, or a failure if the end's text exceeds the engine's limit. */
 export function endWithin<End extends JobEnd | JobRefusal>(
   job: Job,
   end: End,
@@ -160,22 +159,22 @@ export function endWithin<End extends JobEnd | JobRefusal>(
   return { failed: { code, message, retryable } };
 }
 
-/** Returns the key as an id of an engine: at most `maxChars` characters, all of which every protocol permits. */
+/** Returns the key as an engine's id: at most `maxChars` characters, all of which every protocol permits. */
 export async function engineKeyOf(key: string, maxChars: number): Promise<string> {
   const encoded = encodeURIComponent(key.toWellFormed());
   if (encoded.length <= maxChars) return encoded;
   return `${encoded.slice(0, maxChars / 2)}~${await digestOf(key)}`;
 }
 
-/** Returns a digest of 256 bits, in hexadecimal. */
+/** Returns a 256-bit digest, in hexadecimal. */
 export async function digestOf(text: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text));
   return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /**
- * Returns the common beginning of the ids that `engineKeyOf` makes of keys with this prefix.
- * @throws {JobError} `FORGET_UNSURE`: the prefix is too long to tell its keys from others.
+ * Returns the common beginning of the ids that `engineKeyOf` makes from keys with this prefix.
+ * @throws {JobError} `FORGET_UNSURE`: the prefix is too long to distinguish its keys from others.
  */
 export function enginePrefixOf(prefix: string, maxChars: number): string {
   const encoded = encodeURIComponent(prefix.toWellFormed());
@@ -188,8 +187,8 @@ export function enginePrefixOf(prefix: string, maxChars: number): string {
 }
 
 /**
- * Reads an answer of an engine.
- * @throws {JobError} `JOB_UNREADABLE` for a value of another shape.
+ * Reads an engine's answer.
+ * @throws {JobError} `JOB_UNREADABLE` if the value has a different shape.
  */
 export function readFrom<Schema extends z.ZodType>(
   engine: string,
@@ -203,7 +202,7 @@ export function readFrom<Schema extends z.ZodType>(
   );
 }
 
-/** Creates the error of a text about a job or run that the other end did not write. */
+/** Creates the error for a text about a job or run that the other end did not write. */
 export function jobUnreadable(message: string, cause?: unknown): JobError {
   return new JobError('JOB_UNREADABLE', message, {
     retryable: false,
@@ -211,7 +210,7 @@ export function jobUnreadable(message: string, cause?: unknown): JobError {
   });
 }
 
-/** Creates the error of an engine that did not answer, with the innermost known cause. */
+/** Creates the error for an engine that did not answer, with the innermost known cause. */
 export function unreachable(engine: string, error: unknown): JobError {
   const { cause } = propertiesOf(error);
   const message = `${engine} does not answer: ${messageOf(cause ?? error)}`;
@@ -241,8 +240,8 @@ export function refusedEnd({ refused: { code, message } }: JobRefusal): JobEnd {
 }
 
 /**
- * Runs a step of a whole run. A refused step has not begun (JOBS-8): the refusal is thrown, so that another worker runs the
- * step. A refused step with `once`, which the engine counts as begun, fails with the worker's code and message.
+ * Runs one step of a whole run. A refused step has not started (JOBS-8): the refusal is thrown, so that another worker
+ * runs the step. A refused step with `once`, which the engine considers started, fails with the worker's code and message.
  */
 export async function doStep(handler: JobHandler, step: Job, signal: AbortSignal): Promise<JobEnd> {
   const end = await handler.do(step, signal);
@@ -259,7 +258,7 @@ export interface JobTimeLimit {
   readonly later: (task: () => void, delayMs: number) => () => void;
 }
 
-/** Runs a job with a signal that also aborts at the time limit; the overdue job then ends at once (JOBS-7). */
+/** Runs a job with a signal that also aborts at the time limit; an overdue job then ends at once (JOBS-7). */
 export async function doInTime<End>(
   job: Job,
   work: (signal: AbortSignal) => Promise<End>,
@@ -286,7 +285,7 @@ export function cancelledEnd(): JobEnd {
   return { failed: { code: 'CANCELLED', message: 'The job was cancelled', retryable: false } };
 }
 
-/** Creates the error of a text that exceeds the engine's limit. */
+/** Creates the error for a text that exceeds the engine's limit. */
 export function jobTooLarge(what: string, text: string, maxBytes: number): JobError {
   return new JobError(
     'JOB_TOO_LARGE',

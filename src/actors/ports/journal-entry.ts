@@ -1,7 +1,7 @@
-// Validates journals that an app passes, and entries that are read from outside; the only definition of their form.
+// Validates journals that an app passes, and entries read from outside; this is the only definition of their form.
 //
-//   JOURNAL-ENTRY-1. The error of an invalid entry names its origin, and its scope, unit and seq if it has them. A valid
-//       entry is returned with the event object that was read: no key is dropped, renamed or merged, whatever its name.
+//   JOURNAL-ENTRY-1. The error for an invalid entry names the entry's origin, and its scope, unit and seq if present. A
+//       valid entry is returned with its original event object: no key is dropped, renamed or merged, whatever its name.
 
 import { aFunction, check } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import { isStorable } from '../../values/storable.ts';
 import { JournalError, journalCorrupt } from './journal-error.ts';
 import type { JournalEntry } from './journal.ts';
 
-/** Only machines interpret the content of an event; a copy would cost more than the check. */
+/** Only machines interpret an event's content; copying it would cost more than the check. */
 const eventSchema = z.custom<JournalEntry['event']>(
   (event) =>
     typeof event === 'object' &&
@@ -44,7 +44,7 @@ export const journalSchema = z.looseObject({
 });
 
 /**
- * Checks an entry that was read. `source` names its origin, such as a path or a database.
+ * Checks an entry that was read. `source` names the entry's origin, such as a path or a database.
  * @throws {JournalError} `JOURNAL_CORRUPT` (JOURNAL-ENTRY-1)
  */
 export function journalEntryOf(value: unknown, source: string): JournalEntry {
@@ -61,14 +61,14 @@ export function journalEntryOf(value: unknown, source: string): JournalEntry {
   throw journalCorrupt(source, `${nameOf(value)} is none: ${why}`);
 }
 
-/** The limit of scope and unit together, in bytes: the size of an index entry of PostgreSQL. */
+/** The maximum length of scope and unit together, in bytes: the size of a PostgreSQL index entry. */
 const MAX_NAME_BYTES = 2600;
-/** The limit of integer columns of PostgreSQL. */
+/** The maximum of PostgreSQL's integer columns. */
 const MAX_INTEGER = 2_147_483_647;
 
 /**
  * Checks an entry before it is written, so that every journal refuses the same entries.
- * @throws {JournalError} `INVALID_ENTRY`, which names the problem.
+ * @throws {JournalError} `INVALID_ENTRY`, with the problem.
  */
 export function checkEntry(entry: JournalEntry): void {
   if (typeof entry !== 'object' || (entry as unknown) === null) throw invalid(entry, 'an entry');
@@ -102,7 +102,7 @@ function invalid(entry: JournalEntry, what: string): JournalError {
   });
 }
 
-/** Returns a text such as `entry 3 of sub_1 in ses_1`, with the parts that are known. */
+/** Returns a text such as `entry 3 of sub_1 in ses_1`, with the known parts. */
 function nameOf(value: unknown): string {
   try {
     const { scope, unit, seq } = (value ?? {}) as Partial<Record<keyof JournalEntry, unknown>>;

@@ -1,13 +1,13 @@
-// The errors of a journal. A commit unit reads from them only whether a retry can help.
+// The errors of a journal. A commit unit only reads whether a retry can help.
 
 import { CapacityError, isError, RetryableError } from '../../values/errors.ts';
 import type { JournalEntry, JournalPosition } from './journal.ts';
 
 /**
- * The error of a journal. With `retryable: false` a retry cannot help, and the unit that appended stops. Codes of the
- * journals that come with Offstage: `FENCED` (this process does not, or no longer, write the scope), `JOURNAL_CONFLICT`
- * (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and `INVALID_ENTRY`, all
- * permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE`, which may be temporary.
+ * The error of a journal. With `retryable: false`, a retry cannot help, and the unit that appended stops. Codes of the
+ * journals that come with Offstage: `FENCED` (this process is not, or no longer, the scope's writer),
+ * `JOURNAL_CONFLICT` (another entry has this number), `JOURNAL_CORRUPT`, `JOURNAL_CUT`, `JOURNAL_CLOSED` and
+ * `INVALID_ENTRY`, all permanent; `JOURNAL_IO` and `JOURNAL_UNREACHABLE` may be temporary.
  */
 export class JournalError extends RetryableError {}
 
@@ -15,22 +15,19 @@ export class JournalError extends RetryableError {}
 export interface ScopeHolder {
   /** A name for people. */
   readonly name: string;
-  /** The address that the process gave its journal; null: none. */
+  /** The URL that the process gave its journal; null if it gave none. */
   readonly address: string | null;
 }
 
-/**
- * The error `SCOPE_IN_USE` of `claim`: a live process has the scope. A request for the scope can be sent to that
- * process.
- */
+/** The `SCOPE_IN_USE` error of `claim`: a live process has the scope. A request for the scope can be sent to that process. */
 export interface ScopeInUse extends CapacityError {
-  /** The code, for a handler of errors. */
+  /** The code, for an error handler. */
   readonly code: 'SCOPE_IN_USE';
-  /** The process that holds the scope. */
+  /** The process that has the scope. */
   readonly holder: ScopeHolder;
 }
 
-/** Creates the error of a claim of a scope that another process writes. `until`: when the scope can be claimed. */
+/** Creates the error for a claim on a scope that another process writes. `until`: when the scope becomes claimable. */
 export function scopeInUse(scope: string, holder: ScopeHolder, until: string): ScopeInUse {
   const at = holder.address === null ? '' : ` at ${holder.address}`;
   const error = new CapacityError(
@@ -45,14 +42,14 @@ export function isForGood(error: unknown): boolean {
   return isError(error) && 'retryable' in error && error.retryable === false;
 }
 
-/** The error of an unreadable snapshot. */
+/** The error for an unreadable snapshot. */
 interface UnreadableSnapshot extends JournalError {
   readonly entry: { readonly seq: number; readonly event: string; readonly reason: string };
 }
 
 /**
- * Creates the error of a scope or unit whose first entries are not in the journal, so that its state cannot be derived.
- * `snapshot`: the error of the snapshot that would have replaced them; becomes the cause.
+ * Creates the error for a scope or unit whose first entries are missing from the journal, so that its state cannot be
+ * derived. `snapshot`: the error of the snapshot that would have replaced these entries; becomes the cause.
  */
 export function journalCut(
   { scope, unit, seq, event }: JournalEntry,
@@ -68,7 +65,7 @@ export function journalCut(
   );
 }
 
-/** Creates the error of damaged entries; the operator must decide how to proceed. */
+/** Creates the error for damaged entries; the operator must decide how to proceed. */
 export function journalCorrupt(source: string, what: string, cause?: unknown): JournalError {
   return new JournalError(
     'JOURNAL_CORRUPT',
@@ -77,7 +74,7 @@ export function journalCorrupt(source: string, what: string, cause?: unknown): J
   );
 }
 
-/** Creates the error of two writers of the same unit: one of them lacks the other's entries. */
+/** Creates the error for two writers of the same unit, one of which lacks the other's entries. */
 export function journalConflict(
   source: string,
   { scope, unit, seq }: JournalPosition,

@@ -1,20 +1,20 @@
 // The port to storage that outlives a process. A commit unit appends each accepted event before it releases the
-// consequences; a process that starts on a journal folds the entries of a scope in their order, and continues from there.
+// consequences; a process that starts with a journal folds a scope's entries in order, and continues from there.
 
 import type { TraceContext } from '../../values/traceparent.ts';
 import type { WakeTimes } from './wake-times.ts';
 
-/** One accepted input, completion, deadline or message of a commit unit. Plain JSON. */
+/** A commit unit's accepted input, completion, deadline or message. Plain JSON. */
 export interface JournalEntry {
-  /** The scope that is recovered as a whole: the id of the session, or of the program's service. */
+  /** The scope, which is recovered as a whole: the id of the session, or of the program's service. */
   readonly scope: string;
   /** The session or subagent that accepted the event. */
   readonly unit: string;
-  /** The number of the entry: counts from 1 within the unit, without gaps. The first entry defines the unit. */
+  /** The entry's number, which counts from 1 within the unit, without gaps. The first entry defines the unit. */
   readonly seq: number;
   /** When the event was accepted, in milliseconds since 1970. */
   readonly at: number;
-  /** The actor of the unit that the event is for. */
+  /** The actor of the unit that receives the event. */
   readonly actor: string;
   /** The version of the machine that accepted the event; upcasters convert entries of older versions. */
   readonly definitionVersion: number;
@@ -25,11 +25,11 @@ export interface JournalEntry {
 /** The position of an entry; unique in the journal. */
 export type JournalPosition = Pick<JournalEntry, 'scope' | 'unit' | 'seq'>;
 
-/** A selection of entries; absent properties do not restrict it. */
+/** A selection of entries; absent properties select all. */
 export interface JournalQuery {
-  /** Returns only entries of this scope. @defaultValue all scopes */
+  /** Selects only entries of this scope. @defaultValue all scopes */
   readonly scope?: string;
-  /** Returns only entries of this unit. @defaultValue all units */
+  /** Selects only entries of this unit. @defaultValue all units */
   readonly unit?: string;
 }
 
@@ -43,17 +43,15 @@ export function isAskedFor(
   );
 }
 
-/** The types of the events that hold the state of a whole scope. */
+/** The types of events that contain the state of a whole scope. */
 const SNAPSHOT_TYPES: ReadonlySet<string> = new Set(['session.snapshot', 'service.snapshot']);
 
-/** Returns whether the entry is a snapshot, which replaces all entries of its scope before it. */
+/** Returns whether the entry is a snapshot, which replaces all earlier entries of its scope. */
 export function standsForAll({ scope, unit, event }: JournalEntry): boolean {
   return unit === scope && SNAPSHOT_TYPES.has(event.type);
 }
 
-/**
- * Returns whether no entry before this one is needed: the entry is a snapshot, or it reopens the id of a closed session.
- */
+/** Returns whether no earlier entry is needed: the entry is a snapshot, or reopens the id of a closed session. */
 export function canStandFirst(entry: JournalEntry): boolean {
   const { scope, unit, seq, actor, event } = entry;
   const beginsAnew =
@@ -61,11 +59,10 @@ export function canStandFirst(entry: JournalEntry): boolean {
   return beginsAnew || standsForAll(entry);
 }
 
-/** A summary of the stored entries of one scope. */
+/** A summary of one scope's stored entries. */
 export interface ScopeSummary {
-  /** The name of the scope. */
   readonly scope: string;
-  /** The number of its kept entries. */
+  /** The number of kept entries. */
   readonly entries: number;
   /** When the first and the latest entry were accepted, in milliseconds since 1970. */
   readonly firstAt: number;
@@ -77,46 +74,45 @@ export interface ScopeSummary {
  * Stores the entries of scopes.
  *
  * Duties of an implementation
- * - `append` returns (or resolves) only when the entry is stored, and throws (or rejects) when it is not. An error with
+ * - `append` returns (or resolves) only after the entry is stored, and throws (or rejects) if it is not. An error with
  *   `retryable: false` is permanent: the unit stops instead of retrying.
  * - Entries of one scope keep the order in which `append` was called, across its units: the stored entries are always a
  *   prefix of that order, even after a crash.
- * - An entry that is appended again (same scope, unit, seq), because the result of the first append is unknown, is stored
- *   once; another entry under this number is permanently refused (`JOURNAL_CONFLICT`).
- * - If `claim` is offered, an append without it is permanently refused (`FENCED`).
+ * - An entry that is appended again (same scope, unit, seq), because the first append's result is unknown, is stored
+ *   once; a different entry under this number is permanently refused (`JOURNAL_CONFLICT`).
+ * - If `claim` exists, an append without a claim is permanently refused (`FENCED`).
  * - `read` returns a scope completely or throws (`JOURNAL_CUT`, `JOURNAL_CORRUPT`). A trimmed scope is complete from the
  *   entry to which it was trimmed.
- * - `trim` deletes the oldest entries first: after an interruption the rest has no gap, and the next call deletes it. A
- *   process that must not append must not trim either (`FENCED`). Units continue their numbers after a trim, even if none
- *   of their entries is left.
+ * - `trim` deletes the oldest entries first: after an interruption the remaining entries have no gap, and the next call
+ *   deletes them. A process that must not append must not trim either (`FENCED`). Units continue their numbering after
+ *   a trim, even if none of their entries remains.
  *
- * Guarantee to the implementation: a unit never has two appends under way, and retries a failed one.
+ * Guarantee to the implementation: a unit has at most one append in progress, and retries it if it fails.
  */
 export interface Journal {
   /**
-   * Appends an entry. It is kept once this returns, or its promise resolves: no effect of the event is released
+   * Appends an entry. The entry is kept once this returns, or its promise resolves: no effect of the event is released
    * earlier.
    */
   append(entry: JournalEntry): void | Promise<void>;
-  /** Returns the stored entries, in the order in which they were appended within each scope. */
+  /** Returns the stored entries, within each scope in the order in which they were appended. */
   read(query?: JournalQuery): readonly JournalEntry[] | Promise<readonly JournalEntry[]>;
   /**
-   * Returns the entries of the scope that were appended after this one; null: this one is not stored. Absent: a reader
-   * that follows the scope reads all of it again.
+   * Returns the scope's entries that were appended after this one; null if this entry is not stored. If absent, a
+   * reader that follows the scope reads all entries again.
    */
   readAfter?(
     entry: JournalPosition,
   ): readonly JournalEntry[] | null | Promise<readonly JournalEntry[] | null>;
   /**
-   * Makes this process the writer of the scope, before it reads and appends. A journal that several processes share keeps
-   * a lease: the next append of the previous writer is refused (`FENCED`, not retryable). Absent if only one process can
-   * use the journal.
-   * @throws {CapacityError} `SCOPE_IN_USE`: another live process holds it.
+   * Makes this process the scope's writer, before it reads and appends. A journal that several processes share keeps a lease:
+   * the previous writer's next append is refused (`FENCED`, not retryable). Absent if only one process can use the journal.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another live process has the scope.
    */
   claim?(scope: string): void | Promise<void>;
   /**
-   * Deletes the entries of the scope, of all its units, that were appended before this one, which replaces them. Absent if
-   * entries are never deleted. An unknown position deletes nothing.
+   * Deletes the entries of the scope, from all its units, that were appended before this one, which replaces them.
+   * Absent if entries are never deleted. An unknown position deletes nothing.
    */
   trim?(entry: JournalPosition): void | Promise<void>;
   /** Ends this process's claim; another process may claim the scope at once. */
@@ -124,36 +120,36 @@ export interface Journal {
   /** Returns all scopes with stored entries, in the order of their first write. */
   scopes?(): readonly ScopeSummary[] | Promise<readonly ScopeSummary[]>;
   /**
-   * Deletes the entries of a scope and its wake time. An unknown scope is no error.
-   * @throws {CapacityError} `SCOPE_IN_USE`: another process writes it.
+   * Deletes the entries of a scope and its wake time. An unknown scope is not an error.
+   * @throws {CapacityError} `SCOPE_IN_USE`: another process writes the scope.
    */
   forget?(scope: string): void | Promise<void>;
-  /** The times at which scopes that are not in memory must be loaded. Absent: a pool keeps its sessions in memory. */
+  /** The times at which scopes that are not in memory must be loaded. If absent, a pool keeps its sessions in memory. */
   readonly wakeTimes?: WakeTimes;
   /**
-   * Returns how far the common clock of this journal's processes is ahead of this process's clock, in milliseconds. Times
-   * of entries, deadlines and wake times use the common clock, because one process sets them and another reads them.
-   * Absent: there is one process, or one clock.
+   * Returns how far the common clock of this journal's processes is ahead of this process's clock, in milliseconds. The
+   * times of entries, deadlines and wakes use the common clock, because one process sets them and another reads them.
+   * Absent if there is only one process, or one clock.
    */
   clockOffsetMs?(): number;
   /**
-   * Returns whether the journal now writes OpenTelemetry spans of the model calls of its scopes. Integrations of the AI
-   * SDK that also write spans then do not get these calls. Absent: false.
+   * Returns whether the journal currently writes OpenTelemetry spans for its scopes' model calls. AI SDK integrations
+   * that also write spans then do not receive these calls. Absent means false.
    */
   tracesModelCalls?(): boolean;
   /**
-   * Returns the W3C trace context of the span of this work, for agents and workers elsewhere that do a part of it. Null or
-   * absent: there is no span.
+   * Returns the W3C trace context of the work's span, for agents and workers elsewhere that do a part of the work. Null
+   * or absent if there is no span.
    */
   traceContextOf?(work: TracedWork): TraceContext | null;
   /**
-   * Calls a function of the app, such as the `execute` of a tool, with the span of the work active, so that spans that the
-   * function begins are its children. Returns or throws as the function does. Absent: the function is called directly.
+   * Calls a function of the app, such as a tool's `execute`, with the work's span active, so that spans started by the
+   * function become its children. Returns or throws the function's result. If absent, the function is called directly.
    */
   inSpanOf?<T>(work: TracedWork, call: () => T): T;
 }
 
-/** Returns all members of a journal, for one that wraps it and replaces some. */
+/** Returns all members of a journal, for a journal that wraps it and replaces some of them. */
 export function passedOn(journal: Journal): Journal {
   return {
     append: (entry) => journal.append(entry),
@@ -172,17 +168,15 @@ export function passedOn(journal: Journal): Journal {
   } satisfies { [Name in keyof Required<Journal>]: Journal[Name] };
 }
 
-/** The work of a unit, or a part of it. */
+/** A unit's work, or a part of it. */
 export interface TracedWork {
-  /** The scope of the work. */
   readonly scope: string;
-  /** The unit of the work. */
   readonly unit: string;
   /** The current model call, or a tool call by its id. @defaultValue the work as a whole */
   readonly part?: 'model' | { readonly callId: string };
 }
 
-/** Returns the entries by unit, in their order; units are ordered by their first entries. */
+/** Returns the entries by unit, in order; units are ordered by their first entries. */
 export function byUnit(
   entries: Iterable<JournalEntry>,
 ): ReadonlyMap<string, readonly JournalEntry[]> {

@@ -1,5 +1,5 @@
 // Memory: facts about the user that outlive a conversation ("prefers window seats"). Defines the port, the form of a
-// fact, the ranking for stores without an index, and a store that ends with the process.
+// fact, the ranking for memories without an index, and a memory that ends with the process.
 
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { shown } from '../../values/plain-checks.ts';
@@ -8,11 +8,11 @@ import { CapacityError, ConfigurationError } from '../../values/errors.ts';
 import { countWords, relevance } from '../../values/bm25.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
-/** A fact that a memory store keeps. */
+/** A fact in a memory. */
 export interface MemoryFact {
-  /** The id of the fact; unique in its scope. */
+  /** The fact's id; unique in its scope. */
   readonly id: string;
-  /** The owner of the memory: a user, a tenant. Facts of one scope never appear in another. */
+  /** The owner of the memory: a user, a tenant. One scope's facts never appear in another. */
   readonly scope: string;
   /** One sentence. */
   readonly text: string;
@@ -20,15 +20,14 @@ export interface MemoryFact {
   readonly category?: string;
   /** When the fact was learned, in milliseconds since 1970. */
   readonly at: number;
-  /** The origin of the fact, for example a session's id. */
+  /** The fact's origin, for example a session's id. */
   readonly source?: string;
 }
 
 /** A query for facts in one scope of a memory. */
 export interface FactQuery {
-  /** The scope whose facts are wanted. */
   readonly scope: string;
-  /** The query in plain words. Without it the newest facts are returned. */
+  /** The query in plain words. If absent, the newest facts are returned. */
   readonly query?: string;
   /** A whole number ≥ 0. */
   readonly limit: number;
@@ -37,17 +36,17 @@ export interface FactQuery {
 /** Stores facts. */
 export interface MemoryStore {
   /**
-   * Returns at most `limit` facts of the scope, the most relevant first; of equally relevant ones the newest first.
-   * Without more than `limit` facts, it returns all. Sees every `remember` and `forget` that has resolved.
+   * Returns at most `limit` facts of the scope, the most relevant first; of equally relevant facts, the newest first.
+   * If the scope has at most `limit` facts, all are returned. Reflects every `remember` and `forget` that has resolved.
    */
   facts(query: FactQuery): Promise<readonly MemoryFact[]>;
   /**
-   * Stores a fact; replaces one with the same id in the same scope. When it resolves, the fact is as durable as the
-   * store permits; when it rejects, nothing has changed.
-   * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: no fact is dropped to make room.
+   * Stores a fact; replaces a fact with the same id in the same scope. Once it resolves, the fact is as durable as the
+   * memory allows; if it rejects, nothing has changed.
+   * @throws {CapacityError} `MEMORY_FULL` or `FACT_TOO_LONG`: no fact is deleted to make room.
    */
   remember(fact: MemoryFact): Promise<void>;
-  /** Deletes a fact. Returns whether it existed. */
+  /** Deletes a fact. Returns whether the fact existed. */
   forget(fact: { readonly scope: string; readonly id: string }): Promise<boolean>;
 }
 
@@ -61,9 +60,9 @@ export const memoryFactSchema: z.ZodType<MemoryFact> = z.strictObject({
 });
 
 export interface MemoryLimits {
-  /** The limit of facts in one scope. */
+  /** The maximum number of facts in one scope. */
   readonly maxFacts: number;
-  /** The limit of one fact's text, in characters. */
+  /** The maximum length of a fact's text, in characters. */
   readonly maxTextChars: number;
 }
 
@@ -84,7 +83,7 @@ export function checkedMemoryLimits(partial: Partial<MemoryLimits>): MemoryLimit
   return { ...defaultMemoryLimits, ...given };
 }
 
-/** Facts by scope and id, for stores that keep them in memory. Immutable. */
+/** Facts by scope and id, for memories that keep them in the process. Immutable. */
 export type FactTable = ReadonlyMap<string, ReadonlyMap<string, MemoryFact>>;
 
 /**
@@ -156,7 +155,7 @@ function checkWhole(name: string, value: number, atLeast: number): void {
 }
 
 /**
- * Creates a memory store that ends with the process: for tests, demos, and as the simplest example of the port.
+ * Creates a memory that ends with the process: for tests, demos, and as the simplest example of the port.
  * @throws {ConfigurationError} if a limit is not a positive whole number.
  */
 export function memoryStore(limits: Partial<MemoryLimits> = {}): MemoryStore {

@@ -1,61 +1,60 @@
-// A relay: a third-party agent (a coding agent behind ACP, a hosted agent) that does the work of a subagent in place of a
+// A relay: a third-party agent (a coding agent behind ACP, a hosted agent) that does a subagent's work in place of a
 // model. An adapter implements `Relay`; `test/suites/relays` tests an implementation.
 //
-// A session has one turn at a time. `prompt` begins it, and the event `turn_ended` ends it. Within a turn the agent
-// speaks, reports its tools, and asks: each `permission` and `question` is answered once, by `answer`, or taken back by
-// `withdrawn`. All of this arrives as events, in order.
+// A session has one turn at a time. `prompt` starts it, and the event `turn_ended` ends it. During a turn, the agent
+// speaks, reports its tools, and asks: each `permission` and `question` is answered once with `answer`, or taken back
+// with `withdrawn`. All of this arrives as events, in order.
 //
 // Invariants
-//   RELAY-PORT-1. The agent gets nothing before the reason for it is in the journal: the id of its session before the
-//       first prompt, an answer before `answer` is called.
+//   RELAY-PORT-1. The agent receives nothing before its cause is in the journal: its session id before the first
+//       prompt, an answer before `answer` is called.
 //   RELAY-PORT-2. After `closed`, and after the promise of `release` has settled, no event arrives.
-//   RELAY-PORT-3. A permission covers one request. A relay never permits by itself, and permits beyond the request only
-//       for an answer that says so: the user pressed the button of that offer.
+//   RELAY-PORT-3. A permission covers one request. A relay never permits by itself, and permits more than the request
+//       only if the answer says so: the user pressed the button of that offer.
 
 import type { Ids, Scheduler } from './environment.ts';
 
-/** The abilities of an agent that decide how its work is recovered after a crash. */
+/** The abilities of an agent that determine how its work is recovered after a crash. */
 export interface RelayCapabilities {
-  /** Whether an open question outlives the connection: `start` with `resume` asks it again, under the same id. */
+  /** Whether an open question outlives the connection: `start` with `resume` asks it again with the same id. */
   readonly openQuestionSurvives: boolean;
   /** Whether another process can resume the conversation by its id. */
   readonly resumes: boolean;
-  /** Whether the agent accepts words during a turn. Otherwise they become the next prompt. */
+  /** Whether the agent accepts words during a turn. Otherwise, they become the next prompt. */
   readonly steers: boolean;
-  /** Whether the agent reports when its tools begin and end. */
+  /** Whether the agent reports when its tools start and end. */
   readonly reportsTools: boolean;
 }
 
-/** Runs the steps of a subagent with a relay. The only implementation is `relayLoop` of `offstage/subagents`. */
+/** Runs a subagent's steps with a relay. The only implementation is `relayLoop` of `offstage/subagents`. */
 export interface RelayExecutor {
   readonly stepsBy: 'relay';
 }
 
 /** Starts sessions with an agent. One relay serves many subagents. */
 export interface Relay {
-  /** The name of the agent, for messages and errors. */
+  /** The agent's name in messages and errors. */
   readonly name: string;
-  /** The executor of the steps: `relayLoop` of `offstage/subagents`. */
+  /** Runs the steps: `relayLoop` of `offstage/subagents`. */
   readonly loop: RelayExecutor;
   /** The abilities of the agent behind the relay. */
   readonly capabilities: RelayCapabilities;
   /**
-   * Starts the agent, or resumes an earlier session by its id. Rejects soon after `signal` aborts, and then leaves
-   * nothing running.
+   * Starts the agent, or resumes an earlier session by its id. Rejects soon after `signal` aborts, and leaves nothing running.
    */
   start(options: RelayStart): Promise<RelaySession>;
   /**
-   * Deletes local data of a session that was released as `suspended` and will not be resumed, such as its folder. Called
-   * for a subagent that has ended without a connection.
+   * Deletes local data, such as the folder, of a session that was released as `suspended` and will not resume. Called
+   * for a subagent that ended without a connection.
    */
   discard?(subagentId: string): void | Promise<void>;
 }
 
-/** The task of a subagent, for a relay that distinguishes tasks. */
+/** A subagent's task, for a relay that distinguishes tasks. */
 export interface RelayTask {
   /** The tool whose call is the task. */
   readonly toolName: string;
-  /** The arguments of the tool call. */
+  /** The tool call's arguments. */
   readonly args: Readonly<Record<string, unknown>>;
   /** The task, in words. */
   readonly description: string;
@@ -63,50 +62,50 @@ export interface RelayTask {
   readonly scope: object;
 }
 
-/** The options with which a relay starts or resumes the session of an agent. */
+/** The options with which a relay starts or resumes an agent's session. */
 export interface RelayStart {
-  /** The id of the subagent, unique in the journal. */
+  /** The subagent's id, unique in the journal. */
   readonly subagentId: string;
-  /** The id of the session to resume; absent: the relay starts a new one. */
+  /** The id of the session to resume; absent if the relay starts a new session. */
   readonly resume?: string;
-  /** The task of the subagent. Absent: unknown. */
+  /** The subagent's task. Absent if unknown. */
   readonly task?: RelayTask;
-  /** Aborts the run of the agent. */
+  /** Aborts the agent's run. */
   readonly signal: AbortSignal;
   /**
-   * Returns the W3C `traceparent` of the subagent's current work, which the relay sends with each request in the form of
-   * the agent's protocol. Undefined or absent: the work is not traced.
+   * Returns the W3C `traceparent` of the subagent's current work; the relay sends it with each request, in the form of
+   * the agent's protocol. Undefined or absent if the work is not traced.
    */
   traceparent?(): string | undefined;
   /** The source of time. */
   readonly scheduler: Scheduler;
   /** The source of ids. */
   readonly ids: Ids;
-  /** Takes an event of the agent. Never throws. */
+  /** Receives an event of the agent. Never throws. */
   receive(event: RelayEvent): void;
-  /** Takes an error that does not end the session, such as an unreadable message. */
+  /** Receives an error that does not end the session, such as an unreadable message. */
   report(error: unknown): void;
 }
 
 /** The prompt of one turn. */
 export interface RelayPrompt {
-  /** The same for every attempt to begin this turn. */
+  /** The same for every attempt to start this turn. */
   readonly key: string;
   /** The words for the agent. */
   readonly text: string;
 }
 
-/** The session with the agent. The methods return at once; failures arrive as `closed` or `turn_ended`. */
+/** The session with the agent. Its methods return immediately; failures arrive as `closed` or `turn_ended`. */
 export interface RelaySession {
-  /** The id by which the session can be resumed. */
+  /** The id with which the session can be resumed. */
   readonly id: string;
-  /** Whether a turn of an earlier process is still running: its open questions are asked again. */
+  /** Whether an earlier process's turn is still running; its open questions are asked again. */
   readonly isRunning: boolean;
-  /** Begins a turn. No turn may be running. */
+  /** Starts a turn. No turn may be running. */
   prompt(prompt: RelayPrompt): void;
   /** Passes words into the running turn; called only if the agent `steers`. */
   steer(text: string): void;
-  /** Answers a request. An unknown or already answered id is ignored. */
+  /** Answers a request. An unknown or answered id is ignored. */
   answer(requestId: string, answer: RelayAnswer): void;
   /**
    * Cancels the running turn: settles its open requests as cancelled, and asks the agent to stop. `turn_ended` or
@@ -123,7 +122,7 @@ export interface RelaySession {
 /** How the agent ended: it was idle, it stopped when asked, or it was killed. */
 export type RelayRelease = 'idle' | 'cancelled' | 'killed';
 
-/** The answer to a request of an agent behind a relay. */
+/** The answer to a request from an agent behind a relay. */
 export type RelayAnswer =
   /** Permits this request once; with `lasting`, for as long as the request offered. */
   | { readonly type: 'permitted'; readonly lasting?: true }
@@ -144,12 +143,12 @@ export interface RelayTool {
 
 /** An event of an agent behind a relay. */
 export type RelayEvent =
-  /** The session can be resumed by this id from now on: some agents create an id only with the first prompt. */
+  /** From now on, the session can be resumed with this id: some agents create an id only at the first prompt. */
   | { readonly type: 'session_id'; readonly id: string }
-  /** A piece of the answer's text. */
+  /** A part of the answer's text. */
   | { readonly type: 'words'; readonly text: string }
   | { readonly type: 'progress'; readonly text: string }
-  /** A tool begins to run: from now on it may have had an effect. */
+  /** A tool starts to run: from now on, it may have had an effect. */
   | ({ readonly type: 'tool_started'; readonly toolId: string } & RelayTool)
   | {
       readonly type: 'tool_ended';
@@ -158,7 +157,7 @@ export type RelayEvent =
       readonly output: unknown;
     }
   /**
-   * `toolId`: the id under which the tool is reported once it is permitted. `lasting`: the tool may also be permitted
+   * `toolId`: the id with which the tool is reported once it is permitted. `lasting`: the tool may also be permitted
    * beyond this call; the text says for what, and until when.
    */
   | ({
@@ -187,8 +186,8 @@ export type RelayEvent =
       readonly content: string;
     }
   /**
-   * Tokens that were used since the last report, and their price, if the agent knows it. The parts of input and output
-   * are those of `Usage`.
+   * Tokens used since the last report, and their price, if the agent knows it. The breakdown of input and output is
+   * that of `Usage`.
    */
   | {
       readonly type: 'usage';
@@ -204,5 +203,5 @@ export type RelayEvent =
       readonly reason: 'completed' | 'cancelled' | 'refused' | 'limit' | 'failed';
       readonly message?: string;
     }
-  /** The connection is lost, or the agent has ended. */
+  /** The connection was lost, or the agent has ended. */
   | { readonly type: 'closed'; readonly message: string };

@@ -3,7 +3,7 @@
 /** The wake time of sessions in memory: another process must load them as soon as their process dies. */
 export const AT_ONCE = 0;
 
-/** The time at which a sleeping session has to be loaded. */
+/** The time at which a sleeping session must be loaded. */
 export interface WakeTime {
   /** The id of the session. */
   readonly scope: string;
@@ -15,18 +15,19 @@ export interface WakeTime {
  * Stores the times at which sessions that are not in memory must be loaded.
  *
  * Duties of an implementation
- * - `set` returns (or resolves) only when the time is as durable as the entries of the sessions.
- * - There may be as many times as sessions; the implementation decides how many of them are in memory.
- * - Any process may set a time: it only says that some process must load the session, which that process claims first.
- * - Scopes with the same time have one fixed order: that of their bytes or of their code units.
+ * - `set` returns (or resolves) only after the time is as durable as the sessions' entries.
+ * - There may be as many times as sessions; the implementation decides how many of them to keep in memory.
+ * - Any process may set a time, which only says that some process must load the session; that process claims the
+ *   session first.
+ * - Scopes with the same time have a fixed order: by bytes or by code units.
  */
 export interface WakeTimes {
-  /** Sets the time at which the session must be loaded; null: never. The latest call replaces earlier ones. */
+  /** Sets the time at which the session must be loaded; null for never. The latest call replaces earlier ones. */
   set(scope: string, at: number | null): void | Promise<void>;
   /**
    * Returns the earliest times after `after`, ordered by time and then scope: `limit` of them, or all if there are
-   * fewer. With `exceptClaimed` the journal may leave out scopes that, as far as it knows, a live process is writing,
-   * so that a pool in search of sessions need not try them; it must not leave out any other.
+   * fewer. With `exceptClaimed`, the journal may omit scopes that, as far as it knows, a live process is writing, so
+   * that a pool's search need not try them; it must not omit any other scope.
    */
   earliest(query: {
     /** @defaultValue from the earliest */
@@ -36,14 +37,14 @@ export interface WakeTimes {
     readonly exceptClaimed?: boolean;
   }): readonly WakeTime[] | Promise<readonly WakeTime[]>;
   /**
-   * Claims up to `limit` scopes whose time has come at `now` and that no live process writes, as `Journal.claim` does,
-   * and returns them: processes that ask at the same time get different scopes. The caller must release a scope that it
-   * does not load. Absent: a pool claims the scopes of `earliest` one by one.
+   * Claims up to `limit` scopes whose time has come at `now` and that no live process writes, like `Journal.claim`, and
+   * returns them: processes that call at the same time receive different scopes. The caller must release a scope that
+   * it does not load. If absent, a pool claims the scopes from `earliest` one by one.
    */
   take?(query: {
     readonly now: number;
     readonly limit: number;
-    /** The scopes to leave out. */
+    /** The scopes to omit. */
     readonly except: readonly string[];
   }): Promise<readonly string[]>;
 }
@@ -54,7 +55,7 @@ export function inOrder(one: WakeTime, other: WakeTime): number {
   return one.scope < other.scope ? -1 : Number(one.scope > other.scope);
 }
 
-/** Creates wake times that end with the process, like `memoryJournal`. Each takes a few hundred bytes. */
+/** Creates wake times that end with the process, like `memoryJournal`. Each time takes a few hundred bytes. */
 export function memoryWakeTimes(): WakeTimes {
   const times = new Map<string, number>();
   return {
@@ -63,7 +64,7 @@ export function memoryWakeTimes(): WakeTimes {
       else times.set(scope, at);
     },
     earliest({ after, limit }) {
-      // Does not sort all times: the caller wants a few of possibly a hundred thousand.
+      // Does not sort all times: the caller wants a few of perhaps a hundred thousand.
       let found: WakeTime[] = [];
       for (const [scope, at] of times) {
         const time = { scope, at };

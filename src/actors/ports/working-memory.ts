@@ -1,29 +1,29 @@
-// Working memory: entries that the agents of one session write for each other while the session lasts (notes, large
-// tool outputs, results). Defines the port, the permissions, and the meaning of each answer.
+// Working memory: entries that a session's agents write for each other during the session (notes, large tool outputs,
+// results). Defines the port, the permissions, and the meaning of each answer.
 //
-// The lead agent writes in `session/<session id>/`, each subagent in `subagent/<its id>/`. A key without a namespace is
-// relative to the caller's namespace; a key that begins with `session/` or `subagent/` is absolute, in every operation.
+// The lead agent writes in `session/<session id>/`, each subagent in `subagent/<its id>/`. In every operation, a key
+// that starts with `session/` or `subagent/` is absolute; any other key is relative to the caller's namespace.
 
 import type { JSONValue } from 'ai';
 
-/** The calling agent. Its permissions follow from this value alone; a model never writes it. */
+/** The calling agent. Its permissions follow from this value alone, which a model never writes. */
 export interface MemoryOwner {
-  /** The session that the entries belong to. */
+  /** The session that contains the entries. */
   readonly sessionId: string;
   /**
-   * The ids of the subagents on the way from the lead agent down to the caller: empty for the lead agent, `['a']` for
-   * its subagent `a`, `['a', 'b']` for the subagent `b` of `a`.
+   * The ids on the path from the lead agent down to the caller: empty for the lead agent, `['a']` for its subagent `a`,
+   * `['a', 'b']` for the subagent `b` of `a`.
    */
   readonly path: readonly string[];
 }
 
-/** An entry to be written into working memory. */
+/** An entry to write into working memory. */
 export interface NewMemoryEntry {
   /** `report/part-1`, or absolute. A path without empty segments; at most 200 characters. */
   readonly key: string;
-  /** A text, or any other JSON value. */
+  /** A string, or any other JSON value. */
   readonly value: unknown;
-  /** How long the entry is kept, in milliseconds. @defaultValue the store's time for this namespace */
+  /** The entry's lifetime, in milliseconds. @defaultValue the store's lifetime for this namespace */
   readonly ttlMs?: number | undefined;
   /** A category such as `research` or `research/flights`. At most 100 characters. */
   readonly category?: string | undefined;
@@ -37,9 +37,9 @@ export interface MemoryEntryInfo {
   readonly key: string;
   /** The size of the entry's text, in bytes of UTF-8. */
   readonly bytes: number;
-  /** The category of the entry; null: none. */
+  /** The entry's category; null if it has none. */
   readonly category: string | null;
-  /** The tags of the entry. */
+  /** The entry's tags. */
   readonly tags: readonly string[];
   /** Milliseconds since 1970. */
   readonly savedAt: number;
@@ -47,39 +47,39 @@ export interface MemoryEntryInfo {
   readonly expiresAt: number;
 }
 
-/** An entry of working memory with its value. */
+/** A working memory entry with its value. */
 export interface MemoryEntry extends MemoryEntryInfo {
   /** The kept value. */
   readonly value: JSONValue;
-  /** The value as text: the value itself if it is a text, otherwise its JSON. */
+  /** The value as text: the value itself if it is a string, otherwise its JSON. */
   readonly text: string;
 }
 
 /** Selects entries of working memory, for a list or a search. */
 export interface MemoryFilter {
   /**
-   * The beginning of the keys, in whole segments: `subagent/ab` does not match `subagent/abc`. Relative to the caller's
+   * A prefix of the keys, in whole segments: `subagent/ab` does not match `subagent/abc`. Relative to the caller's
    * namespace, or absolute; may also be a namespace (`subagent/ab`) or a kind of namespaces (`subagent`).
    * @defaultValue all entries that the caller may read
    */
   readonly prefix?: string | undefined;
   /** A prefix of the category, case-insensitive. */
   readonly category?: string | undefined;
-  /** Tags, all of which an entry must have; case-insensitive. */
+  /** Tags that an entry must all have; case-insensitive. */
   readonly tags?: readonly string[] | undefined;
   /** A whole number ≥ 1. @defaultValue 50 for a list, 10 for a search */
   readonly limit?: number | undefined;
 }
 
-/** A search of working memory. */
+/** A search in working memory. */
 export interface MemoryQuery extends MemoryFilter {
   /** The words to search for. */
   readonly query: string;
 }
 
-/** An entry that a search of working memory found. */
+/** An entry that a search found. */
 export interface MemoryMatch extends MemoryEntryInfo {
-  /** The relevance; greater is better. Comparable only within one search. */
+  /** The relevance; higher is better. Comparable only within one search. */
   readonly score: number;
   /** About 240 characters around the first word found. */
   readonly excerpt: string;
@@ -88,11 +88,11 @@ export interface MemoryMatch extends MemoryEntryInfo {
 /**
  * The code of a refusal.
  *
- * - `INVALID_KEY`, `INVALID_ENTRY`: an invalid key, value, time or label; the message says what is expected.
+ * - `INVALID_KEY`, `INVALID_ENTRY`: an invalid key, value, time or label; the message says what was expected.
  * - `NOT_OWNER`: a write or delete outside the caller's namespace.
- * - `NOT_FOUND`: the entry does not exist, has expired, or is not readable by the caller; the answer does not say
- *   which.
- * - `NAMESPACE_FULL`, `ENTRY_TOO_LARGE`, `MEMORY_FULL`: a limit; the message names it.
+ * - `NOT_FOUND`: the entry does not exist, has expired, or is not readable by the caller; the answer does not say which
+ *   of these.
+ * - `NAMESPACE_FULL`, `ENTRY_TOO_LARGE`, `MEMORY_FULL`: a limit, which the message names.
  */
 export type MemoryRefusalCode =
   | 'INVALID_KEY'
@@ -107,7 +107,7 @@ export type MemoryRefusalCode =
 export interface MemoryRefusal {
   /** The request had no effect. */
   readonly ok: false;
-  /** The cause of the refusal. */
+  /** Why the request was refused. */
   readonly error: { readonly code: MemoryRefusalCode; readonly message: string };
 }
 
@@ -115,16 +115,16 @@ export interface MemoryRefusal {
 export type MemoryAnswer<T> = ({ readonly ok: true } & T) | MemoryRefusal;
 
 /**
- * Stores working memory. A refusal is an answer, never a throw, and changes nothing; a rejection means that the store
- * failed. No operation shows, changes or counts entries of a session other than `owner.sessionId`.
+ * Stores working memory. A refusal is an answer, never an error, and changes nothing; a rejection means that the store
+ * failed. No operation shows, changes or counts entries of any session but `owner.sessionId`.
  *
- * A caller may read the entries in its own namespace, in those of its ancestors (the lead agent is an ancestor of all)
- * and of its descendants, and single entries that were shared with it.
+ * A caller may read the entries in its own namespace, in those of its ancestors (which include the lead agent) and of
+ * its descendants, and single entries shared with it.
  */
 export interface WorkingMemory {
   /**
-   * Saves an entry; replaces one with the same key, even if the namespace is full. Once it has resolved with `ok`,
-   * every reader sees the entry until `expiresAt`: the store does not evict entries.
+   * Saves an entry, or replaces the entry with the same key, even if the namespace is full. Once it has resolved with
+   * `ok`, every reader sees the entry until `expiresAt`: the store does not evict entries.
    */
   save(
     owner: MemoryOwner,
@@ -134,28 +134,28 @@ export interface WorkingMemory {
       readonly key: string;
       readonly bytes: number;
       readonly expiresAt: number;
-      /** Whether the key had an entry before. */
+      /** Whether the key already had an entry. */
       readonly replaced: boolean;
     }>
   >;
-  /** Returns the entry of a key. */
+  /** Returns the entry with this key. */
   get(owner: MemoryOwner, key: string): Promise<MemoryAnswer<{ readonly entry: MemoryEntry }>>;
-  /** Deletes the entry of a key. */
+  /** Deletes the entry with this key. */
   delete(owner: MemoryOwner, key: string): Promise<MemoryAnswer<{ readonly key: string }>>;
-  /** Lists entries by key, those of the caller's namespace first. `total` also counts the entries beyond the limit. */
+  /** Lists entries by key, those in the caller's namespace first. `total` also counts the entries beyond the limit. */
   list(
     owner: MemoryOwner,
     filter?: MemoryFilter,
   ): Promise<
     MemoryAnswer<{ readonly entries: readonly MemoryEntryInfo[]; readonly total: number }>
   >;
-  /** Returns the matches, the best first; an entry matches if it contains a word of the query. */
+  /** Returns the matches, the best first; an entry matches if it contains any word of the query. */
   search(
     owner: MemoryOwner,
     query: MemoryQuery,
   ): Promise<MemoryAnswer<{ readonly matches: readonly MemoryMatch[]; readonly total: number }>>;
   /**
-   * Lets one more subagent of the session read this entry while it is kept, including a new value under the key. Every
+   * Lets another subagent of the session read this entry as long as it exists, even if the key gets a new value. Every
    * reader of an entry can share it.
    */
   share(
