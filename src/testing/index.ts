@@ -1,4 +1,4 @@
-// Helpers for the tests of programs built on Offstage; Offstage itself is tested with them.
+// Test helpers for programs built on Offstage; Offstage's own tests use them too.
 
 export * from './check/index.ts';
 export { ConformanceError } from './conformance/conformance-error.ts';

@@ -1,4 +1,4 @@
-// `checkMachine`: a system with one machine.
+// `checkMachine`: checks a system that consists of one machine.
 
 import type { AnyStateMachine, SnapshotFrom } from 'xstate';
 import { z } from 'zod';
@@ -17,8 +17,8 @@ const machineSchema = z.strictObject({
 } satisfies Omit<ChecksOf<MachineCheck<AnyStateMachine>>, 'machine'>);
 
 /**
- * Explores every state that a machine can reach with the events that may come, and checks the properties in each. It is
- * `checkSystem` with one actor, named after the machine's id.
+ * Explores every state that a machine can reach with the possible events, and checks the properties in each. It is
+ * `checkSystem` with one actor, which has the machine's id as its name.
  *
  * ```ts
  * const report = checkMachine(doorMachine, {
@@ -29,9 +29,9 @@ const machineSchema = z.strictObject({
  * ```
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
- * @throws {CapacityError} STATE_LIMIT: there are more states than `limit`. If violations were collected, the report has
- * both instead.
- * @throws {ConfigurationError} the check itself is wrong.
+ * @throws {CapacityError} STATE_LIMIT: if there are more states than `limit`. If violations are collected, the report
+ * contains them and the limit instead.
+ * @throws {ConfigurationError} if the check itself is invalid
  */
 export function checkMachine<M extends AnyStateMachine, G = undefined>(
   machine: M,

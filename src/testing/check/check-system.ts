@@ -11,7 +11,7 @@ import { CheckReport } from './report.ts';
 import { SystemModel, type AnySystem } from './system-model.ts';
 import type { Machines, SystemCheck } from './types.ts';
 
-/** A statechart of XState. */
+/** An XState statechart. */
 export const aMachine = z.custom<AnyStateMachine>(
   (value) => {
     const { id, provide, root } = Object(value) as Partial<AnyStateMachine>;
@@ -22,10 +22,10 @@ export const aMachine = z.custom<AnyStateMachine>(
 
 const functions = z.record(z.string(), aFunction).optional();
 
-/** The options that a check of one machine and a check of a system have in common. */
+/** The options that machine and system checks share. */
 export const commonChecks = {
   name: z.string().optional(),
-  /** `checkSystem` checks this with the other counts, which may be `Infinity`. */
+  /** `checkSystem` validates this together with the other counts, which may be `Infinity`. */
   limit: z.unknown().optional(),
   timers: z.boolean().optional(),
   deadlock: z.boolean().optional(),
@@ -49,7 +49,7 @@ export const commonChecks = {
   ghost: z.strictObject({ initial: z.unknown(), next: aFunction }).optional(),
 };
 
-/** The options of one actor, besides its machine. */
+/** One actor's options, besides its machine. */
 export const actorChecks = {
   input: z.unknown().optional(),
   start: z.looseObject({}).optional(),
@@ -68,22 +68,22 @@ const systemSchema = z.strictObject({
   key: aFunction.optional(),
 } satisfies ChecksOf<SystemCheck<Machines>>);
 
-/** The default limit suits systems that a test has time to explore. */
+/** The default limit is for systems that a test has time to explore. */
 const defaultLimit = 100_000;
 
 /**
- * Explores every state that the machines can reach together, nearest first, and checks the properties in each.
- * Deadlocks, final states that can be left, states from which no end can be reached, and machines that throw are always
+ * Explores every state that the machines can reach together, in breadth-first order, and checks the properties in each.
+ * Deadlocks, final states that can be left, states from which no end is reachable, and machines that throw are always
  * violations.
  *
- * Nothing runs: named actions are listed as data and become messages by `route`; invoked actors are never started, and
- * `external` offers their completions as events.
+ * Nothing is executed: named actions are listed as data and become messages through `route`; invoked actors are never
+ * started, and `external` offers their completions as events.
  *
  * @throws {ViolationError} at the first violation, with the shortest trace to it; see `onViolation`.
- * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: the space is larger than `limit`, or endless. If violations were
- * collected, the report has both instead.
- * @throws {ConfigurationError} the check itself is wrong: a state that is not plain data, a route to an unknown actor,
- * a property that answers neither yes nor no.
+ * @throws {CapacityError} STATE_LIMIT, NEVER_SETTLES: if the space is larger than `limit`, or infinite If violations
+ * are collected, the report contains them and the limit instead.
+ * @throws {ConfigurationError} if the check itself is invalid: a state is not plain data, a route leads to an unknown
+ * actor, or a property does not return a verdict
  */
 export function checkSystem<M extends Machines, G = undefined>(
   check: SystemCheck<M, G>,
@@ -100,7 +100,7 @@ export function checkSystem<M extends Machines, G = undefined>(
   try {
     explore(model, graph, checks, { limit, name });
   } catch (error) {
-    // The report contains the violations that were found before the limit.
+    // The report contains the violations found before the limit was reached.
     if (!(error instanceof CapacityError) || checks.violations.length === 0) throw error;
     reached = error;
   }

@@ -1,7 +1,7 @@
-// Evaluates the properties of a system during its exploration and afterwards.
+// Evaluates a system's properties during its exploration and afterwards.
 //
 // Owns:     the violations, the first of each property, and the counts.
-// Does not: explore, or print.
+// Does not: explore, or format.
 
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import type { Edge, Graph, Watcher } from './explore.ts';
@@ -13,19 +13,19 @@ import type { Step, Verdict } from './types.ts';
 import { Violation, ViolationError, type ViolationKind } from './violation.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
-/** Messages that their receivers did not take, counted over all transitions. */
+/** Messages that their receivers did not handle, counted over all transitions. */
 export interface Untaken {
   /** The actor that received the event. */
   readonly actor: string;
-  /** The type of the event. */
+  /** The event's type. */
   readonly event: string;
-  /** The machine had no transition for it, or had ended. */
+  /** The machine had no transition for it or had ended. */
   readonly outcome: 'unhandled' | 'ended';
   /** The number of times. */
   readonly count: number;
 }
 
-/** A place in a path: the choices from the start, and the number of steps into the last choice. */
+/** A position in a path: the choices from the start, and the number of steps into the last choice. */
 interface Place {
   readonly path: readonly Choice[];
   readonly length?: number;
@@ -43,7 +43,7 @@ export class Checks implements Watcher {
   readonly #untaken = new Map<string, Untaken>();
   readonly #reached = new Set<string>();
   readonly #maxQueue: number;
-  /** The indexes of the actors that must have ended at an end, unless `end` says otherwise. */
+  /** The indexes of the actors that must have ended at an end, unless `end` is defined otherwise. */
   readonly #mustEnd: readonly number[];
 
   constructor(system: AnySystem, model: SystemModel, graph: Graph, name: string) {
@@ -107,7 +107,7 @@ export class Checks implements Watcher {
     }
   }
 
-  /** Evaluates the properties that need the whole space. */
+  /** Evaluates the properties that need the whole state space. */
   finish(): void {
     if (this.#system.finality ?? true) this.#checkFinality();
     for (const name of Object.keys(this.#system.reachable ?? {})) {
@@ -248,7 +248,7 @@ function isUntaken(outcome: Step['outcome']): outcome is 'unhandled' | 'ended' {
   return outcome === 'unhandled' || outcome === 'ended';
 }
 
-/** Tells whether one of the descriptors (a type, or a beginning and `*`) names the type. */
+/** Tells whether one of the descriptors (a type, or a prefix and `*`) matches the type. */
 function matches(type: string, descriptors: readonly string[]): boolean {
   return descriptors.some((descriptor) =>
     descriptor.endsWith('*') ? type.startsWith(descriptor.slice(0, -1)) : type === descriptor,

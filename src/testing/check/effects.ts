@@ -1,12 +1,12 @@
-// The effects of a step on its environment, read from XState's list of executable actions and brought into
-// one shape: `{ type, params }` with plain ids instead of actors.
+// A step's effects on its environment, read from XState's list of executable actions and normalised to one shape:
+// `{ type, params }` with plain ids instead of actors.
 
 import type { AnyActorRef, AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import { propertiesOf } from '../../values/json.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { Effect } from './types.ts';
 
-/** An action as XState lists it. The `params` of XState's own actions are internal; tests pin their form. */
+/** An action in XState's list. The `params` of XState's own actions are internal; tests pin their form. */
 export interface ListedAction {
   readonly type: string;
   readonly params: unknown;
@@ -27,8 +27,8 @@ interface SendParams {
 }
 
 /**
- * Returns the effects of a step, in order.
- * @param before the snapshot that the step began with, if any.
+ * Returns a step's effects, in order.
+ * @param before the snapshot before the step, if any
  * @param self the actor that made the step.
  */
 export function effectsOf(
@@ -68,7 +68,7 @@ function normalised(type: string, params: unknown, self: AnyActorRef): Effect | 
     }
     case 'xstate.raise': {
       const { event, delay, id } = params as SendParams;
-      // An event without a delay is taken within the step.
+      // An event without a delay is processed within the step.
       return delay === undefined ? undefined : { type, params: { id, event, delayMs: delay } };
     }
     case 'xstate.cancel': {

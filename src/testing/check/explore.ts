@@ -1,6 +1,6 @@
-// Explores every reachable world, breadth first. The first path found to a world is therefore a shortest one.
+// Explores every reachable world, in breadth-first order. So the first path found to a world is a shortest one.
 //
-// Owns:     the graph: worlds, the edges between them, and the first path to each.
+// Owns:     the graph: the worlds, the edges between them, and the first path to each world.
 // Does not: judge; it reports each finding once to a watcher.
 
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
@@ -8,31 +8,31 @@ import type { Move } from './pure-actor.ts';
 import type { Happening, SystemModel } from './system-model.ts';
 import type { Choice, WorldNode } from './world-node.ts';
 
-/** A transition between two worlds, by their indexes. */
+/** A transition between two worlds, given by their indexes. */
 export interface Edge {
   readonly from: number;
   readonly choice: Choice;
   readonly to: number;
 }
 
-/** Receives the findings of an exploration. A world is expanded before any deeper one. */
+/** Receives an exploration's findings. A world is expanded before any deeper world. */
 export interface Watcher {
-  /** A world was met for the first time. */
+  /** A new world was found. */
   discovered(index: number, world: WorldNode): void;
-  /** Reports the happenings at the end of a path, in order; `path` returns that path. */
+  /** Reports the events at the end of a path, in order; `path` returns that path. */
   happened(path: () => readonly Choice[], happenings: readonly Happening[]): void;
-  /** An event of the environment that its actor does not take. */
+  /** An environment event that its actor does not handle. */
   missed(index: number, world: WorldNode, choice: Choice, move: Move): void;
-  /** Every choice of this world was tried. */
+  /** Every choice of this world has been tried. */
   expanded(index: number, world: WorldNode, edges: readonly Edge[]): void;
 }
 
 export class Graph {
   readonly worlds: WorldNode[] = [];
   readonly edges: Edge[] = [];
-  /** The number of steps to the farthest world. */
+  /** The number of steps to the most distant world. */
   depth = 0;
-  /** The edge by which each world was found; none for the first. */
+  /** The edge through which each world was first found; none for the initial world. */
   readonly #found: (Edge | undefined)[] = [];
 
   add(world: WorldNode, found: Edge | undefined): void {
@@ -57,14 +57,12 @@ export class Graph {
     return path.toReversed();
   }
 
-  /** Tells whether this is the edge by which its target was found first. */
+  /** Tells whether its target was first found through this edge. */
   isFirst(edge: Edge): boolean {
     return this.#found[edge.to] === edge;
   }
 
-  /**
-   * Returns the indexes of the worlds from which none of `goals` can be reached, nearest to the start first.
-   */
+  /** Returns the indexes of the worlds from which none of `goals` is reachable, those nearest to the start first. */
   cannotReach(goals: readonly number[]): readonly number[] {
     const sources: number[][] = this.worlds.map(() => []);
     for (const { from, to } of this.edges) sources[to]?.push(from);
@@ -84,7 +82,7 @@ export class Graph {
 
 /**
  * Explores the system into an empty graph.
- * @throws {CapacityError} STATE_LIMIT when there are more worlds than `limit`.
+ * @throws {CapacityError} STATE_LIMIT if there are more worlds than `limit`
  */
 export function explore(
   model: SystemModel,

@@ -1,6 +1,6 @@
 // Makes XState's pure step inert and cheap: a machine whose invoked actors do nothing, and one scope for all steps.
-// Both depend on undocumented parts of XState; a test compares them with the exported `transition()`, at both ends of
-// the range of versions.
+// Both rely on undocumented parts of XState; a test compares them with the exported `transition()`, in the oldest and
+// newest supported versions.
 
 import {
   createActor,
@@ -15,20 +15,20 @@ import type { ListedAction } from './effects.ts';
 /** Replaces every invoked actor. */
 const idle = fromCallback(() => {});
 
-/** A loop of eventless transitions must end with an error, not hang the checker. */
+/** A loop of eventless transitions must end with an error instead of hanging the checker. */
 const maxMicrosteps = 1000;
 
-/** The members that `machine.transition` needs of the actor that it runs in. */
+/** The members that `machine.transition` needs on the actor that runs the machine. */
 export type Scope = Parameters<AnyStateMachine['transition']>[2] & {
   actionExecutor: (action: ListedAction) => void;
 };
 
-/** Placeholders for the actors of a system, for `system.get`. They are never started. */
+/** Placeholders for a system's actors, for `system.get`. They are never started. */
 export function placeholders(ids: readonly string[]): ReadonlyMap<string, AnyActorRef> {
   return new Map(ids.map((id) => [id, createActor(idle, { id })]));
 }
 
-/** Returns the machine with every invoked actor replaced, and a bound on its microsteps. */
+/** Returns the machine with every invoked actor replaced and the number of microsteps limited. */
 export function inertMachine(id: string, machine: AnyStateMachine): AnyStateMachine {
   if (typeof machine?.provide !== 'function' || machine.root === undefined) {
     throw new ConfigurationError(
@@ -50,17 +50,17 @@ export function inertMachine(id: string, machine: AnyStateMachine): AnyStateMach
   return inert;
 }
 
-/** Returns the actor that the machine runs in. Calls on it have no effect. */
+/** Returns the actor that runs the machine. Calls on it have no effect. */
 export function inertScope(id: string, peers: ReadonlyMap<string, AnyActorRef>): Scope {
   const self = createActor(idle, { id });
   const system = {
     ...self.system,
     get: (systemId: string) => peers.get(systemId),
-    // A step creates the same invoked actor, with the same systemId, each time it is computed.
+    // A step creates the same invoked actor, with the same systemId, each time that it is computed.
     _set: () => {},
     _sendInspectionEvent: () => {},
   };
-  // A machine that is designed as a child may send events to its parent.
+  // A machine designed as a child may send events to its parent.
   Object.assign(self, { system, _parent: createActor(idle, { id: '#_parent' }) });
   return {
     self,

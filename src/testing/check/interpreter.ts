@@ -1,10 +1,10 @@
 // The harness of `replay` for XState's own interpreter: it runs live actors, reads their effects from the inspector,
-// and turns these into messages by the route of the check.
+// and converts these to messages with the check's route.
 //
 // Invariants
-//   INTERPRETER-1. Messages are delivered in the order of the check. `sync`: first sent first, before the step is
-//       over. `async`: when the path says so.
-//   INTERPRETER-2. Timers fire when the path says so, and only if the live actor has armed them.
+//   INTERPRETER-1. Messages are delivered in the check's order. `sync`: first sent first, before the step ends.
+//       `async`: when the path delivers them.
+//   INTERPRETER-2. Timers fire when the path fires them, and only if the live actor has armed them.
 
 import {
   createActor,
@@ -41,14 +41,14 @@ type CreateActor<M extends Machines> = (
 /** The options of `interpreter`. */
 export interface InterpreterOptions<M extends Machines = Machines> {
   /**
-   * Creates an actor without starting it, such as the machine with its real implementations. The effects of its
-   * actions are real; the check's `route` still creates the messages of the system.
-   * @defaultValue the checked machine, with invoked actors that do nothing
+   * Creates an actor without starting it, for example the machine with its real implementations. Its actions have real
+   * effects; the check's `route` still creates the system's messages.
+   * @defaultValue the checked machine, whose invoked actors do nothing
    */
   readonly create?: CreateActor<M>;
   /**
-   * Causes an event of the environment in the real system, for example a completion that only the invoked actor can
-   * send. @defaultValue the event is sent to the actor
+   * Causes an environment event in the real system, for example a completion that only the invoked actor can send.
+   * @defaultValue the event is sent to the actor
    */
   readonly send?: (actor: AnyActor, step: Step) => void | Promise<void>;
   /** Awaited after each step, for implementations that settle later. @defaultValue nothing */
@@ -62,8 +62,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<InterpreterOptions>);
 
 /**
- * Runs the machines of a check in XState's own actors.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for a report that no check returned; `INVALID_OPTION`.
+ * Runs a check's machines as XState actors.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if no check returned the report; `INVALID_OPTION`.
  */
 export function interpreter<M extends Machines, G>(
   report: CheckReport<M, G>,
@@ -103,7 +103,7 @@ class InterpretedRun implements ReplayRun {
   readonly #options: RunOptions;
   readonly #actors = new Map<string, AnyActor>();
   readonly #inFlight: Message[] = [];
-  /** The effects of the actors that have not yet become messages. */
+  /** The actors' effects that have not become messages yet. */
   readonly #actions: {
     readonly from: string;
     readonly actor: AnyActor;
@@ -152,7 +152,7 @@ class InterpretedRun implements ReplayRun {
     for (const actor of this.#actors.values()) actor.stop();
   }
 
-  /** Turns the effects since the last call into messages. */
+  /** Converts the effects since the last call to messages. */
   #post(): void {
     for (const { from, actor, action } of this.#actions.splice(0)) {
       const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
@@ -182,7 +182,7 @@ class InterpretedRun implements ReplayRun {
     return (Array.isArray(routed) ? routed : [routed]) as readonly Delivery[];
   }
 
-  /** Waits until the step is over, in a `sync` system with all deliveries that the step causes. */
+  /** Waits until the step ends; in a `sync` system this includes all deliveries that it causes. */
   async #rest(): Promise<void> {
     for (;;) {
       await this.#options.settle?.();
@@ -193,7 +193,7 @@ class InterpretedRun implements ReplayRun {
     }
   }
 
-  /** Delivers the head of a channel, which must be the message that the model expects there. */
+  /** Delivers the first message of a channel, which must be the message that the model expects there. */
   #deliver({ actor, from, event, kind }: Step): void {
     const index = this.#inFlight.findIndex(
       (message) => message.from === from && message.to === actor,
@@ -224,7 +224,7 @@ function sendTo(actor: AnyActor, { event }: Pick<Step, 'event'>): void {
   if (status === 'active') actor.send(event);
 }
 
-/** Fires an armed timer now, whether or not others are due: the model has no clock either. */
+/** Fires an armed timer now, even if others are due first, because the model has no clock either. */
 function fire(actor: AnyActor, { event }: Step): void {
   const armed = Object.values(actor.system.getSnapshot()._scheduledEvents).find(
     (scheduled) =>

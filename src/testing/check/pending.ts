@@ -1,12 +1,12 @@
-// The work of an actor outside its snapshot, read from the effects of its steps: armed delayed events, and running
-// invoked or spawned actors.
+// An actor's pending work that its snapshot does not contain, read from the effects of its steps: armed delayed events,
+// and running invoked or spawned actors.
 
 import type { AnyEventObject } from 'xstate';
 import type { Effect } from './types.ts';
 
-/** A delayed event of the machine to itself that has not fired. */
+/** A machine's delayed event to itself that has not fired. */
 export interface Timer {
-  /** The id by which the machine can cancel it. */
+  /** The id with which the machine can cancel it. */
   readonly id: string | undefined;
   readonly event: AnyEventObject;
 }
@@ -19,14 +19,14 @@ export interface Pending {
 
 export const nothingPending: Pending = { timers: [], running: [] };
 
-/** The params of the effects that matter here; their type decides which ones are present. */
+/** The params of the relevant effects; an effect's type decides which ones are present. */
 interface EffectParams {
   readonly id?: string;
   readonly to?: string;
   readonly event: AnyEventObject;
 }
 
-/** Returns the pending work after a step of the actor `self` that took an event of this type. */
+/** Returns the pending work after a step of the actor `self` that handled an event of this type. */
 export function pendingAfter(
   before: Pending,
   eventType: string,

@@ -1,11 +1,11 @@
-// Contexts, events and history variables as text: to tell two of them apart (`canonical`), and to print one in a
-// trace (`show`).
+// Contexts, events and history variables as text: to distinguish two of them (`canonical`), and to print one in a trace
+// (`show`).
 //
 // Invariants
-//   PLAIN-DATA-1. `canonical` returns the same text exactly for equal data. The order of an object's keys and of the
-//       members of a Set or Map does not count, nor does a key whose value is undefined.
+//   PLAIN-DATA-1. `canonical` returns the same text exactly for equal data. The order of object keys and of Set and Map
+//       members does not matter, and neither does a key whose value is undefined.
 //   PLAIN-DATA-2. A value that its data does not identify (a function, a promise, an instance with private state) is
-//       refused with a ConfigurationError that names its place.
+//       refused with a ConfigurationError that names its path.
 
 import { shown } from '../../values/plain-checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -14,9 +14,9 @@ import { ConfigurationError } from '../../values/errors.ts';
 const maxDepth = 64;
 
 /**
- * Returns the text that distinguishes a value from others.
- * @param whose names the origin of the value in the error, as in `the context of "door"`.
- * @throws {ConfigurationError} NOT_PLAIN_DATA if the value holds more than data.
+ * Returns a text that distinguishes a value from others.
+ * @param whose names the value's origin in the error, as in `the context of "door"`.
+ * @throws {ConfigurationError} NOT_PLAIN_DATA if the value is more than plain data
  */
 export function canonical(value: unknown, whose: string): string {
   if (typeof value === 'string') return JSON.stringify(value);
@@ -94,7 +94,7 @@ function writeInstance(value: object, path: string[], whose: string): string {
   throw notPlain(`an instance of ${value.constructor.name}`, path, whose);
 }
 
-/** Tells whether this is a plain object, of this or another realm, such as that of a test runner. */
+/** Tells whether this is a plain object of this or another realm, such as a test runner's. */
 function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -115,13 +115,13 @@ function notPlain(what: string, path: readonly string[], whose: string): Configu
 
 const plainName = /^[A-Za-z_$][\w$]*$/;
 
-/** Formats a value as a person would type it, cut off after `maxLength` characters. */
+/** Formats a value as a person would type it, truncated to `maxLength` characters. */
 export function show(value: unknown, maxLength = 240): string {
   let text: string;
   try {
     text = display(value, 0);
   } catch {
-    // A getter that throws, or a proxy that is revoked.
+    // A getter that throws, or a revoked proxy.
     text = shown(value);
   }
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1)}…`;

@@ -1,20 +1,20 @@
-// One machine as a function: state and event in, state and effects out. It uses XState's own
-// `machine.transition`, with one inert scope for all steps, because the exported `transition()` builds an
-// actor for each call and re-runs the context factory.
+// One machine as a function: state and event in, state and effects out. It uses XState's own `machine.transition` with
+// one inert scope for all steps, because the exported `transition()` creates an actor for each call and runs the
+// context factory again.
 //
-// Owns:     the states of its actor that were reached, each once, and the steps between them.
+// Owns:     the reached states of its actor, each once, and the steps between them.
 // Does not: know other actors, messages or properties.
 //
 // Invariants
-//   PURE-ACTOR-1. Nothing runs: actions are listed, invoked actors are never started.
-//   PURE-ACTOR-2. Each state has one object (`ActorState`), so that `===` distinguishes states. Each step is computed
-//       once: a machine is pure, so the same event has the same answer.
-//   PURE-ACTOR-3. An actor that has ended takes no event, like the real one. (`wouldLeave` returns the states that
+//   PURE-ACTOR-1. Nothing is executed: actions are listed, and invoked actors are never started.
+//   PURE-ACTOR-2. Each state is represented by one object (`ActorState`), so that `===` compares states. Each step is
+//       computed once: a machine is pure, so the same event has the same result.
+//   PURE-ACTOR-3. An actor that has ended handles no event, like the real one. (`wouldLeave` returns the states that
 //       the pure transition would have left.)
 //   PURE-ACTOR-4. Delayed events (`after`, `raise` and `sendTo` self with a delay) are armed and cancelled as in the
-//       interpreter, and fire once. The step takes an event that a machine sends itself without a delay.
-//   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`) while
-//       it runs, and once.
+//       interpreter, and fire once. An event that a machine sends itself without a delay is handled within the step.
+//   PURE-ACTOR-5. An invoked or spawned actor completes (`xstate.done.actor.<id>`, `xstate.error.actor.<id>`) at most
+//       once, while it runs.
 
 import type {
   AnyActorRef,
@@ -30,16 +30,16 @@ import { completedBy, nothingPending, pendingAfter, type Pending, type Timer } f
 import { canonical } from './plain-data.ts';
 import type { ActorDefinition, Delivery, Effect, Outcome } from './types.ts';
 
-/** A state of one actor. Two states are the same exactly if they are the same object. */
+/** A state of one actor. Two states are equal exactly if they are the same object. */
 export interface ActorState extends Pending {
   readonly snapshot: AnyMachineSnapshot;
-  /** Identifies this state by the `key` of the actor. */
+  /** Identifies this state by the actor's `key`. */
   readonly keyNumber: number;
-  /** The part of a key that always counts: status, armed timers and running actors. */
+  /** The part of a key that is always included: status, armed timers and running actors. */
   readonly life: string;
 }
 
-/** The answer of an actor to an event. */
+/** An actor's reaction to an event. */
 export interface Move {
   readonly outcome: Outcome;
   readonly next: ActorState;
@@ -48,7 +48,7 @@ export interface Move {
   readonly cause?: unknown;
 }
 
-/** The limit of events that a machine sends itself in one step; a machine that sends more never rests. */
+/** The maximum number of events that a machine may send itself in one step; a machine that sends more never settles. */
 const maxOwnMail = 1000;
 
 export class PureActor {
@@ -75,17 +75,17 @@ export class PureActor {
     this.#timers = options.timers;
   }
 
-  /** Tells whether the root of the machine has a final state; a machine without one runs for ever. */
+  /** Tells whether the machine's root has a final state; a machine without one runs forever. */
   get canEnd(): boolean {
     return canEnd(this.#machine.root);
   }
 
-  /** The number of different states of this actor that were reached. */
+  /** The number of different states that this actor has reached. */
   get stateCount(): number {
     return this.#states.size;
   }
 
-  /** Makes the first step. Its outcome is `threw` if the machine cannot begin, as without its input. */
+  /** Computes the first step. Its outcome is `threw` if the machine cannot start, for example without its input. */
   begin(): Move {
     return (this.#begun ??= this.#begin());
   }
@@ -120,7 +120,7 @@ export class PureActor {
     return this.#moveTo(snapshot, nothingPending, 'xstate.init', effects);
   }
 
-  /** Tells whether the event is possible: an actor that does not run cannot complete. */
+  /** Tells whether the event is possible: an actor that is not running cannot complete. */
   isPossible({ running }: ActorState, { type }: AnyEventObject): boolean {
     const id = completedBy(type);
     return id === undefined || running.includes(id);
@@ -138,15 +138,12 @@ export class PureActor {
     return move;
   }
 
-  /** Returns the state after `timer` has fired, before the actor takes its event. */
+  /** Returns the state after `timer` has fired, before the actor handles its event. */
   withoutTimer({ snapshot, timers, running }: ActorState, timer: Timer): ActorState {
     return this.#stateOf(snapshot, { timers: timers.filter((armed) => armed !== timer), running });
   }
 
-  /**
-   * Yields the final states that were reached and that the pure transition would still leave, each with such an
-   * event.
-   */
+  /** Yields the reached final states that the pure transition would still leave, each with such an event. */
   *wouldLeave(): Iterable<{ readonly state: ActorState; readonly event: AnyEventObject }> {
     for (const state of this.#states.values()) {
       if (state.snapshot.status !== 'done') continue;
@@ -162,7 +159,7 @@ export class PureActor {
     try {
       return answerTo(this.#machine, snapshot, event) === 'taken';
     } catch {
-      return false; // a guard that throws on an event of another state counts as false
+      return false; // A guard that throws for an event of another state counts as false.
     }
   }
 
@@ -203,7 +200,7 @@ export class PureActor {
     return { outcome: 'taken', next: this.#stateOf(snapshot, pending), effects };
   }
 
-  /** Takes the events in `mail`, and those that the machine sends itself during the steps. */
+  /** Handles the events in `mail`, and those that the machine sends itself during the steps. */
   #takeMail(
     from: AnyMachineSnapshot,
     effects: Effect[],
@@ -221,7 +218,7 @@ export class PureActor {
     return snapshot;
   }
 
-  /** Makes a step; adds its effects to `effects`, and the events that the machine sends itself to `mail`. */
+  /** Computes a step, and adds its effects to `effects` and the events that the machine sends itself to `mail`. */
   #listing<Before extends AnyMachineSnapshot | undefined>(
     before: Before,
     effects: Effect[],
@@ -242,14 +239,14 @@ export class PureActor {
     return after;
   }
 
-  /** Returns the one object for this state; creates it when the state is reached first. */
+  /** Returns the object that represents this state, creating it when the state is first reached. */
   #stateOf(snapshot: AnyMachineSnapshot, { timers, running }: Pending): ActorState {
     const whose = `the snapshot of "${this.id}"`;
     const { key } = this.#definition;
     const armed = timers.map(({ id, event }) => id ?? canonical(event, whose)).toSorted();
     const life = `${snapshot.status}(${armed.join()};${running.toSorted().join()})`;
-    // All data of a state distinguishes it, even if a `key` merges worlds: a state with the same key and other
-    // numbers could otherwise answer for it.
+    // States are distinguished by all their data even if a `key` merges worlds: otherwise, a state with the same key
+    // but other numbers could stand in for it.
     const exact = exactKey(snapshot, whose, key !== undefined);
     const chosen = key === undefined ? exact : canonical(key(snapshot), `the key of "${this.id}"`);
     const name = `${life} ${exact ?? chosen}`;
@@ -271,7 +268,7 @@ function canEnd(node: AnyStateNode): boolean {
     : states.some(({ type }) => type === 'final');
 }
 
-/** Returns all data of a snapshot as text; undefined if it is not plain data and `lenient`. */
+/** Returns all of a snapshot's data as text; undefined if it is not plain data and `lenient` is set. */
 function exactKey(
   snapshot: AnyMachineSnapshot,
   whose: string,
@@ -285,7 +282,10 @@ function exactKey(
   }
 }
 
-/** Returns the data that distinguishes two snapshots, besides status and timers. Also accepts a persisted snapshot. */
+/**
+ * Returns the data that distinguishes two snapshots, in addition to status and timers. Also accepts a persisted
+ * snapshot.
+ */
 export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   const history: Record<string, unknown> = {};
   for (const [id, nodes] of Object.entries(snapshot.historyValue ?? {})) {

@@ -1,4 +1,4 @@
-// Repeats checked paths on the real system, and compares after each step. The model uses the pure transition; the
+// Repeats checked paths on the real system, comparing states after each step. The model uses the pure transition; the
 // replay shows that the running system behaves like the model.
 
 import { z } from 'zod';
@@ -15,11 +15,11 @@ import { Violation, ViolationError } from './violation.ts';
 
 /** The options of `replay`. */
 export interface ReplayOptions {
-  /** The real system. @defaultValue `interpreter(report)`: the checked machines in XState's actors */
+  /** The real system. @defaultValue `interpreter(report)`: the checked machines as XState actors */
   readonly harness?: ReplayHarness;
   /** The paths to replay. @defaultValue `report.paths()`: every transition at least once */
   readonly paths?: Iterable<Path>;
-  /** `throw` a ViolationError at the first disagreement, or `collect` them. @defaultValue 'throw' */
+  /** `throw` a ViolationError at the first difference, or `collect` them. @defaultValue 'throw' */
   readonly onViolation?: 'throw' | 'collect';
 }
 
@@ -39,17 +39,17 @@ export interface ReplayReport {
   readonly paths: number;
   /** The number of replayed steps. */
   readonly steps: number;
-  /** The number of paths that were not replayed to the end, because a step was `impossible`. */
+  /** The number of paths that were not fully replayed, because a step was `impossible`. */
   readonly skipped: number;
-  /** The differences of the real system; empty unless `onViolation: 'collect'`. */
+  /** The real system's differences from the model; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
 }
 
 /**
- * Replays paths of a checked space. After each step each actor must have the status and the key (by default:
- * value, context, invoked actors) that the model has.
+ * Replays paths of a checked state space. After each step, each actor must have the same status and key (by default:
+ * value, context, invoked actors) as in the model.
  * @throws {ViolationError} if the real system behaves differently; see `onViolation`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for a report that no check returned; `INVALID_OPTION`.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if no check returned the report; `INVALID_OPTION`.
  */
 export async function replay<M extends Machines, G>(
   report: CheckReport<M, G>,
@@ -112,7 +112,7 @@ async function follow(
   }
 }
 
-/** Compares snapshots by status and key, and remembers the text of each. */
+/** Compares snapshots by status and key, and caches each snapshot's text. */
 class Comparer {
   readonly #system: AnySystem;
   readonly #texts = new WeakMap<object, string>();

@@ -1,4 +1,4 @@
-// The result of a check: the numbers, the violations, and the paths for a replay.
+// The result of a check: the counts, the violations, and the paths for a replay.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -11,33 +11,33 @@ import type { Checks, Untaken } from './checks.ts';
 import type { Violation } from './violation.ts';
 import type { Choice } from './world-node.ts';
 
-/** A shortest path to a transition, and that transition at its end. */
+/** A shortest path that ends with a transition, and that transition. */
 export interface Path {
   /** The choices, in order. */
   readonly choices: readonly Choice[];
 }
 
-/** The result of `checkMachine` and `checkSystem`. `M` and `G` as in the check. */
+/** The result of `checkMachine` and `checkSystem`. `M` and `G` are as in the check. */
 export class CheckReport<M extends Machines = Machines, G = unknown> {
-  /** The name of the check. */
+  /** The check's name. */
   readonly name: string;
   /** True if every property holds. */
   readonly ok: boolean;
-  /** The number of different states that can be reached. */
+  /** The number of different reachable states. */
   readonly states: number;
-  /** The number of transitions between the states; some lead back to the state in which they began. */
+  /** The number of transitions; some lead back to the state where they start. */
   readonly transitions: number;
-  /** The number of steps to the farthest state. */
+  /** The number of steps to the most distant state. */
   readonly depth: number;
   /** The number of states that are ends. */
   readonly ends: number;
-  /** The number of different states of each actor. */
+  /** The number of different states per actor. */
   readonly statesOf: Readonly<Record<keyof M & string, number>>;
-  /** Messages that were delivered to an actor that did not take them. */
+  /** Messages delivered to an actor that did not handle them. */
   readonly untaken: readonly Untaken[];
   /** The first violation of each property; empty unless `onViolation: 'collect'`. */
   readonly violations: readonly Violation[];
-  /** The limit that ended the check before it had visited every state; null: it has visited all. */
+  /** The limit that ended the check before it had visited every state; null if it visited all. */
   readonly limitReached: CapacityError | null;
   /** The checked system, for `replay`. @internal */
   readonly checked: { readonly system: AnySystem; readonly model: SystemModel };
@@ -70,12 +70,12 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
     this.#graph = graph;
   }
 
-  /** The graph stores the worlds without the types of this system. */
+  /** The graph stores the worlds without this system's types. */
   get #worlds(): readonly World<M, G>[] {
     return this.#graph.worlds as unknown as readonly World<M, G>[];
   }
 
-  /** Every state that can be reached, nearest to the start first. */
+  /** Every reachable state, those nearest to the start first. */
   *worlds(): IterableIterator<World<M, G>> {
     yield* this.#worlds;
   }
@@ -87,8 +87,8 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   }
 
   /**
-   * Shortest paths that together make every transition at least once: one for each transition
-   * that is not part of another path.
+   * Shortest paths that together cover every transition at least once: one for each transition that is not part of
+   * another path.
    */
   *paths(): IterableIterator<Path> {
     const withSuccessor = new Set(this.#graph.edges.map((edge) => edge.from));
@@ -129,7 +129,7 @@ export class CheckReport<M extends Machines = Machines, G = unknown> {
   }
 }
 
-/** @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is no report of `checkMachine` or `checkSystem`. */
+/** @throws {ConfigurationError} `INVALID_ARGUMENT` if the value is not a report of `checkMachine` or `checkSystem` */
 export function checkReport(where: string, report: unknown): void {
   check(where, reportSchema, report, 'INVALID_ARGUMENT');
 }

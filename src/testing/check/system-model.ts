@@ -1,13 +1,13 @@
-// A system of machines as a function: it takes a world, and returns the possible choices and the world after each
-// choice. It does not know the explored graph. Equal values are interned, so that worlds share their common parts,
-// and `===` and small numbers distinguish them.
+// A system of machines as a function: for a world, it returns the possible choices and the world after each choice. It
+// does not know the explored graph. Equal values are interned, so that worlds share their common parts and can be
+// compared with `===` and small numbers.
 //
 // Invariants
-//   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, first sent first, are one transition.
-//   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) keeps its order; channels do not wait for each
-//       other. The order of packets of different channels does not distinguish worlds.
-//   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in
-//       flight; a delivery is always possible.
+//   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, first sent first, form one transition.
+//   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) preserves order; channels do not wait for each other. The
+//       relative order of packets in different channels does not distinguish worlds.
+//   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in flight; a
+//       delivery is always possible.
 
 import type { AnyEventObject } from 'xstate';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
@@ -21,7 +21,7 @@ import type { Timer } from './pending.ts';
 /** A system of any machines. */
 export type AnySystem = SystemCheck<Machines, unknown>;
 
-/** One event that an actor took: a transition of a `sync` system consists of several. */
+/** One event that an actor handled: a transition of a `sync` system consists of several. */
 export interface Happening {
   readonly step: Step;
   readonly before: WorldNode;
@@ -30,7 +30,7 @@ export interface Happening {
   readonly cause?: unknown;
 }
 
-/** The limit of deliveries after one `sync` step; a system that needs more never settles. */
+/** The maximum number of deliveries after one `sync` step; a system that needs more never settles. */
 const maxDeliveries = 10_000;
 
 export class SystemModel {
@@ -53,7 +53,7 @@ export class SystemModel {
     );
   }
 
-  /** Returns the first steps of all actors, and in a `sync` system the deliveries that they cause. */
+  /** Returns all actors' first steps, and in a `sync` system also the deliveries that they cause. */
   start(): readonly Happening[] {
     const moves = this.actors.map((actor) => actor.begin());
     const states = moves.map((move) => move.next);
@@ -70,8 +70,8 @@ export class SystemModel {
   }
 
   /**
-   * Returns the possible choices. An event of the environment that the actor does not take is no choice; it is passed
-   * to `missed`.
+   * Returns the possible choices. An environment event that its actor does not handle is not a choice; it is passed to
+   * `missed`.
    */
   choices(world: WorldNode, missed: (choice: Choice, move: Move) => void): readonly Choice[] {
     const choices: Choice[] = [];
@@ -103,13 +103,13 @@ export class SystemModel {
     return choices;
   }
 
-  /** Applies a choice, with all deliveries that follow in a `sync` system. */
+  /** Applies a choice, with all deliveries that follow from it in a `sync` system. */
   apply(world: WorldNode, choice: Choice): readonly Happening[] {
     const first = this.#take(world, choice);
     return this.#system.mode === 'sync' ? this.#settled([first]) : [first];
   }
 
-  /** The step of an event that its actor did not take. */
+  /** The step of an event that its actor did not handle. */
   missedStep(choice: Choice, move: Move): Step {
     const actor = this.ids[choice.actor] ?? '';
     const { kind, event } = choice;
@@ -268,7 +268,7 @@ export class SystemModel {
   }
 }
 
-/** Adds packets behind those of their channel; the list stays ordered by channel. */
+/** Appends packets to their channels; the list stays ordered by channel. */
 function insert(inFlight: readonly Packet[], sent: readonly Packet[]): readonly Packet[] {
   return [...inFlight, ...sent].toSorted((a, b) => a.channel - b.channel);
 }
@@ -308,7 +308,7 @@ export class Pool {
     }));
   }
 
-  /** Returns the packet as it stays in its channel after its first delivery. */
+  /** Returns the packet as it remains in its channel after its first delivery. */
   repeated({ sender, receiver, event }: Packet): Packet {
     return this.packet(sender, receiver, event, true);
   }
@@ -322,7 +322,7 @@ export class Pool {
     return choice;
   }
 
-  /** Returns the delivery of a packet that will be delivered again. */
+  /** Returns the first delivery of a packet that will be delivered again. */
   repeat(packet: Packet): Choice {
     return made(this.#choices, `repeat ${packet.number}`, () => ({
       ...aboutPacket(packet),
@@ -360,7 +360,7 @@ function aboutPacket(packet: Packet): Omit<Choice, 'kind'> {
   return { actor: receiver, event, eventKey, packet };
 }
 
-/** Returns the value of this name; creates it with its number on first use. */
+/** Returns the value with this name, creating it with a number on first use. */
 function made<T>(values: Map<string, T>, name: string, make: (number: number) => T): T {
   let value = values.get(name);
   if (value === undefined) values.set(name, (value = make(values.size)));

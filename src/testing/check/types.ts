@@ -1,5 +1,4 @@
-// The input and output of the model checker: the machines, the messages between them, and the properties that
-// must hold in every state.
+// The model checker's input and output: the machines, their messages, and the properties that must hold in every state.
 
 import type {
   AnyEventObject,
@@ -10,16 +9,16 @@ import type {
   StateMachine,
 } from 'xstate';
 
-/** The machines of a system, by the id of the actor that runs each. */
+/** A system's machines, by actor id. */
 export type Machines = Record<string, AnyStateMachine>;
 
-/** The id of an actor of the system. */
+/** An actor id in the system. */
 export type ActorId<M extends Machines> = keyof M & string;
 
-/** The answer of a property: it holds; it does not; or it does not, for this reason. */
+/** A property's verdict: it holds, it does not, or it does not for this reason. */
 export type Verdict = boolean | string;
 
-/** An event that a machine declares, or one of XState's own such as `xstate.done.actor.think`. */
+/** An event that a machine declares, or one of XState's own events such as `xstate.done.actor.think`. */
 export type EventOf<M extends AnyStateMachine> =
   | EventFromLogic<M>
   | { readonly type: `xstate.${string}`; readonly [detail: string]: unknown };
@@ -45,7 +44,7 @@ type NamedAction<M extends AnyStateMachine> =
     ? Action
     : never;
 
-/** XState's own effects, as data. An immediate `raise`, an `assign` and a guard are part of the step. */
+/** XState's own effects as data. An immediate `raise`, an `assign` and a guard are part of the step. */
 export type BuiltInEffect =
   | {
       readonly type: 'xstate.spawnChild';
@@ -73,30 +72,30 @@ export type BuiltInEffect =
   | { readonly type: 'xstate.cancel'; readonly params: { readonly id: string } }
   | { readonly type: 'xstate.log'; readonly params: { readonly value: unknown } };
 
-/** An effect of a step: a named action with its params, or one of XState's own. */
+/** A step's effect: a named action with its params, or one of XState's own effects. */
 export type EffectOf<M extends AnyStateMachine> = NamedAction<M> | BuiltInEffect;
 
 /** An effect of any machine. */
 export interface Effect {
-  /** The name of the effect. */
+  /** The effect's name. */
   readonly type: string;
-  /** The parameters of the effect. @defaultValue none */
+  /** The effect's parameters. @defaultValue none */
   readonly params?: unknown;
 }
 
-/** A message on its way from one actor to another. */
+/** A message in transit between two actors. */
 export interface Message {
   /** The actor that sent it. */
   readonly from: string;
-  /** The actor that receives it. */
+  /** The receiving actor. */
   readonly to: string;
-  /** The event of the message. */
+  /** The message's event. */
   readonly event: AnyEventObject;
 }
 
-/** A message that `route` returns, and its receiver. */
+/** A message that `route` returns, with its receiver. */
 export interface Delivery {
-  /** The actor that receives it. */
+  /** The receiving actor. */
   readonly to: string;
   /** The event to deliver. */
   readonly event: AnyEventObject;
@@ -104,11 +103,10 @@ export interface Delivery {
 
 /** One state of the whole system. */
 export interface World<M extends Machines, G = undefined> {
-  /** The snapshots of the actors, by id. */
+  /** The actors' snapshots, by id. */
   readonly actors: { readonly [Id in keyof M]: SnapshotFrom<M[Id]> };
   /**
-   * The messages that were sent and not yet delivered, in the order of each channel. Empty between steps of a `sync`
-   * system.
+   * The messages that were sent but not delivered yet, in channel order. Empty between the steps of a `sync` system.
    */
   readonly inFlight: readonly Message[];
   /** The history variables (`ghost`). */
@@ -116,28 +114,28 @@ export interface World<M extends Machines, G = undefined> {
 }
 
 /**
- * The cause of a step. `start`: the first step of an actor; `environment`: an event of `events` or `external`; `timer`:
- * an `after` or another delayed event of the machine; `message`: a delivery; `repeat`: a first delivery of a message
- * that will be delivered again.
+ * The cause of a step. `start`: an actor's first step; `environment`: an event of `events` or `external`; `timer`: an
+ * `after` or other delayed event of the machine; `message`: a delivery; `repeat`: the first delivery of a message that
+ * will be delivered again.
  */
 export type StepKind = 'start' | 'environment' | 'timer' | 'message' | 'repeat';
 
 /**
  * The machine's reaction to the event. `taken`: it made a transition; `ignored`: it names the event in this state and
  * does nothing (a forbidden transition); `unhandled`: it has no transition for the event in this state; `ended`: the
- * actor had ended before; `threw`: the machine threw an error.
+ * actor had already ended; `threw`: the machine threw an error.
  */
 export type Outcome = 'taken' | 'ignored' | 'unhandled' | 'ended' | 'threw';
 
-/** An event that an actor takes, and its effects. */
+/** An event that an actor handles, and its effects. */
 export interface Step<M extends Machines = Machines> {
-  /** The actor that took the step. */
+  /** The actor that made the step. */
   readonly actor: ActorId<M>;
-  /** The event that the step took. */
+  /** The event that the step handled. */
   readonly event: AnyEventObject;
   /** The cause of the step. */
   readonly kind: StepKind;
-  /** The sender of a message. */
+  /** The sender, if the event is a message. */
   readonly from?: string;
   readonly outcome: Outcome;
   /** The effects that the step requested. */
@@ -147,82 +145,86 @@ export interface Step<M extends Machines = Machines> {
 }
 
 /**
- * History variables: plain data that no machine holds, such as the order in which questions were asked. They are part
- * of the state, so keep them small: each value multiplies the states.
+ * History variables: plain data that no machine contains, such as the order in which questions were asked. They are
+ * part of the state, so keep them small: each additional value multiplies the number of states.
  */
 export interface Ghost<M extends Machines, G> {
   readonly initial: G;
   /**
-   * Called after each step, including `start` steps. Returns a new value, or the old one, without changing it in place.
+   * Called after each step, including `start` steps. Returns a new value or the old one; it must not modify the old
+   * value.
    */
   next(ghost: G, step: Step<M>, before: World<M, G>, after: World<M, G>): G;
 }
 
-/** The start of an actor of the system, and the key of its states. */
+/** How an actor of the system starts, and the key of its states. */
 export interface ActorDefinition<M extends AnyStateMachine> {
-  /** The machine of the actor. */
+  /** The actor's machine. */
   readonly machine: M;
-  /** The input of the machine. @defaultValue none */
+  /** The machine's input. @defaultValue none */
   readonly input?: InputFrom<M>;
   /**
-   * The snapshot to start from, as after a restore: no entry actions run, no timers are armed. @defaultValue the
-   * beginning
+   * The snapshot to start from, like a restored actor: no entry actions run, and no timers are armed. @defaultValue the
+   * machine's initial state
    */
   readonly start?: SnapshotFrom<M>;
   /**
-   * The plain data that distinguishes two snapshots of this actor. Two snapshots with the same key must
-   * behave alike; only the first one found is explored. Status, armed timers and running actors always count.
+   * Returns the plain data that distinguishes two snapshots of this actor. Two snapshots with the same key must behave
+   * alike; only the first of them is explored. Status, armed timers and running actors are always included.
    * @defaultValue everything: value, context, invoked actors, history
    */
   readonly key?: (snapshot: SnapshotFrom<M>) => unknown;
 }
 
-/** Declares that a state is a wait, and the events that must lead out of it. */
+/** Declares that a state waits, and which events must lead out of it. */
 export interface WaitRule<S> {
-  /** A tag, or a predicate. Only an actor that has not ended can wait. */
+  /** A tag, or a predicate. An actor that has ended does not wait. */
   readonly when: string | ((snapshot: S) => boolean);
   /**
-   * Types of events, exact or a beginning and `*`. At least one of these events must change the state of this actor.
+   * Event types, exact or a prefix and `*`. At least one of these events must change this actor's state.
    * @defaultValue any event, to any actor
    */
   readonly exits?: readonly string[];
 }
 
-/** The checks that a machine and a system have in common. */
+/** The checks that machines and systems share. */
 export interface CommonChecks {
-  /** The title of the report. @defaultValue the ids */
+  /** The report's title. @defaultValue the ids */
   readonly name?: string;
-  /** The most states; more are a CapacityError. @defaultValue 100_000 */
+  /** The maximum number of states; more cause a CapacityError. @defaultValue 100_000 */
   readonly limit?: number;
-  /** Explores `after` and other delayed events: any armed timer may fire, in any order. @defaultValue true */
+  /**
+   * Whether `after` and other delayed events are explored: any armed timer may fire, in any order. @defaultValue true
+   */
   readonly timers?: boolean;
-  /** Reports a state that is no end and that no step changes as a violation. @defaultValue true */
+  /** Whether a state that is not an end, and that no step changes, is a violation. @defaultValue true */
   readonly deadlock?: boolean;
   /**
-   * Reports an event as a violation if the exploration saw it and a *final* state would still take it. XState's own
-   * actor stops listening when it ends; the pure `transition`, on which durable engines are built, does not.
+   * Whether it is a violation if a *final* state would still handle an event that occurred during the exploration.
+   * XState's own actor stops listening when it ends; the pure `transition`, on which durable engines are built, does
+   * not.
    * @defaultValue true
    */
   readonly finality?: boolean;
   /**
-   * `throw`: the first violation is thrown as a ViolationError. `collect`: the first of each
-   * property is kept in `report.violations`. @defaultValue 'throw'
+   * `throw`: throws the first violation as a ViolationError. `collect`: keeps the first violation of each property in
+   * `report.violations`. @defaultValue 'throw'
    */
   readonly onViolation?: 'throw' | 'collect';
 }
 
-/** The checks of one machine. */
+/** The checks for one machine. */
 export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   extends CommonChecks, Omit<ActorDefinition<M>, 'machine'> {
   /**
-   * The events that may come from outside in this state: commands, deadlines, and the completions of invoked actors,
-   * `xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`, which count only while that
-   * actor runs. An event that the machine cannot take is no step. Armed `after` timers are added automatically.
+   * The external events that are possible in this state: commands, deadlines, and completions of invoked actors
+   * (`xstate.done.actor.<id>` with `output` and `xstate.error.actor.<id>` with `error`), which apply only while that
+   * actor runs. An event that the machine cannot handle is not a step. Armed `after` timers are included automatically.
    */
   events(snapshot: SnapshotFrom<M>): readonly EventOf<M>[];
-  /** True in each state that can be reached. */
+  /** Must be true in each reachable state. */
   readonly invariants?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => Verdict>>;
-  /** True of each step that can be made, whatever its outcome. */
+  /** Must be true for each possible step, whatever its outcome. */
   readonly steps?: Readonly<
     Record<
       string,
@@ -235,18 +237,18 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
     >
   >;
   /**
-   * The states in which the machine may rest for good; every state must be able to reach one (AG EF end). `false`: not
-   * checked. @defaultValue status 'done'
+   * The states in which the machine may rest permanently; every state must be able to reach one (AG EF end). `false`
+   * disables the check. @defaultValue status 'done'
    */
   readonly end?: false | ((snapshot: SnapshotFrom<M>) => boolean);
   readonly waits?: Readonly<Record<string, WaitRule<SnapshotFrom<M>>>>;
-  /** At least one state must satisfy it: a guard against a model in which nothing happens. */
+  /** At least one state must satisfy it, which guards against a model in which nothing happens. */
   readonly reachable?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => boolean>>;
-  /** Called for each event that the machine does not take (`unhandled`, `ended`); `true` accepts it. */
+  /** Called for each event that the machine does not handle (`unhandled`, `ended`); `true` accepts it. */
   readonly unhandled?: (event: EventOf<M>, snapshot: SnapshotFrom<M>) => Verdict;
   readonly ghost?: {
     readonly initial: G;
-    /** Like `Ghost.next`, with the snapshots of the one machine. */
+    /** Like `Ghost.next`, with the one machine's snapshots. */
     next(
       ghost: G,
       step: Step<Record<string, M>>,
@@ -256,12 +258,12 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
   };
 }
 
-/** The checks of machines that send each other messages. */
+/** The checks for machines that send each other messages. */
 export interface SystemCheck<M extends Machines, G = undefined> extends CommonChecks {
   /** The actors of the system, by id. */
   readonly actors: { readonly [Id in keyof M]: ActorDefinition<M[Id]> };
   /**
-   * Returns the messages that an effect stands for. A `sendTo` to an actor of the system is delivered without `route`.
+   * Returns the messages that an effect represents. A `sendTo` to an actor of the system is delivered without `route`.
    * @defaultValue nothing
    */
   route?(
@@ -269,52 +271,54 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
     effect: EffectOf<M[keyof M]>,
     world: World<M, G>,
   ): Delivery | readonly Delivery[] | undefined;
-  /** Like `events` of one machine, for each actor that has not ended. @defaultValue none */
+  /** Like a machine's `events`, for each actor that has not ended. @defaultValue none */
   external?(world: World<M, G>, id: ActorId<M>): readonly EventOf<M[keyof M]>[];
   /**
    * `sync`: the messages that a step causes are delivered before the next step, first sent first (one process).
-   * `async`: each pair of actors has a channel that keeps its order, and channels and the environment interleave in any
-   * way (workers, hosts, networks).
+   * `async`: each pair of actors has an ordered channel; channels and the environment interleave in any way (workers,
+   * hosts, networks).
    */
   readonly mode: 'sync' | 'async';
   /** `async`: the environment and timers wait while this many messages are in flight. @defaultValue 2 */
   readonly maxInFlight?: number;
-  /** `async`: more messages than this in one channel is a violation. @defaultValue 16 */
+  /** `async`: more messages than this in one channel are a violation. @defaultValue 16 */
   readonly maxQueue?: number;
   /**
-   * `async`: any message (or those for which it is true) may be delivered twice, as with at-least-once delivery.
+   * `async`: every message (or those for which the function returns true) may be delivered twice, as with at-least-once
+   * delivery.
    * @defaultValue false
    */
   readonly duplicates?: boolean | ((message: Message) => boolean);
-  /** True in each world that can be reached (`sync`: once all messages are delivered). */
+  /** Must be true in each reachable world (`sync`: once all messages are delivered). */
   readonly invariants?: Readonly<Record<string, (world: World<M, G>) => Verdict>>;
-  /** True of each step, deliveries included, whatever its outcome. */
+  /** Must be true for each step, including deliveries, whatever its outcome. */
   readonly steps?: Readonly<
     Record<string, (before: World<M, G>, step: Step<M>, after: World<M, G>) => Verdict>
   >;
   /**
-   * The worlds in which the system may rest for good; every world must be able to reach one. `false`: not checked.
+   * The worlds in which the system may rest permanently; every world must be able to reach one. `false` disables the
+   * check.
    * @defaultValue nothing is in flight, and every actor whose machine has a final state has ended
    */
   readonly end?: false | ((world: World<M, G>) => boolean);
-  /** Checked for each actor in `actors` (all, if absent), where the environment may act. */
+  /** Checked for each actor in `actors` (all, if absent) whenever the environment may act. */
   readonly waits?: Readonly<
     Record<string, WaitRule<SnapshotFrom<M[keyof M]>> & { readonly actors?: readonly ActorId<M>[] }>
   >;
-  /** At least one world must satisfy it: a guard against a model in which nothing happens. */
+  /** At least one world must satisfy it, which guards against a model in which nothing happens. */
   readonly reachable?: Readonly<Record<string, (world: World<M, G>) => boolean>>;
-  /** Called for each event that an actor does not take (`unhandled`, `ended`); `true` accepts it. */
+  /** Called for each event that an actor does not handle (`unhandled`, `ended`); `true` accepts it. */
   readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;
   readonly ghost?: Ghost<M, G>;
   /**
-   * The data that distinguishes two worlds, instead of the keys of the actors, the messages and the ghost. Use it for
+   * The data that distinguishes two worlds, instead of the actors' keys, the messages and the ghost. Use it for
    * counters that only matter relative to each other, and for symmetry. Two worlds with the same key must behave alike.
-   * Status, armed timers and running actors always count.
+   * Status, armed timers and running actors are always included.
    */
   readonly key?: (world: World<M, G>) => unknown;
 }
 
-/** The members of a snapshot, live or persisted, that `replay` reads. */
+/** The members that `replay` reads from a snapshot, live or persisted. */
 export interface SnapshotLike {
   readonly status: string;
   readonly value: unknown;
@@ -324,21 +328,21 @@ export interface SnapshotLike {
   readonly historyValue?: Readonly<Record<string, readonly { readonly id: string }[]>>;
 }
 
-/** Makes the real system. */
+/** Creates the real system. */
 export interface ReplayHarness {
-  /** Starts a new run in its initial state, at rest. */
+  /** Starts a new run, which is idle in its initial state. */
   start(): ReplayRun | Promise<ReplayRun>;
 }
 
 /** A run of the real system. */
 export interface ReplayRun {
   /**
-   * Makes the step happen and returns when the system is idle. `sync`: called for events of the environment and timers;
-   * the run itself delivers the messages that they cause. `async`: called for each delivery too. `impossible`: real
-   * time forbids the step, as when another timer is due first; the rest of the path is then skipped and counted.
+   * Executes the step and returns when the system is idle. `sync`: called for environment events and timers; the run
+   * itself delivers the messages that they cause. `async`: called for each delivery too. `impossible`: real time
+   * forbids the step, for example because another timer is due first; the rest of the path is then skipped and counted.
    */
   take(step: Step): void | 'impossible' | Promise<void | 'impossible'>;
-  /** Returns the present state of an actor, as an object that no longer changes. */
+  /** Returns an actor's current state, as an immutable object. */
   snapshot(id: string): SnapshotLike;
   /** Ends the run. */
   stop(): void | Promise<void>;

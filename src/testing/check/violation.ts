@@ -5,7 +5,7 @@ import { check } from '../../values/checks.ts';
 import { OffstageError } from '../../values/errors.ts';
 import type { Trace } from './trace.ts';
 
-/** The kind of property that was violated. */
+/** The kind of the violated property. */
 export type ViolationKind =
   | 'invariant'
   | 'step'
@@ -21,13 +21,13 @@ export type ViolationKind =
 
 /** A property that does not hold. */
 export class Violation {
-  /** The kind of the violation. */
+  /** The violation's kind. */
   readonly kind: ViolationKind;
-  /** The name of the property, as the user gave it. */
+  /** The property's name, as given in the check. */
   readonly property: string;
   /** The reason, in one sentence. */
   readonly reason: string;
-  /** A shortest path to the violation. Empty if none exists: no path leads to an unreachable state. */
+  /** A shortest path to the violation. Empty if no path leads there, as for an unreachable state. */
   readonly trace: Trace;
   readonly cause: unknown;
 
@@ -45,7 +45,7 @@ export class Violation {
     this.cause = cause;
   }
 
-  /** Returns the violation as text, with its trace. */
+  /** Returns the violation as text, including its trace. */
   toString(): string {
     const path = this.trace.steps.length === 0 ? '' : `\n${this.trace.toString()}`;
     const steps = this.trace.length === 1 ? '1 step' : `${this.trace.length} steps`;
@@ -62,7 +62,7 @@ const argumentsSchema = z.tuple([
   ),
 ]);
 
-/** Thrown for the first violation; its message is the whole trace. */
+/** Thrown for the first violation; its message contains the whole trace. */
 export class ViolationError extends OffstageError {
   declare readonly violation: Violation;
 
@@ -75,7 +75,7 @@ export class ViolationError extends OffstageError {
       'INVALID_ARGUMENT',
     );
     super('PROPERTY_VIOLATED', `${name}: ${violation.toString()}`, { cause: violation.cause });
-    // Not enumerable: a printed error shows its message, not each world of the trace.
+    // Not enumerable, so that a printed error shows its message instead of each world in the trace.
     Object.defineProperty(this, 'violation', { value: violation });
   }
 }

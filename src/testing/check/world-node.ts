@@ -1,5 +1,5 @@
-// One state of a whole system, as the explorer stores it: a state for each actor, the packets in flight and
-// the ghost. All parts are interned and shared.
+// One state of a whole system, as the explorer stores it: each actor's state, the packets in flight and the ghost. All
+// parts are interned and shared.
 
 import type { AnyEventObject, AnyMachineSnapshot } from 'xstate';
 import type { ActorState } from './pure-actor.ts';
@@ -8,18 +8,18 @@ import type { Machines, Message, World } from './types.ts';
 /** A message in flight. Equal messages are the same object. */
 export interface Packet extends Message {
   readonly number: number;
-  /** Index of the sender. */
+  /** The sender's index. */
   readonly sender: number;
-  /** Index of the receiver. */
+  /** The receiver's index. */
   readonly receiver: number;
-  /** The channel from sender to receiver; channels are kept in the order of this number. */
+  /** The channel from sender to receiver; channels are ordered by this number. */
   readonly channel: number;
   readonly eventKey: string;
-  /** The packet was delivered before and is delivered once more. */
+  /** Whether the packet has already been delivered and is delivered once more. */
   readonly repeated: boolean;
 }
 
-/** A value of the ghost. Equal values are the same object. */
+/** A ghost value. Equal values are the same object. */
 export interface GhostCell {
   readonly number: number;
   readonly value: unknown;
@@ -28,7 +28,7 @@ export interface GhostCell {
 /** A possible next event for an actor. Equal choices are the same object. */
 export interface Choice {
   readonly kind: 'environment' | 'timer' | 'message' | 'repeat';
-  /** Index of the actor. */
+  /** The actor's index. */
   readonly actor: number;
   readonly event: AnyEventObject;
   readonly eventKey: string;
@@ -68,7 +68,7 @@ export class WorldNode implements World<Machines, unknown> {
     return this.#actors;
   }
 
-  /** Drops the record of snapshots, which is made again on demand. */
+  /** Drops the cached snapshots, which are created again on demand. */
   release(): void {
     this.#actors = undefined;
   }

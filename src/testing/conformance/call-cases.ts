@@ -1,5 +1,5 @@
-// Tool calls: run once even if they are announced twice; cancelled by the session or by the model; and a transfer to
-// another agent while a call runs.
+// Tool calls: executed once even if announced twice; cancelled by the session or the model; and a transfer to another
+// agent while a call runs.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';

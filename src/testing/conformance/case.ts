@@ -1,4 +1,4 @@
-// A case of the suite: a conversation, and the outcome that it requires besides the general promises.
+// A case of the suite: a conversation, and the outcome that it requires in addition to the general promises.
 
 import type { ConformanceFault, ConformanceSetup } from './stage.ts';
 import { ConformanceError } from './conformance-error.ts';
@@ -9,15 +9,15 @@ import { Talk } from './talk.ts';
 
 export interface ConformanceScene extends TalkOptions {
   readonly name: string;
-  /** Faults that the stage must be able to show. */
+  /** Faults that the stage must be able to simulate. */
   readonly needs?: readonly ConformanceFault[];
-  /** The conversation. The talk waits for unfinished work afterwards. */
+  /** The conversation. Afterwards, the case waits for unfinished work. */
   readonly plot: (talk: Talk) => Promise<void>;
-  /** Checks the outcome, once nothing more happens. */
+  /** Checks the outcome once everything is idle. */
   readonly outcome?: (talk: Talk) => void;
 }
 
-/** The error of a model that hangs. A case that provokes it does not blame the transport. */
+/** The error for a hanging model. A case that provokes it does not blame the transport. */
 const HANGS = 'RESPONSE_TIMEOUT';
 
 /** @throws {ConformanceError} if a promise or the outcome does not hold */
@@ -35,7 +35,7 @@ export async function play(
     hasEnded = true;
   } finally {
     const ended = talk.end();
-    // The first failure tells more than a later one while the talk ends.
+    // The first failure is more informative than a later one during the shutdown.
     await (hasEnded ? ended : ended.catch(() => {}));
   }
   const mayHang = scene.provokes?.includes(HANGS) === true;

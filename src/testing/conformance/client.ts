@@ -1,8 +1,8 @@
-// The client of a session under test: a microphone that is always open, and a loudspeaker that plays received audio
-// in time, reports the played part, and drops the rest on request.
+// The client of a session under test: a microphone that is always open, and a speaker that plays received audio in real
+// time, reports the played part, and drops the rest on request.
 //
 // Owns:     the client's time.
-// Does not: know the words of the audio, or judge.
+// Does not: know the words in the audio, or judge.
 
 import type { VoiceSession } from '../../voice-session.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
@@ -12,7 +12,7 @@ export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
 /** The amplitude of a voice. */
 export const LOUDNESS = 8000;
-/** The time in which audio that is sent again is heard, in milliseconds: faster than it was spoken. */
+/** The time in which resent audio is processed, in milliseconds: faster than it was spoken. */
 export const HEARD_AGAIN_MS = 600;
 
 export class Client {
@@ -45,17 +45,17 @@ export class Client {
     this.#tick();
   }
 
-  /** The plays, in the order in which they began. */
+  /** The playbacks, in starting order. */
   get plays(): readonly Play[] {
     return this.#loudspeaker.plays;
   }
 
-  /** Tells whether audio is left to be played. */
+  /** Tells whether any audio is left to play. */
   get isPlaying(): boolean {
     return this.#loudspeaker.isPlaying;
   }
 
-  /** The played time of all items together, in milliseconds. */
+  /** The total played time of all items, in milliseconds. */
   get playedMs(): number {
     return this.plays.reduce((total, { playedMs }) => total + playedMs, 0);
   }

@@ -1,5 +1,5 @@
-// The connection is lost, or reaches its limit, while work of the other cases is under way: no work is lost, and none
-// is done twice.
+// The connection is lost, or reaches its limit, during the work of the other cases: no work is lost, and none is done
+// twice.
 
 import type { ConformanceScene } from './case.ts';
 import { replyTo } from './lead-script.ts';
@@ -21,10 +21,10 @@ import {
   working,
 } from './shared-cases.ts';
 
-/** Work that is under way when the connection is lost. */
+/** Work in progress when the connection is lost. */
 interface InFlight extends TalkOptions {
   readonly what: string;
-  /** Runs until the work is under way. */
+  /** Runs until the work is in progress. */
   readonly before: (talk: Talk) => Promise<void>;
   /** Runs once there is another connection. */
   readonly after: (talk: Talk) => Promise<void>;
@@ -275,7 +275,7 @@ const expired = (make: () => InFlight) => (): ConformanceScene => {
     ...rest,
     name: `session limit in the middle of ${what}`,
     needs: ['expiry'],
-    // The wire reports why it ends the connection.
+    // The provider reports why it ends the connection.
     provokes: ['transport: '],
     plot: async (talk) => {
       await before(talk);

@@ -1,31 +1,31 @@
-// The script of the lead model, the same behind every wire. The script says its messages word for word, so that the
-// suite can tell which were heard; it calls tools for words that a case names; and it replies to all other words of
-// the user by repeating them.
+// The lead model's script, the same for every transport. The script says its messages word for word, so that the suite
+// can tell which were heard; it calls tools for words that a case names; and it repeats all other user words as a
+// reply.
 //
-// Owns:     the words of the user without a reply.
+// Owns:     the user words that have no reply yet.
 // Does not: know whether the user hears its words.
 
 import { questionAnswered, readable, spokenOf } from './words.ts';
 import type { ConformanceResponder, ConformanceStep, ConformanceTurn } from './stage.ts';
 
-/** A call that the model makes for some words. */
+/** A call that the model makes for certain words. */
 export interface LeadCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
 
 export interface LeadScriptOptions {
-  /** The time before the model replies to the user, in milliseconds. */
+  /** The delay before the model replies to the user, in milliseconds. */
   readonly thinksMs: number;
-  /** The time before the model says a requested message, in milliseconds. */
+  /** The delay before the model says a requested message, in milliseconds. */
   readonly tellsAfterMs: number;
-  /** The text that the model adds to each reply. */
+  /** The text that the model appends to each reply. */
   readonly adds: string;
   /** The replies to these words; the model repeats all others. */
   readonly replies: Readonly<Record<string, string>>;
-  /** The model only reports that an action is needed. */
+  /** Whether the model only reports that an action is needed. */
   readonly delegates: () => boolean;
-  /** Texts that the model tells the user if it reads them. */
+  /** Texts that the model tells the user once it has read them. */
   readonly tellable: () => readonly string[];
   /** The results of the model's tools. */
   readonly found: () => readonly string[];
@@ -62,7 +62,7 @@ export class LeadScript {
     return this.#takeTheFloor(textsOf(turn));
   };
 
-  /** Returns the calls that these words cause, for a model that only delegates. */
+  /** Returns the calls for these words, for a model that only delegates. */
   meaningOf(words: string): readonly LeadCall[] | null {
     return this.#calls[words] ?? null;
   }
@@ -97,7 +97,7 @@ export class LeadScript {
     return this.#ports.delegates() ? steps.slice(0, 1) : steps;
   }
 
-  /** Returns the words of a model with this memory in a turn without a subject. */
+  /** Returns what a model with this memory says in a turn without a subject. */
   #takeTheFloor(memory: readonly string[]): readonly ConformanceStep[] {
     const isForModel = (words: string): boolean =>
       !memory.some((text) => questionAnswered(text, words));
@@ -141,18 +141,18 @@ function textsOf({ memory }: ConformanceTurn): readonly string[] {
   return memory.map(({ text }) => text);
 }
 
-/** Returns the words that the model is to say unchanged, outside the conversation. */
+/** Returns the words that the model should say unchanged, outside the conversation. */
 function exactWordsIn(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
 }
 
-/** Returns the text that the model says while a call runs. */
+/** Returns what the model says while a call runs. */
 function messageIn(text: string): string | null {
   return /"message\\?":\s*\\?"([^"\\]*)/.exec(text)?.[1] ?? null;
 }
 
-/** Returns the model's reply to words of the user. */
+/** Returns the model's reply to user words. */
 export function replyTo(words: string): string {
   return `You said: ${words}.`;
 }

@@ -1,38 +1,37 @@
-// The loudspeaker of a client: plays received audio in order, tracks the played part, and drops the rest on
-// request.
+// A client's speaker: plays received audio in order, tracks the played part, and drops the rest on request.
 //
 // Owns:     which audio was really played, and when.
-// Does not: wait (its owner lets time pass), know the words of the audio, or judge.
+// Does not: wait (its owner lets time pass), know the words in the audio, or judge.
 
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { PlayoutReport } from '../../voice/spoken-lead.ts';
 
-/** An item, as the loudspeaker received it. */
+/** An item as the speaker received it. */
 export interface Play {
   readonly itemId: string;
   readonly responseId: string;
   sentMs: number;
   playedMs: number;
-  /** The item was stopped: the part that had not been played by then was dropped. */
+  /** The item was stopped: the part that was still unplayed was dropped. */
   isCleared: boolean;
-  /** The times at which the item was first and last heard, in milliseconds since 1970. */
+  /** When the item was first and last heard, in milliseconds since 1970. */
   firstAt: number;
   lastAt: number;
 }
 
 export class Loudspeaker {
-  /** The plays, in the order in which they began. */
+  /** The playbacks, in starting order. */
   readonly plays: Play[] = [];
   readonly #now: () => number;
   readonly #report: (report: PlayoutReport) => void;
 
-  /** `report` receives the reports of a client to the session. */
+  /** `report` receives the client's reports to the session. */
   constructor(now: () => number, report: (report: PlayoutReport) => void) {
     this.#now = now;
     this.#report = report;
   }
 
-  /** Tells whether audio is left to be played. */
+  /** Tells whether any audio is left to play. */
   get isPlaying(): boolean {
     return this.plays.some((play) => !play.isCleared && play.playedMs < play.sentMs);
   }

@@ -1,5 +1,5 @@
-// Checks the duties of a transport towards a session (the comments of `voice/connection/transport.ts`), and of a
-// session towards a transport, on all traffic between them.
+// Checks a transport's duties towards a session (see the comments of `voice/connection/transport.ts`), and a session's
+// duties towards a transport, on all traffic between them.
 //
 // Owns:     the judgement of one connection, entry by entry.
 // Does not: know the purpose of the traffic (promises).
@@ -11,11 +11,11 @@ import type { TappedConnection } from './wire-tap.ts';
 export interface Leniency {
   /** The case makes the model hang. */
   readonly mayHang: boolean;
-  /** A noise continues all the time: the record may end before it does. */
+  /** A noise continues throughout: the record may end before it does. */
   readonly isNoisy: boolean;
 }
 
-/** Returns the neglected duties of this connection, each as a sentence. */
+/** Returns the duties that this connection violates, each as a sentence. */
 export function neglectedDuties(
   { passed, isHungUp }: TappedConnection,
   leniency: Leniency,
@@ -40,11 +40,11 @@ class Judge {
   readonly #mayHang: boolean;
   readonly #isNoisy: boolean;
   readonly #utterances = new Map<string, UtteranceSeen>();
-  /** Responses by id; true: the response has ended. */
+  /** Responses by id; true once the response has ended. */
   readonly #responses = new Map<string, boolean>();
-  /** Requests by key; true: the request has ended. */
+  /** Requests by key; true once the request has ended. */
   readonly #requests = new Map<string, boolean>();
-  /** Requests that the session gave up because the model began a response without a request. */
+  /** Requests that the session gave up because the model started a response without a request. */
   readonly #overtaken = new Set<string>();
   readonly #withdrawn = new Set<string>();
   #isReady = false;
@@ -130,7 +130,7 @@ class Judge {
       this.faults.push(`Sound came of the response ${responseId}, which had not begun`);
   }
 
-  /** Ends the record, because the connection or the talk has ended. */
+  /** Ends the record, because the connection or the conversation has ended. */
   end(): void {
     if (this.#isClosed) return;
     for (const [id, { hasEnded, isKnown }] of this.#utterances) {

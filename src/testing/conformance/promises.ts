@@ -1,8 +1,8 @@
-// Checks the promises of every session, on any transport, in the log of a finished session: P1 to P6 and P10 of
+// Checks the promises that every session keeps, on any transport, in the log of a finished session: P1 to P6 and P10 of
 // `docs/guarantees.md`, as far as a log shows them.
 //
 // Owns:     the judgement.
-// Does not: know the subject of a case; a case names the addressee of each utterance.
+// Does not: know what a case tests; a case names the addressee of each utterance.
 
 import type { SessionEvent } from '../../actors/contracts/session-views.ts';
 import type { Play } from './loudspeaker.ts';
@@ -13,7 +13,7 @@ import type { LogEntry } from './session-of-case.ts';
 
 /** A client counts in frames, and the session counts an item as heard from 90 %. */
 const HEARD_FRACTION = 0.89;
-/** The number of characters that identify the utterance to which an interrupted reply belongs. */
+/** The number of characters that identify which utterance an interrupted reply belongs to. */
 const BEGINNING = 20;
 const ENDED = new Set(['completed', 'failed', 'cancelled']);
 const PUT = new Set(['presenting', 'open']);
@@ -54,7 +54,7 @@ function* oneEnding(log: readonly LogEntry[]): Iterable<string> {
   for (const id of seen) if (!ended.has(id)) yield `P1: ${id} never ended`;
 }
 
-/** P2: one question is put at a time, in the order of asking. */
+/** P2: one question is asked at a time, in the order of the requests. */
 function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
   const asked: string[] = [];
   const first: string[] = [];
@@ -72,7 +72,7 @@ function* oneOwner(log: readonly LogEntry[]): Iterable<string> {
     yield `P2: asked in the order ${inOrder.join(', ')}, put in the order ${first.join(', ')}`;
 }
 
-/** P3: the addressee gets the words, and the lead model replies to no words of a subagent. */
+/** P3: the addressee receives the words, and the lead model does not reply to words for a subagent. */
 function* answersReachTheirAsker(talk: Talk): Iterable<string> {
   for (const { text, to } of talk.said) {
     if (to === 'nobody') continue;
@@ -98,14 +98,16 @@ function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   return answered.includes(plain(text)) || plain(text).startsWith(answered.slice(0, BEGINNING));
 }
 
-/** P4: the user heard each delivery that counts as heard, after it existed; no delivery is lost or told again. */
+/**
+ * P4: each delivery that counts as heard was heard by the user after it was created; no delivery is lost or told again.
+ */
 function* kept(talk: Talk): Iterable<string> {
   const delivered = new Map<string, number>();
   for (const { at, event } of eventsOf(talk.logBeforeEnd, 'delivery.changed')) {
     const { deliveryId, state, grade, text, kind, dropped, label } = event.delivery;
     const name = `the ${kind} ${quote(text || label)}`;
     if (delivered.has(deliveryId)) {
-      // A question without an answer is asked again.
+      // An unanswered question is asked again.
       if (state !== 'delivered' && kind !== 'question')
         yield `P4: ${name} was delivered, and then ${state}`;
       continue;
@@ -131,7 +133,7 @@ export function wasHeard({ playedMs, sentMs }: Play): boolean {
   return sentMs > 0 && playedMs >= HEARD_FRACTION * sentMs;
 }
 
-/** P6: no call is taken, answered or delegated twice. */
+/** P6: no call is made, answered or delegated twice. */
 function* nothingTwice(log: readonly LogEntry[]): Iterable<string> {
   yield* twice(
     eventsOf(log, 'tool.called').map(({ event }) => event.callId),
@@ -149,7 +151,7 @@ function* nothingTwice(log: readonly LogEntry[]): Iterable<string> {
   );
 }
 
-/** P10: each utterance goes to one place. */
+/** P10: each utterance is sent to one place. */
 function* onePlace(log: readonly LogEntry[]): Iterable<string> {
   yield* twice(
     eventsOf(log, 'utterance.routed').map(({ event }) => event.utteranceId),

@@ -1,4 +1,4 @@
-// Questions of subagents: by voice and by button, one after another. Each answer reaches the asker alone.
+// Subagents' questions, by voice and by button, one after another. Each answer reaches only the subagent that asked.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -31,7 +31,7 @@ function got(talk: Talk, asker: Asker, ...answers: string[]): void {
   );
 }
 
-/** The user asks for a ride, and hears the subagent's question. */
+/** The user asks for a ride and hears the subagent's question. */
 async function isAsked(talk: Talk): Promise<void> {
   await talk.says(ASKED);
   await isOpen(talk);
@@ -133,8 +133,8 @@ const buttonBeforeVoice = (): ConformanceScene => {
 };
 
 /**
- * Returns the calls by which the lead model settles the question for these words: something else was said since it was
- * put.
+ * Returns the calls with which the lead model settles the question for these words, when something else was said since
+ * it was asked.
  */
 const settling = (option: string): ConformanceScene['calls'] => ({
   [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],
@@ -158,7 +158,7 @@ const forTheLead = (): ConformanceScene => {
   };
 };
 
-/** The user says yes to a question of the lead model while an approval waits. */
+/** The user says yes to the lead model's question while an approval is pending. */
 const yesToTheLead = (): ConformanceScene => {
   const asker = approving();
   return {
@@ -185,8 +185,8 @@ const yesToTheLead = (): ConformanceScene => {
 };
 
 /**
- * Two questions for one order; `onSecond` acts while the second one is open. `isFollowed`: the first result is told
- * meanwhile.
+ * Two questions for one order; `onSecond` acts while the second one is open. `isFollowed`: the first result is told in
+ * the meantime.
  */
 const breakfast = (
   name: string,
@@ -261,7 +261,7 @@ const brokenOff = (): ConformanceScene => {
   };
 };
 
-/** A model that answers without a request also answers these words once it has another message to tell. */
+/** A model that responds without a request also replies to these words once it has another message to tell. */
 const lateAnswer = (): ConformanceScene => {
   const asker = ride();
   return {
@@ -278,7 +278,7 @@ const lateAnswer = (): ConformanceScene => {
   };
 };
 
-/** Checks that the user began to hear the text once, and heard it to its end. */
+/** Checks that the user started to hear the text once, and heard it to the end. */
 function isDeliveredOnce(talk: Talk, text: string): void {
   const plays = talk.playsOf(text).filter(({ playedMs }) => playedMs > 0);
   const times = plays.map((play) => (wasHeard(play) ? 'to its end' : 'in part')).join(', ');
@@ -333,7 +333,7 @@ const answered: readonly Answered[] = [
   },
 ];
 
-/** The models that answer without a request, and their treatment of words for a subagent. */
+/** Models that respond without a request, and how they handle words for a subagent. */
 const models = [
   { does: 'it replies at once', thinksMs: 0, adds: '' },
   { does: 'it thinks first', thinksMs: 2500, adds: '' },
@@ -341,7 +341,9 @@ const models = [
   { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
 ] as const;
 
-/** How long the work takes: the result comes at once, or during the words of a model that answers without a request. */
+/**
+ * How long the work takes: the result arrives at once, or while a model that responds without a request is speaking.
+ */
 const WORK_MS = [0, 1500, 5000] as const;
 
 const answeredByVoice = answered.flatMap((each) =>
@@ -372,7 +374,7 @@ const answeredByVoice = answered.flatMap((each) =>
   ),
 );
 
-/** Delays around the time after which a wire may take a requested model for silent. */
+/** Delays around the time after which a transport may consider a requested model silent. */
 const TELLS_AFTER_MS = [2500, 7500, 7900, 8300, 9000, 10_500] as const;
 
 const deliveredLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene => {
@@ -395,7 +397,7 @@ const deliveredLate = TELLS_AFTER_MS.map((tellsAfterMs) => (): ConformanceScene 
   };
 });
 
-/** The user speaks to the lead agent after the result has come and before the model tells it. */
+/** The user speaks to the lead agent after the result has arrived and before the model tells it. */
 const deliveredAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceScene => {
   const asker = ride();
   return {
@@ -419,7 +421,7 @@ const deliveredAfterWords = [500, 1500, 2500].map((afterMs) => (): ConformanceSc
   };
 });
 
-/** The acknowledgement of the runtime, or of a model that answers without a request and says nothing more. */
+/** The acknowledgement by the runtime, or by a model that responds without a request and says nothing more. */
 const ACKNOWLEDGED = 'premium. One moment.';
 
 const acknowledged = (): ConformanceScene => {
@@ -446,14 +448,14 @@ const acknowledged = (): ConformanceScene => {
 };
 
 /**
- * Tells whether the answer is acknowledged: a model that waits for a request and cannot speak beside its conversation
- * acknowledges none.
+ * Tells whether the answer is acknowledged: a model that waits for a request and cannot speak outside the conversation
+ * acknowledges nothing.
  */
 function mayAcknowledge({ capabilities }: Talk): boolean {
   return capabilities.speaksOutOfBand || capabilities.responds === 'by_itself';
 }
 
-/** Counts how often the user heard the acknowledgement: beside the conversation, or in the model's own words. */
+/** Counts how often the user heard the acknowledgement: outside the conversation, or in the model's own words. */
 function acknowledgementsIn(talk: Talk): number {
   const beside = talk.state.transcript.filter(
     ({ text, filler }) => filler === true && plain(text) === plain(ACKNOWLEDGED),

@@ -1,7 +1,7 @@
-// The session of a case: its agents, its tools, its scripted subagents, and the texts that the lead model's script
-// must know.
+// A case's session: its agents, its tools, its scripted subagents, and the texts that the lead model's script must
+// know.
 //
-// Owns:     the session options that a case stands for.
+// Owns:     the session options of a case.
 // Does not: drive the session (talk).
 
 import { z } from 'zod';
@@ -19,7 +19,7 @@ import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
 const LEAD = 'You are the lead agent.';
 
-/** A subagent of a case, and the lead agent's tool by the same name. */
+/** A case's subagent, and the lead agent's tool of the same name. */
 export interface CaseSubagent {
   readonly script: Script;
   readonly config?: Partial<SubagentConfig>;
@@ -28,26 +28,26 @@ export interface CaseSubagent {
 }
 
 export interface TalkOptions {
-  /** The calls of the lead model, by the words that cause them. */
+  /** The lead model's calls, by the words that cause them. */
   readonly calls?: Readonly<Record<string, readonly LeadCall[]>>;
   readonly subagents?: Readonly<Record<string, CaseSubagent>>;
   readonly tools?: readonly ToolDefinition[];
   /** Other agents that may lead the session. */
   readonly others?: readonly LeadAgent[];
   readonly voice?: Partial<VoiceOptions>;
-  /** The time that the lead model thinks before it replies to the user, in milliseconds. @defaultValue 0 */
+  /** The lead model's thinking time before it replies to the user, in milliseconds. @defaultValue 0 */
   readonly thinksMs?: number;
-  /** The time before the lead model says a requested message, in milliseconds. @defaultValue 0 */
+  /** The delay before the lead model says a requested message, in milliseconds. @defaultValue 0 */
   readonly tellsAfterMs?: number;
-  /** The text that the lead model adds to each reply to the user. @defaultValue nothing */
+  /** The text that the lead model appends to each reply to the user. @defaultValue nothing */
   readonly adds?: string;
-  /** The replies of the lead model to these words. @defaultValue it repeats the words */
+  /** The lead model's replies to these words. @defaultValue it repeats the words */
   readonly replies?: Readonly<Record<string, string>>;
-  /** The number of turns, from the first, in which the lead model says nothing. @defaultValue 0 */
+  /** The number of initial turns in which the lead model says nothing. @defaultValue 0 */
   readonly wordlessTurns?: number;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
-  /** Reasons for which deliveries are dropped in the case. */
+  /** The reasons for which the case drops deliveries. */
   readonly drops?: readonly string[];
 }
 
@@ -140,7 +140,7 @@ function workOut(script: LeadScript): Script {
   };
 }
 
-/** An event of the session, and its time. */
+/** A session event and its time. */
 export interface LogEntry {
   readonly at: number;
   readonly event: SessionEvent;

@@ -44,10 +44,10 @@ export function working(text: string, until: number | Gate): Omit<CaseSubagent, 
   };
 }
 
-/** A subagent that asks one question, and reports its answer. */
+/** A subagent that asks one question and reports its answer. */
 export interface Asker {
   readonly subagent: CaseSubagent;
-  /** The answers that it received: the id of the option, or the words. */
+  /** The answers that it received: the option's id, or the words. */
   readonly got: string[];
 }
 
@@ -75,7 +75,7 @@ export function asking(question: string, options: readonly string[], after: stri
 export const RIDE_QUESTION = 'Which class shall it be, economy or premium';
 export const BOOKED = 'Your ride is booked';
 
-/** Returns the asker of most cases. */
+/** Returns the asking subagent that most cases use. */
 export function ride(): Asker {
   return asking(RIDE_QUESTION, ['economy', 'premium'], BOOKED);
 }
@@ -83,7 +83,7 @@ export function ride(): Asker {
 export const APPROVAL = 'May I do this: Pays, with pay?';
 export const PAID = 'The ride is paid';
 
-/** Returns an asker that asks for consent, and reports the answer. */
+/** Returns a subagent that asks for consent and reports the answer. */
 export function approving(): Asker {
   const got: string[] = [];
   return {
@@ -110,7 +110,7 @@ export function approving(): Asker {
   };
 }
 
-/** Returns the same asker with a last step of this duration. */
+/** Returns the same asking subagent with a last step of this duration. */
 export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   const { script } = subagent;
   return {
@@ -125,7 +125,7 @@ export function afterwards({ subagent, got }: Asker, delayMs: number): Asker {
   };
 }
 
-/** Waits until this question was heard and may be answered. */
+/** Waits until this question has been heard and can be answered. */
 export function isOpen(talk: Talk, question = RIDE_QUESTION): Promise<void> {
   return talk.until(`the question ${JSON.stringify(question)} is open`, ({ questions }) =>
     questions.some((view) => view.question === question && view.state === 'open'),
@@ -136,7 +136,7 @@ export function requestIdOf(talk: Talk, question = RIDE_QUESTION): string {
   return talk.state.questions.find((view) => view.question === question)?.requestId ?? '';
 }
 
-/** Waits until both parties are silent. */
+/** Waits until both sides are silent. */
 export function isQuiet(talk: Talk): Promise<void> {
   return talk.until('nobody speaks', ({ floor }) => floor === 'nobody' && !talk.client.isPlaying);
 }

@@ -1,5 +1,5 @@
-// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, a model
-// that stays silent.
+// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, a silent
+// model.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
@@ -7,11 +7,11 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import { isQuiet, STORY } from './shared-cases.ts';
 
-/** The time in which the model falls silent after the user has begun to speak, with late inference. */
+/** The time in which the model falls silent after the user has started to speak, with late inference. */
 const SILENT_WITHIN_MS = 1500;
-/** A text that takes long to generate: a model that writes is heard before it has ended. */
+/** A text that takes long to generate, so that a writing model is heard before it has finished. */
 const AGES = Array.from({ length: 4 }, () => STORY).join('. ');
-/** The time of the longest utterance, its transcript, a reply and the telling together. */
+/** The total time of the longest utterance, its transcript, a reply and the telling. */
 const LONGEST_MS = 30_000;
 const LAST_WORDS = 'the end of the sea';
 
@@ -27,7 +27,7 @@ const replies = (): ConformanceScene => ({
   outcome: (talk) => talk.check('three times', talk.client.plays.length === 3),
 });
 
-/** Checks that the model's memory holds only heard words: the rest was cut out, or the model was informed. */
+/** Checks that the model's memory contains only heard words: the rest was removed, or the model was informed. */
 function remembersWhatWasHeard(talk: Talk): void {
   const { memory } = talk.model;
   const said = memory.filter(
@@ -60,7 +60,7 @@ const bargeIn = (): ConformanceScene => ({
       talk.playsOf('stop it now please').some(wasHeard),
     );
     await isQuiet(talk);
-    // The next request tells a message that waits for one.
+    // The next request tells a message that is waiting for one.
     talk.session.notifyBackground('The mail has come');
     await talk.isDelivered('The mail has come');
   },
@@ -141,7 +141,7 @@ const lateWords = (): ConformanceScene => ({
 const overtakenWords = (): ConformanceScene => ({
   name: 'late transcript: words of one utterance may come after the next one',
   needs: ['late_transcripts'],
-  // A wire that cannot relate a transcript to its utterance may report so.
+  // A transport that cannot relate a transcript to its utterance may report this.
   provokes: ['transport: '],
   plot: async (talk) => {
     await talk.says('good morning to you', { to: 'nobody', transcript: { lateMs: 3000 } });
@@ -171,7 +171,7 @@ const twice = (): ConformanceScene => ({
 const saysNothing = (): ConformanceScene => ({
   name: 'silence of the model: nothing is lost by it, and told when it speaks again',
   needs: ['silence'],
-  // A transport may report another error, too.
+  // A transport may also report another error.
   provokes: ['RESPONSE_TIMEOUT', 'the model did not answer'],
   plot: async (talk) => {
     talk.model.strike('silence', true);
@@ -192,7 +192,7 @@ const REPORTED_WITHIN_MS = 3000;
 const fails = (): ConformanceScene => ({
   name: 'failure of the model: it is reported, the user learns of it, and nothing is lost by it',
   needs: ['failure'],
-  // The provider gives the words of the error; the transport gives them on a wire that ends the turn without any.
+  // The error text comes from the provider, or from the transport if the provider ends the turn without one.
   provokes: [''],
   plot: async (talk) => {
     talk.model.strike('failure', true);
@@ -246,17 +246,17 @@ const noPlayoutReports = (): ConformanceScene => ({
     talk.check('it is kept', talk.deliveryOf('The mail has come')?.state === 'pending'),
 });
 
-/** Tells whether the client knows a part of this item by this name: a lowered or resumed rest has another name. */
+/** Tells whether the client knows a part of this item by this name: a lowered or resumed rest has a different name. */
 const isPartOf = (itemId: string, name: string): boolean =>
   name === itemId || name.startsWith(`${itemId}~`);
 
-/** Returns how much of an item the client played, in all of its parts; milliseconds. */
+/** Returns how much of an item the client played, over all its parts, in milliseconds. */
 function heardMs({ client }: Talk, itemId = ''): number {
   const parts = client.plays.filter((play) => isPartOf(itemId, play.itemId));
   return parts.reduce((sum, { playedMs }) => sum + playedMs, 0);
 }
 
-/** Returns the audio of the model's first words once all of it was generated. */
+/** Returns the audio of the model's first words once all of it has been generated. */
 function firstSound({
   tap,
 }: Talk): { readonly itemId: string; readonly durationMs: number } | null {

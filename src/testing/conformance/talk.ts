@@ -1,7 +1,7 @@
-// A whole voice session on a stage: its user, its client, its subagents, and the log of its events.
+// A complete voice session on a stage: its user, its client, its subagents, and the log of its events.
 //
-// Owns:     the session and the passing of time.
-// Does not: judge (promises, port-duties), or know the subject of a case.
+// Owns:     the session, and the passing of time.
+// Does not: judge (promises, port-duties), or know what a case tests.
 
 import type { SessionState } from '../../actors/contracts/session-views.ts';
 import type { VoiceSession } from '../../voice-session.ts';
@@ -40,7 +40,7 @@ export interface Said {
 }
 
 export interface Speech {
-  /** @defaultValue `call` for words that make the lead model call something, else `lead` */
+  /** @defaultValue `call` if the words make the lead model call a tool, else `lead` */
   readonly to?: Addressee;
   /** @defaultValue 'prompt' */
   readonly transcript?: ConformanceTranscript;
@@ -65,7 +65,7 @@ export class Talk {
   leftOpen = 0;
   readonly #stage: ConformanceStage;
   readonly #script: LeadScript;
-  /** Connections on which the model has heard the latest words. */
+  /** Connections whose model has heard the latest words. */
   readonly #heardOn = new Set<TappedConnection>();
   #endsAt: number | null = null;
   #leave: () => void = () => {};
@@ -89,7 +89,7 @@ export class Talk {
     this.client = new Client(this.session, environment);
   }
 
-  /** Sets the stage and starts the session. */
+  /** Sets up the stage and starts the session. */
   static async begin(setup: ConformanceSetup, options: TalkOptions): Promise<Talk> {
     const environment = simulatedEnvironment();
     const begun: { talk?: Talk } = {};
@@ -127,7 +127,7 @@ export class Talk {
     return this.tap.capabilities;
   }
 
-  /** The newest connection, seen from the model. */
+  /** The newest connection from the model's point of view. */
   get model(): ConformanceModel {
     const model = this.#stage.models.at(-1);
     if (model) return model;
@@ -138,7 +138,7 @@ export class Talk {
     return this.#stage.models;
   }
 
-  /** The user speaks, and is heard to the end. */
+  /** The user speaks and is heard to the end. */
   async says(text: string, speech: Speech = {}): Promise<void> {
     const ended = this.beginsToSay(text, speech);
     await this.pass(speech.durationMs ?? DEFAULT_SPEECH_MS);
@@ -146,7 +146,7 @@ export class Talk {
     await this.environment.settle();
   }
 
-  /** The user begins to speak; resolves when they have ended, as time passes. */
+  /** The user starts to speak; resolves when the speech has ended, as time passes. */
   beginsToSay(
     text: string,
     { to, transcript = 'prompt', durationMs = DEFAULT_SPEECH_MS }: Speech = {},
@@ -198,7 +198,7 @@ export class Talk {
     }
   }
 
-  /** Waits until everything is said and no more events come. */
+  /** Waits until everything has been said and no more events arrive. */
   async calm(limitMs = DEFAULT_LIMIT_MS): Promise<void> {
     let calmSince = Number.POSITIVE_INFINITY;
     await this.until(
@@ -222,7 +222,7 @@ export class Talk {
     );
   }
 
-  /** Returns all words of the model in an item, played or not. */
+  /** Returns all of the model's words in an item, played or not. */
   wordsOf(itemId: string): string {
     let words = '';
     for (const { passed } of this.tap.connections)
@@ -236,7 +236,7 @@ export class Talk {
     return words;
   }
 
-  /** Returns the delivery of a text to the user. */
+  /** Returns the delivery that tells the user a text. */
   deliveryOf(text: string): SessionState['deliveries'][number] | undefined {
     return this.state.deliveries.findLast((delivery) => delivery.text.includes(text));
   }
@@ -248,7 +248,7 @@ export class Talk {
     );
   }
 
-  /** Waits until the user begins to hear this text. */
+  /** Waits until the user starts to hear this text. */
   hears(text: string): Promise<void> {
     return this.until(`${JSON.stringify(text)} is heard`, () =>
       this.playsOf(text).some(({ playedMs, isCleared }) => playedMs > 0 && !isCleared),
@@ -268,7 +268,7 @@ export class Talk {
     if (!isSo) throw new ConformanceError(`Expected: ${what}\n${this.story()}`);
   }
 
-  /** Describes the last events, for the message of a failure. */
+  /** Describes the latest events, for a failure message. */
   story(): string {
     const lines = this.log
       .filter(({ event }) => event.type !== 'transcript.changed' || event.item.final)
@@ -280,7 +280,7 @@ export class Talk {
     return `The session ended its log with:\n${lines.join('\n')}`;
   }
 
-  /** The events before the end of the session. */
+  /** The events before the session's end. */
   get logBeforeEnd(): readonly LogEntry[] {
     return this.log.slice(0, this.#endsAt ?? this.log.length);
   }

@@ -1,5 +1,5 @@
-// The conformance suite for transports: conversations that a session must be able to have with any voice
-// model, on any wire.
+// The conformance suite for transports: conversations that a session must be able to have with any voice model, over
+// any transport.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -11,20 +11,22 @@ import { speakingScenes } from './speaking-cases.ts';
 import { play } from './case.ts';
 import type { ConformanceSetup } from './stage.ts';
 
-/** One conversation. Cases are independent of each other, and run in any order. */
+/** One conversation. Cases are independent of each other, and can run in any order. */
 export interface ConformanceCase {
-  /** The title of a test. */
+  /** The test title. */
   readonly name: string;
-  /** Why the case cannot run on this stage, which does not show a fault that the case needs. Null: it can run. */
+  /** Why the case cannot run on this stage, which does not simulate a fault that the case needs. Null if it can run. */
   readonly skipped: string | null;
   /**
-   * Has the conversation on a new stage; takes almost no real time.
-   * @throws {ConformanceError} if a promise is not kept, with the events that led to it
+   * Runs the conversation on a new stage; takes almost no real time.
+   * @throws {ConformanceError} if a promise is broken; the error contains the preceding events
    */
   run(): Promise<void>;
 }
 
-/** Returns why a case is skipped: the stage does not show the faults that it needs. Null: the case is not skipped. */
+/**
+ * Returns why a case is skipped: the stage does not simulate the faults that it needs. Null if the case is not skipped.
+ */
 export function skippedFor(
   name: string,
   shows: readonly string[],
@@ -49,15 +51,15 @@ const setupSchema = z.strictObject({
 } satisfies ChecksOf<ConformanceSetup>);
 
 /**
- * Returns the cases that a transport must pass. Each is a whole `VoiceSession` on the stage, with tools and scripted
- * subagents, in simulated time. Besides its subject, each case checks the promises of a session (P1 to P6, P10) and
- * the duties of a transport on all events.
+ * Returns the cases that a transport must pass. Each is a complete `VoiceSession` on the stage, with tools and scripted
+ * subagents, in simulated time. In addition to what it tests, each case checks a session's promises (P1 to P6, P10) and
+ * a transport's duties on all events.
  *
  * ```ts
  * for (const { name, skipped, run } of transportConformance(setup))
  *   test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the setup is invalid
  */
 export function transportConformance(setup: ConformanceSetup): readonly ConformanceCase[] {
   check('transportConformance(setup)', setupSchema, setup);

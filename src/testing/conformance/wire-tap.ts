@@ -1,5 +1,5 @@
-// Records the traffic of a transport: the commands and frames of the session and the events of the transport,
-// in order, connection by connection.
+// Records a transport's traffic: the session's commands and frames and the transport's events, in order, per
+// connection.
 //
 // Owns:     the record.
 // Does not: change the traffic.
@@ -28,7 +28,7 @@ const LOUD = 4000;
 export interface TappedConnection {
   readonly configuration: TransportConfiguration;
   readonly passed: readonly Passed[];
-  /** The time since which loud audio of the user was sent, in milliseconds since 1970; null: none was sent. */
+  /** Since when loud user audio has been sent, in milliseconds since 1970; null if none was sent. */
   readonly loudSince: number | null;
   /** The session has closed the connection; later events are ignored. */
   readonly isHungUp: boolean;

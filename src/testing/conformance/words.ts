@@ -3,8 +3,8 @@
 import { readNotes } from '../../actors/notes/note.ts';
 
 /**
- * Tells whether this text informs the model that these words of the user went to a subagent: as an answer to its
- * question, or about it.
+ * Tells whether this text informs the model that these user words were for a subagent: as an answer to its question, or
+ * about it.
  */
 export function questionAnswered(text: string, words: string): boolean {
   return readNotes(text).some(
@@ -12,13 +12,13 @@ export function questionAnswered(text: string, words: string): boolean {
   );
 }
 
-/** Returns the text that a model reads: the text itself, and the quotations in it. */
+/** Returns the text that a model reads: the text itself and its quotations. */
 export function readable(text: string): string {
   const values = readNotes(text).map(({ quotes }) => quotes);
   return [text, ...values.flatMap(stringsIn)].join('\n');
 }
 
-/** Returns the texts that these instructions refer to, by the marks of their notes. */
+/** Returns the texts that these instructions refer to, according to their note marks. */
 export function spokenOf(instructions: string, remembered: readonly string[]): readonly string[] {
   const marks = instructions.match(/(?<=\bnote )[\w-]+/g) ?? [];
   return remembered.filter((text) => marks.some((mark) => text.includes(` ${mark}]`)));
@@ -29,7 +29,7 @@ function stringsIn(value: unknown): readonly string[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : [];
 }
 
-/** Removes the differences between transcripts: case, white space and punctuation. */
+/** Removes differences between transcripts: case, white space and punctuation. */
 export function plain(text: string): string {
   return text
     .toLowerCase()

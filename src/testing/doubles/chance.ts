@@ -1,5 +1,5 @@
-// Reproducible chance: a seed and a purpose give one stream of numbers. A decision with a separate stream stays the
-// same when other decisions are left out.
+// Reproducible randomness: a seed and a purpose determine one stream of numbers. A decision with its own stream does
+// not change when other decisions are omitted.
 
 import type { Random } from '../../actors/ports/environment.ts';
 
@@ -8,12 +8,12 @@ export interface Chance extends Random {
   below(count: number): number;
   /** A whole number from `least` to `most`, both included. */
   within(least: number, most: number): number;
-  /** Returns one of the values, of which there must be at least one. */
+  /** Returns one of the values, which must not be empty. */
   pick<T>(from: readonly [T, ...T[]] | readonly T[]): T;
   happens(probability: number): boolean;
 }
 
-/** Returns the stream of this seed for this purpose. */
+/** Returns this seed's stream for this purpose. */
 export function chanceOf(seed: number, ...purpose: readonly (string | number)[]): Chance {
   const { next } = mulberry32(hash(`${seed}/${purpose.join('/')}`));
   const below = (count: number): number => Math.floor(next() * count);
@@ -26,10 +26,7 @@ export function chanceOf(seed: number, ...purpose: readonly (string | number)[])
   };
 }
 
-/**
- * A small generator with 32 bits of state; good enough for choices, not for secrets. Source: Tommy Ettinger,
- * 2017.
- */
+/** A small generator with 32 bits of state; good enough for choices, not for secrets. Source: Tommy Ettinger, 2017. */
 export function mulberry32(seed: number): Random {
   let state = seed >>> 0;
   return {

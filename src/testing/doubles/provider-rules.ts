@@ -1,12 +1,12 @@
-// The calls that the APIs of language models refuse, as rules about the call that an AI SDK model gets: the order of
-// messages, calls with their results and reasoning, names, ids, empty texts, and the schemas of tools.
+// The calls that language model APIs refuse, as rules about the call that an AI SDK model receives: the order of
+// messages, calls with their results and reasoning, names, ids, empty texts, and tool schemas.
 //
-// Owns:     the rules, each with its API, the API's words and the source, and the error of a refused call.
-// Does not: refuse a call that the provider's official package repairs before it sends.
+// Owns:     the rules, each with its API, the API's error text and the source, and the error for a refused call.
+// Does not: refuse a call that the provider's official package repairs before sending.
 //
 // Invariants
-//   PROVIDER-RULES-1. Each rule is an answer that an API was seen to give; its source shows the answer.
-//   PROVIDER-RULES-2. The rest of an answer returns with its call: the reasoning, and the state of the provider
+//   PROVIDER-RULES-1. Each rule is a refusal that an API was observed to send; its source shows the response.
+//   PROVIDER-RULES-2. The rest of an answer must come back with its call: the reasoning, and the provider's state
 //       (`providerMetadata`).
 
 import { APICallError, UnsupportedFunctionalityError } from 'ai';
@@ -38,7 +38,7 @@ import {
 import type { Content } from './scripted-steps.ts';
 export type { EarlierAnswers, RuledCall } from './ruled-call.ts';
 
-/** An API of language models. `qwen` stands for any model whose chat template takes one system message. */
+/** A language model API. `qwen` stands for any model whose chat template accepts one system message. */
 export type ProviderApi =
   | 'anthropic'
   | 'bedrock'
@@ -51,37 +51,37 @@ export type ProviderApi =
 
 /** A kind of call that an API refuses. */
 export interface ProviderRule {
-  /** Names the refused part; the same in all APIs that refuse it. */
+  /** Names the refused part; the same for all APIs that refuse it. */
   readonly name: string;
   /** The API that has the rule. */
   readonly api: ProviderApi;
-  /** A place where the API gave this refusal. */
+  /** Where the API was seen to refuse such a call. */
   readonly source: string;
-  /** Returns the words of the API's refusal; null: the API accepts the call. */
+  /** Returns the API's error text; null if the API accepts the call. */
   readonly refusal: (call: RuledCall, earlier: EarlierAnswers) => string | null;
-  /** The provider's package refuses the call before it sends a request. @defaultValue false */
+  /** Whether the provider's package refuses the call before it sends a request. @defaultValue false */
   readonly byPackage?: boolean;
 }
 
-/** A rule that refuses a call, with the words of the API. */
+/** A rule that refuses a call, with the API's error text. */
 export interface ProviderRefusal {
   /** The rule that was broken. */
   readonly rule: ProviderRule;
-  /** The words of the provider. */
+  /** The provider's error text. */
   readonly words: string;
 }
 
 const issues = 'https://github.com';
 const NONE: EarlierAnswers = new Map();
 
-/** The refusal of the APIs that adopted the messages of OpenAI's chat. */
+/** The refusal by APIs that use OpenAI's chat message format. */
 const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
   when(
     orphanResult(joined(prompt)) !== null,
     "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
   );
 
-/** All rules: read them to learn which calls each API refuses. `providerRefusals` applies them. */
+/** All rules, which show what calls each API refuses. `providerRefusals` applies them. */
 export const providerRules: readonly ProviderRule[] = [
   // --- order
   {
@@ -132,7 +132,7 @@ export const providerRules: readonly ProviderRule[] = [
     api: 'anthropic',
     source: `${issues}/anthropics/claude-code/issues/61412`,
     refusal: ({ prompt }) =>
-      // The package sends the first run of system messages, wherever it stands, outside the conversation.
+      // The package sends the first run of system messages, wherever it is, outside the conversation.
       when(
         prompt.filter(({ role }, at) => role === 'system' && prompt[at - 1]?.role !== role).length >
           1,
@@ -556,7 +556,7 @@ export const providerRules: readonly ProviderRule[] = [
               (part) =>
                 part.type === 'text' &&
                 part.text.trim() === '' &&
-                // The package leaves out empty texts of the assistant.
+                // The package omits empty assistant texts.
                 (role === 'user' || part.text !== ''),
             ),
         ),
@@ -744,9 +744,9 @@ export const providerRules: readonly ProviderRule[] = [
 ];
 
 /**
- * Returns the refusals of this call by APIs; empty: all accept it.
- * @param apis The APIs. @defaultValue all of them
- * @param earlier Earlier answers of the model, by the ids of their calls: each must come back whole.
+ * Returns the APIs' refusals of this call; empty if all accept it.
+ * @param apis The APIs to check. @defaultValue all of them
+ * @param earlier The model's earlier answers, by the ids of their calls: each must come back complete.
  */
 export function providerRefusals(
   call: RuledCall,
@@ -790,12 +790,12 @@ export function refusalError(refusal: ProviderRefusal): Error {
   });
 }
 
-/** The APIs whose rules a test double applies: all together (`true`), these, or none (`false`). */
+/** The APIs whose rules a test double applies: all of them (`true`), a list, or none (`false`). */
 export type RulesOption = boolean | readonly ProviderApi[];
 
 /**
- * Rules that apply only where their API is named: other APIs accept such calls, the models of this API avoid them, or
- * its package leaves out the refused part (calls of a prompt without tools, with a warning).
+ * Rules that apply only if their API is named: other APIs accept such calls, and this API's models avoid them, or its
+ * package omits the refused part (calls in a prompt without tools, with a warning).
  */
 const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
   'bedrock tools-for-calls',
@@ -805,8 +805,8 @@ const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the check of one model: `check` throws the error with which an API would refuse a call, and `answered` takes
- * each answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
+ * Returns the check for one model: `check` throws the error with which an API would refuse a call, and `answered`
+ * records each answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
  */
 export function providerCheck(rules: RulesOption) {
   const apis = rules === true ? null : rules || [];

@@ -1,11 +1,11 @@
-// The acts of an agent without a model, written into a prompt. The conformance suite of relays directs the agent of a
-// stage this way, with any protocol.
+// The acts of an agent without a model, encoded in a prompt. The conformance suite for relays uses them to direct a
+// stage's agent, with any protocol.
 
 import type { RelayAnswer, RelayEvent, RelayTool } from '../../actors/ports/relay.ts';
 
 type EndReason = Extract<RelayEvent, { readonly type: 'turn_ended' }>['reason'];
 
-/** One act of an agent in its turn. */
+/** One act in an agent's turn. */
 export type RelayAct =
   | { readonly say: string }
   | { readonly progress: string }
@@ -13,18 +13,18 @@ export type RelayAct =
   | { readonly tool: RelayTool; readonly fails?: boolean; readonly untilCancelled?: boolean }
   /** Asks for permission; runs the tool if permitted; says `permitted`, `denied` or `cancelled`. */
   | { readonly permission: RelayTool; readonly lasting?: string }
-  /** Asks a question; says `answer: ` and the id of the option or the words, or `no answer`. */
+  /** Asks a question; says `answer: ` and the option's id or the words, or `no answer`. */
   | {
       readonly question: string;
       readonly options?: readonly { readonly id: string; readonly label: string }[];
     }
   /** Works until the turn is cancelled. */
   | { readonly untilCancelled: true }
-  /** From now on the agent ignores requests to cancel its turn or to end. */
+  /** From then on, the agent ignores requests to cancel its turn or to end. */
   | { readonly deaf: true }
   /** Ends the agent's process. */
   | { readonly die: true }
-  /** Sends this many pieces of words at once. */
+  /** Sends this many text pieces at once. */
   | { readonly flood: number }
   /** Sends a message that the protocol does not allow. */
   | { readonly garbage: true }
@@ -38,7 +38,7 @@ export interface RelayActor {
   progress(text: string): void | Promise<void>;
   toolStarted(toolId: string, tool: RelayTool): void | Promise<void>;
   toolEnded(toolId: string, ok: boolean, output: string): void | Promise<void>;
-  /** `lasting`: the offer of a lasting permission. */
+  /** `lasting`: the offered lasting permission. */
   permission(toolId: string, tool: RelayTool, lasting?: string): Promise<RelayAnswer['type']>;
   question(
     text: string,
@@ -49,12 +49,12 @@ export interface RelayActor {
   garbage(): void | Promise<void>;
 }
 
-/** Writes acts into a prompt. They survive quoting. */
+/** Encodes acts in a prompt. They survive quoting. */
 export function actsPrompt(...acts: readonly RelayAct[]): string {
   return `acts:${encodeURIComponent(JSON.stringify(acts))};`;
 }
 
-/** Reads the last acts of a prompt. Without acts, the agent says the message that it received. */
+/** Reads the last acts in a prompt. Without acts, the agent repeats the message that it received. */
 export function actsIn(prompt: string): readonly RelayAct[] {
   const written = [...prompt.matchAll(/acts:([\w.!~*'()%-]+);/g)].at(-1)?.[1];
   if (written === undefined) return [{ say: `told: ${prompt}` }];

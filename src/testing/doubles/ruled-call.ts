@@ -1,14 +1,14 @@
-// Reads the parts of a model call that the rules of APIs are about: its messages as a provider's package writes them,
-// calls and their results, the content of an earlier answer, and the schemas of tools.
+// Reads the parts of a model call that the API rules concern: its messages as a provider's package writes them, calls
+// and their results, the content of an earlier answer, and tool schemas.
 //
-// Does not: know which calls an API refuses (provider-rules.ts).
+// Does not: know which calls an API refuses (`provider-rules.ts`).
 
 import type { CallOptions, Content } from './scripted-steps.ts';
 
-/** The part of a model call that rules are about, in the terms of the AI SDK. */
+/** The part of a model call that the rules concern, in AI SDK terms. */
 export type RuledCall = Pick<CallOptions, 'prompt' | 'tools'>;
 
-/** Earlier answers of the same model, by the id of each call in them. */
+/** The same model's earlier answers, by the id of each call. */
 export type EarlierAnswers = ReadonlyMap<string, readonly Content[]>;
 
 type Message = RuledCall['prompt'][number];
@@ -21,7 +21,7 @@ export function when(isRefused: boolean, words: string): string | null {
   return isRefused ? words : null;
 }
 
-/** Returns the messages that the API gets as its conversation: system messages go elsewhere. */
+/** Returns the messages that the API receives as its conversation: system messages are sent elsewhere. */
 export function turnsOf(prompt: RuledCall['prompt']) {
   return prompt.filter((message) => message.role !== 'system');
 }
@@ -31,7 +31,7 @@ export function lateSystem(prompt: RuledCall['prompt']): boolean {
   return first >= 0 && prompt.slice(first).some(({ role }) => role === 'system');
 }
 
-/** Returns the calls of the runtime's tools; the provider answers its own tools. */
+/** Returns the calls to the runtime's tools; the provider answers its own tools. */
 export function callsIn(message: Message): readonly CallPart[] {
   if (message.role !== 'assistant') return [];
   return message.content.flatMap((part) =>
@@ -44,7 +44,7 @@ export function resultIdsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'tool-result' ? [part.toolCallId] : []));
 }
 
-/** Returns the prompt with adjacent tool messages joined into one; `all`: adjacent assistant messages too. */
+/** Returns the prompt with adjacent tool messages joined; `all`: adjacent assistant messages too. */
 export function joined(prompt: RuledCall['prompt'], all = false): RuledCall['prompt'] {
   const messages: Message[] = [];
   for (const message of prompt) {
@@ -66,7 +66,7 @@ export function forAnthropic(prompt: RuledCall['prompt']): RuledCall['prompt'] {
   );
 }
 
-/** Returns the prompt as the package of Bedrock writes it: without tools it drops calls and results, with a warning. */
+/** Returns the prompt as the Bedrock package writes it: without tools, it drops calls and results with a warning. */
 export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt'] {
   const written = prompt.flatMap((message): Message[] => {
     if (tools.length > 0 || message.role === 'system' || message.role === 'user') return [message];
@@ -79,7 +79,10 @@ export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt
   );
 }
 
-/** Tells whether an assistant message has no words and no call. `blank`: a space, if white space counts as no word. */
+/**
+ * Tells whether an assistant message has neither words nor calls. `blank`: a space, if white space does not count as
+ * words.
+ */
 function saysOnly(message: Message, blank: '' | ' '): boolean {
   return (
     message.role === 'assistant' &&
@@ -103,7 +106,7 @@ export function unanswered(prompt: RuledCall['prompt'], within = 1) {
   return null;
 }
 
-/** Returns the first result whose call is not in the `within` messages before it. */
+/** Returns the first result whose call is not in the preceding `within` messages. */
 export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
   for (const [index, message] of prompt.entries()) {
     const before = prompt.slice(Math.max(0, index - within), index);
@@ -114,7 +117,7 @@ export function orphanResult(prompt: RuledCall['prompt'], within = 1) {
   return null;
 }
 
-/** Returns the index of a message in the conversation. */
+/** Returns a message's index in the conversation. */
 function placeOf(prompt: RuledCall['prompt'], index: number): number {
   return turnsOf(prompt.slice(0, index)).length;
 }
@@ -141,8 +144,8 @@ export function isReasoning({ type }: Content): boolean {
 }
 
 /**
- * Tells whether the call carries the state of all calls of its answer: the first one does, and the others must stay
- * beside it.
+ * Tells whether this call contains the state for all calls of its answer: the first one does, and the others must stay
+ * next to it.
  */
 export function isSignedCall(part: Content): boolean {
   return part.type === 'tool-call' && part.providerMetadata !== undefined;
@@ -208,7 +211,7 @@ export function ofSchemas(
   );
 }
 
-/** Returns the first schema within this one that matches, and the keys that lead there. */
+/** Returns the first matching schema within this one, and the keys that lead to it. */
 export function inSchema(
   schema: Schema,
   matches: (schema: Schema) => boolean,
@@ -216,7 +219,7 @@ export function inSchema(
 ): { readonly schema: Schema; readonly path: readonly string[] } | null {
   if (matches(schema)) return { schema, path };
   for (const [key, value] of Object.entries(schema)) {
-    // Values of these keywords are data.
+    // The values of these keywords are data.
     if (key === 'enum' || key === 'const' || key === 'default' || key === 'examples') continue;
     for (const [index, inner] of Array.isArray(value) ? value.entries() : [['', value] as const]) {
       if (!isObject(inner)) continue;

@@ -1,5 +1,5 @@
-// A language model that follows a script, for tests: the script sees each prompt and returns the model's answer. Each
-// agent has its script, so that a lead agent and its subagents never compete for the lines of one script.
+// A language model that follows a script, for tests: the script receives each prompt and returns the model's answer.
+// Each agent has its own script, so that a lead agent and its subagents never compete for one script's lines.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -17,9 +17,9 @@ export type { ScriptedCall, ScriptedLanguageModel, ScriptedStep } from './script
 export interface ScriptedPrompt {
   /** The system prompt. */
   readonly system: string;
-  /** The last message of the user. */
+  /** The user's last message. */
   readonly user: string;
-  /** The outputs of the last message if it is a tool message, in order; else empty. */
+  /** The outputs in the last message if it is a tool message, in order; otherwise empty. */
   readonly results: readonly unknown[];
   /** The messages that the model was called with. */
   readonly prompt: CallOptions['prompt'];
@@ -27,13 +27,13 @@ export interface ScriptedPrompt {
   readonly toolNames: readonly string[];
   /** The tools that the model may call now, with the JSON Schemas of their arguments. */
   readonly tools: readonly { readonly name: string; readonly inputSchema: unknown }[];
-  /** The JSON Schema that the answer must match; null: none is requested. */
+  /** The JSON Schema that the answer must match; null if none is requested. */
   readonly outputSchema: unknown;
-  /** The number of the call within the script, from 1. */
+  /** The call's number within the script, starting at 1. */
   readonly turn: number;
-  /** The number of the model step within the run of a subagent, from 1: the prompt contains one answer less. */
+  /** The model step's number within a subagent's run, starting at 1: the prompt contains one answer fewer. */
   readonly step: number;
-  /** The signal of the call. */
+  /** The call's abort signal. */
   readonly signal: AbortSignal | undefined;
 }
 
@@ -41,9 +41,9 @@ export interface ScriptedPrompt {
 export type Script = (prompt: ScriptedPrompt) => ScriptedStep | Promise<ScriptedStep>;
 
 /**
- * A function, or the answers in order (each may be a function). A call beyond the last answer fails with an error
- * that says this. Runs of the same agent share its list, in the order of their calls; use a function where that
- * matters, because it sees the call that it answers.
+ * A function, or the answers in order (each may be a function). A call beyond the last answer fails with an error that
+ * states this. Runs of the same agent share its list, in call order; use a function where that matters, because it sees
+ * the call that it answers.
  */
 export type ScriptLike = Script | readonly (ScriptedStep | Script)[];
 
@@ -51,34 +51,34 @@ type Seen = Omit<ScriptedPrompt, 'turn'>;
 
 /** The options of `scriptedModel` for several agents. */
 export interface ScriptedModelOptions {
-  /** The first script whose `when` is in the system prompt, or accepts the call, answers. */
+  /** The first script whose `when` matches the system prompt, or accepts the call, answers. */
   readonly scripts?: readonly {
     readonly when: string | RegExp | ((prompt: Seen) => boolean);
     readonly script: ScriptLike;
   }[];
   /**
-   * Scripts by the name of the agent, used if none of `scripts` answers. The task in the prompt identifies a subagent
-   * (`You do the work of the tool <name>`); any other agent is identified by the name that comes first in the system
-   * prompt, as a whole word.
+   * Scripts by agent name, used if none of `scripts` answers. The task in the prompt identifies a subagent
+   * (`You do the work of the tool <name>`); any other agent is identified by the first name in the system prompt, as a
+   * whole word.
    */
   readonly agents?: Readonly<Record<string, ScriptLike>>;
-  /** Returns the name of the agent in `agents` that speaks, instead of the rule above; undefined: none. */
+  /** Returns the name of the speaking agent in `agents`, instead of the rule above; undefined if there is none. */
   readonly agentOf?: (prompt: Seen) => string | undefined;
   /** Answers if no other script does. */
   readonly otherwise?: ScriptLike;
-  /** The time in which the `delayMs` of a step passes. Only such steps need it. */
+  /** The environment in which a step's `delayMs` passes. Only steps with a delay need it. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
   /**
-   * Refuses a call that the API of a provider would refuse (`providerRules`), with that provider's error and words:
-   * `true` for all APIs, a list for these APIs, `false` for none. `true` does not apply rules on the ids or the order
-   * of messages of a single API.
+   * Refuses calls that a provider's API would refuse (`providerRules`), with that provider's error and text: `true` for
+   * all APIs, a list for these APIs, `false` for none. `true` omits rules about ids or message order that only a single
+   * API has.
    * @defaultValue false
    */
   readonly rules?: RulesOption;
 }
 
 export interface RoutedScript {
-  /** The name of the script in errors. */
+  /** The script's name in errors. */
   readonly name: string;
   readonly script: ScriptLike;
 }
@@ -96,9 +96,9 @@ const usage = {
 } as const;
 
 /**
- * Creates an AI SDK model that answers from scripts; an answer takes no time unless a step says so. A list of steps
- * alone is one script for every call. A call fails with the error that its script throws, or with a
- * ConfigurationError if the script is missing (NO_SCRIPT) or exhausted (SCRIPT_EXHAUSTED).
+ * Creates an AI SDK model that answers from scripts; an answer takes no time unless a step specifies it. A plain list
+ * of steps is one script for all calls. A call fails with the error that its script throws, or with a
+ * ConfigurationError if there is no script (NO_SCRIPT) or the script is exhausted (SCRIPT_EXHAUSTED).
  */
 export function scriptedModel(
   given: ScriptedModelOptions | readonly (ScriptedStep | Script)[],
@@ -186,7 +186,7 @@ function delay(
     }, delayMs);
     const abort = (): void => {
       untimer();
-      // Like a provider: the call rejects with the reason of the caller's abort.
+      // Like a provider's, the call rejects with the caller's abort reason.
       reject(signal?.reason as Error);
     };
     if (signal?.aborted) abort();
@@ -229,12 +229,12 @@ function outputOf(output: { type: string; value?: unknown; reason?: unknown }): 
   return 'value' in output ? output.value : { denied: output.reason };
 }
 
-/** @throws {ConfigurationError} NO_SCRIPT, if no script answers this call. */
+/** @throws {ConfigurationError} NO_SCRIPT if no script answers this call */
 export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedScript {
   const { scripts = [], agents = {}, agentOf = nameIn(agents), otherwise } = options;
   const found = scripts.find(({ when }) => {
     if (typeof when === 'string') return seen.system.includes(when);
-    // `test` would continue where a global expression has matched before.
+    // `test` would continue after a global expression's last match.
     return typeof when === 'function' ? when(seen) : seen.system.search(when) >= 0;
   });
   if (found) return { name: String(found.when), script: found.script };
@@ -250,7 +250,7 @@ export function routeScript(options: ScriptedModelOptions, seen: Seen): RoutedSc
   );
 }
 
-/** @throws {ConfigurationError} SCRIPT_EXHAUSTED, if the script has no step for this turn. */
+/** @throws {ConfigurationError} SCRIPT_EXHAUSTED if the script has no step for this turn */
 export function stepOf(
   { name, script }: RoutedScript,
   prompt: ScriptedPrompt,
@@ -277,7 +277,7 @@ function nameIn(
     let earliest = Infinity;
     for (const name of Object.keys(agents)) {
       const at = wordIn(system, name);
-      // If two names begin at the same place, the longer one counts.
+      // If two names start at the same place, the longer one is used.
       if (at > earliest || (at === earliest && name.length <= (first?.length ?? 0))) continue;
       if (at === Infinity) continue;
       first = name;
@@ -287,7 +287,7 @@ function nameIn(
   };
 }
 
-/** Returns the index at which the word stands as a whole word; Infinity if it does not. */
+/** Returns the index where the text occurs as a whole word; Infinity if it does not. */
 function wordIn(text: string, word: string): number {
   const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?<![\\w-])${escaped}(?![\\w-])`).exec(text)?.index ?? Infinity;

@@ -1,5 +1,5 @@
-// A relay in memory: its agent does what the prompt (`actsPrompt`) or a script says. It serves tests of subagents on
-// relays, and as the example of a relay that passes `test/suites/relays`.
+// A relay in memory: its agent does what the prompt (`actsPrompt`) or a script specifies. It is for tests of subagents
+// on relays, and an example of a relay that passes `test/suites/relays`.
 
 import { z } from 'zod';
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
@@ -21,9 +21,9 @@ import { actsIn, perform, type RelayAct, type RelayActor } from './relay-acts.ts
 export interface ScriptedRelayOptions {
   /** @defaultValue all but `openQuestionSurvives` */
   readonly capabilities?: Partial<RelayCapabilities>;
-  /** Returns the agent's acts in a turn. @defaultValue the acts of the prompt */
+  /** Returns the agent's acts for a turn. @defaultValue the acts in the prompt */
   readonly script?: (prompt: string) => readonly RelayAct[];
-  /** The time that an agent gets to stop, in milliseconds. @defaultValue 1000 */
+  /** The time for the agent to stop, in milliseconds. @defaultValue 1000 */
   readonly graceMs?: number;
 }
 
@@ -46,10 +46,10 @@ export type ToldRelay =
   | { readonly type: 'interrupt'; readonly session: string }
   | { readonly type: 'release'; readonly session: string; readonly how: RelayRelease };
 
-/** A relay for tests, whose agents do what their prompts or a script say. */
+/** A test relay whose agents do what their prompts or a script specify. */
 export interface ScriptedRelay extends Relay {
   readonly told: readonly ToldRelay[];
-  /** The number of connections that are open. */
+  /** The number of open connections. */
   readonly running: number;
   /** Ends all agents, as if their processes were killed. */
   kill(): void;
@@ -112,7 +112,7 @@ class MemoryRelay implements ScriptedRelay {
   }
 }
 
-/** One agent, and its conversation; the agent outlives its connections. */
+/** One agent and its conversation; the agent outlives its connections. */
 class Agent {
   readonly #id: string;
   readonly #relay: MemoryRelay;

@@ -1,28 +1,28 @@
-// The steps of a scripted model, and the answer to each.
+// A scripted model's steps, and the answer for each.
 
 import type { LanguageModel } from 'ai';
 
-/** The newest specification of a model, as the AI SDK takes it. */
+/** The newest model specification that the AI SDK accepts. */
 export type ScriptedLanguageModel = Extract<LanguageModel, { specificationVersion: 'v4' }>;
 export type CallOptions = Parameters<ScriptedLanguageModel['doGenerate']>[0];
 type Answer = Awaited<ReturnType<ScriptedLanguageModel['doGenerate']>>;
 export type Content = Answer['content'][number];
 type Finish = Answer['finishReason']['unified'];
 
-/** Options of every kind of step. */
+/** The options of every kind of step. */
 interface StepOptions {
   /**
-   * The model's thoughts before the answer. They and the first call of the answer carry a signature
+   * The model's thoughts before the answer. Both the thoughts and the answer's first call have a signature
    * (`providerMetadata`), as with providers, and must come back with it.
    */
   readonly thinking?: string;
-  /** The time that the model takes, in milliseconds of the `environment`. @defaultValue 0 */
+  /** The model's answering time, in milliseconds of the `environment`. @defaultValue 0 */
   readonly delayMs?: number;
   /** How the answer ends: `length`, `content-filter`, … @defaultValue derived from the content */
   readonly finish?: Finish;
 }
 
-/** A step of a scripted model. Other test doubles use the forms with a `type`. */
+/** A scripted model's step. Other test doubles use the forms with a `type`. */
 export type ScriptedStep = StepOptions &
   (
     | { readonly text: string; readonly calls?: never }
@@ -32,7 +32,7 @@ export type ScriptedStep = StepOptions &
     | {
         readonly type: 'text';
         readonly content: string;
-        /** An answer without calls always stops. */
+        /** The finish reason of an answer without calls is always `stop`. */
         readonly shouldStop?: true;
       }
     | {
@@ -43,7 +43,7 @@ export type ScriptedStep = StepOptions &
           readonly name: string;
           readonly arguments: unknown;
         }[];
-        /** Calls of `subagent__<agentType>`. */
+        /** Calls to `subagent__<agentType>`. */
         readonly subAgentCalls?: readonly {
           readonly id?: string;
           readonly agentType: string;
@@ -55,17 +55,17 @@ export type ScriptedStep = StepOptions &
     | { readonly type: 'error'; readonly error: unknown }
   );
 
-/** A tool call that a scripted model makes. */
+/** A scripted model's tool call. */
 export interface ScriptedCall {
-  /** The name of the called tool. */
+  /** The tool's name. */
   readonly name: string;
   /** A string is passed unchanged, as arguments that are not JSON. */
   readonly input: unknown;
-  /** @defaultValue `call_<n>`, counted within the model */
+  /** @defaultValue `call_<n>`, counted per model */
   readonly id?: string;
 }
 
-/** Returns the answer of a step. @throws the `error` of the step. */
+/** Returns a step's answer. @throws the step's `error` */
 export function answerOf(
   step: ScriptedStep,
   nextId: () => string,

@@ -1,5 +1,5 @@
-// A voice for tests: a quiet tone that lasts as long as the spoken text. The same text always sounds the same; the
-// test sets the latency and the failures.
+// A voice for tests: a quiet tone as long as the spoken text. The same text always sounds the same; the test controls
+// latency and failures.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -14,19 +14,19 @@ const LOUDNESS = 3000;
 
 /** The options of `scriptedVoice`. */
 export interface ScriptedVoiceOptions {
-  /** The time in which the voice synthesises. */
+  /** The environment in which the voice synthesises. */
   readonly environment: Environment;
-  /** The duration of a spoken character, in milliseconds. @defaultValue 60 */
+  /** The duration per spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;
-  /** The time until there is audio, in milliseconds. @defaultValue 0 */
+  /** The delay until audio is available, in milliseconds. @defaultValue 0 */
   readonly latencyMs?: number;
 }
 
-/** A voice for tests: a quiet tone, as long as the text is spoken. */
+/** A voice for tests: a quiet tone as long as the spoken text. */
 export interface ScriptedVoice extends Voice {
   /** The texts that the session asked the voice to say, in order. */
   readonly said: readonly string[];
-  /** The texts among them that the session aborted before there was audio. */
+  /** The texts that the session aborted before there was audio. */
   readonly aborted: readonly string[];
   /** Makes the next `times` requests fail. @defaultValue 1 */
   fail(times?: number): void;

@@ -1,8 +1,8 @@
-// An engine in memory that keeps the ends of jobs, and whose workers a test can kill: for programs that run steps as
+// An in-memory engine that stores the ends of jobs, and whose workers a test can kill: for programs that run steps as
 // jobs. It outlives the sessions of a test, as an engine outlives processes.
 //
 // Owns:     the jobs and their ends.
-// Does not: keep time: a job begins in the turn after the request, and a job that the workers refuse is offered again
+// Does not: measure time: a job starts in the turn after the request, and a job that workers refuse is offered again
 //           `offers` times.
 
 import { z } from 'zod';
@@ -25,15 +25,17 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedJobs`. */
 export interface SimulatedJobsOptions {
-  /** Does the jobs: the handler of `jobWorker({ … })`. */
+  /** Executes the jobs: the handler of `jobWorker({ … })`. */
   readonly handler: JobHandler;
-  /** The most bytes of a body, and of the text of an end. @defaultValue 1000000 */
+  /** The maximum size of a body, and of an end's text, in bytes. @defaultValue 1000000 */
   readonly maxBytes?: number;
-  /** How often a job that the workers refuse is offered to them. @defaultValue 1: all workers have one version */
+  /** How many times a job is offered to workers that refuse it. @defaultValue 1: all workers have one version */
   readonly offers?: number;
-  /** The longest time that a job may take, in milliseconds of the `environment`. @defaultValue Infinity */
+  /** The maximum duration of a job, in milliseconds of the `environment`. @defaultValue Infinity */
   readonly longestMs?: number;
-  /** The time of `longestMs` and of the pause between two offers. @defaultValue none: a job is offered again at once */
+  /**
+   * The clock for `longestMs` and for the pause between two offers. @defaultValue none: a job is offered again at once
+   */
   readonly environment?: Environment;
 }
 
@@ -45,11 +47,11 @@ export interface SimulatedExecution {
   readonly body: string;
 }
 
-/** An engine of jobs for tests, in this process, whose workers can be killed. */
+/** A test engine for jobs, in this process, whose workers can be killed. */
 export interface SimulatedJobs extends Jobs {
-  /** The starts of jobs, in order; a restarted job is listed again. */
+  /** The job starts in order; a restarted job is listed again. */
   readonly begun: readonly SimulatedExecution[];
-  /** Kills all workers at once. Jobs under way are restarted, or lost where a restart is not permitted. */
+  /** Kills all workers at once. Running jobs are restarted, or lost where a restart is not permitted. */
   killWorkers(): void;
 }
 
@@ -61,7 +63,7 @@ interface Held {
   isEnded: boolean;
   isCancelled: boolean;
   controller: AbortController;
-  /** The number of the current start; a worker that died has an earlier one. */
+  /** The number of the current start; a dead worker has an earlier one. */
   nth: number;
   offers: number;
   /** No worker has the job: the last one refused it. */
@@ -79,8 +81,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedJobsOptions>);
 
 /**
- * Creates an engine in memory that keeps the ends of jobs, and whose workers a test can kill.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Creates an in-memory engine that stores the ends of jobs, and whose workers a test can kill.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
   check('simulatedJobs(options)', optionsSchema, options);
@@ -122,7 +124,7 @@ export function simulatedJobs(options: SimulatedJobsOptions): SimulatedJobs {
             end(held, how);
             return;
           }
-          // JOBS-8: a refused job was not begun.
+          // JOBS-8: a refused job was not started.
           begun.splice(begun.indexOf(execution), 1);
           held.offers += 1;
           held.isOffered = true;

@@ -1,7 +1,7 @@
-// An engine in memory that keeps runs, and whose workers a test can kill: for programs whose runs are on an engine.
+// An in-memory engine that stores runs, and whose workers a test can kill: for programs whose runs are on an engine.
 //
-// Owns:     the runs, and the records of each.
-// Does not: do a turn: its handler does.
+// Owns:     the runs and their records.
+// Does not: execute turns: the handler does.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -26,19 +26,19 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedRuns`. */
 export interface SimulatedRunsOptions {
-  /** The time in which runs wait. */
+  /** The environment in which runs wait. */
   readonly environment: Environment;
-  /** Does the turns: the handler of `runWorker({ … })`. */
+  /** Executes the turns: the handler of `runWorker({ … })`. */
   readonly handler: RunHandler;
-  /** Whether a turn does one step itself, after which the engine records, or none. @defaultValue 'one' */
+  /** Whether a turn executes one step itself, after which the engine records it, or none. @defaultValue 'one' */
   readonly steps?: 'one' | 'none';
 }
 
-/** An engine of runs for tests, in this process, whose workers can be killed. */
+/** A test engine for runs, in this process, whose workers can be killed. */
 export interface SimulatedRuns extends RunEngine {
-  /** The number of recorded turns of all runs. */
+  /** The number of recorded turns, over all runs. */
   readonly recorded: number;
-  /** Kills all workers at once: other workers repeat the turns under way. */
+  /** Kills all workers at once: other workers repeat the running turns. */
   killWorkers(): void;
 }
 
@@ -46,30 +46,30 @@ interface Held {
   view: RunView;
   /** Resolves when the view changes. */
   changed: PromiseWithResolvers<void>;
-  /** The answers that the run has not yet received, and all answered requests. */
+  /** The answers that the run has not received yet, and all answered requests. */
   readonly news: RunNews[];
   readonly answered: Set<string>;
-  /** The ids of its child runs. */
+  /** Its child runs' ids. */
   readonly children: Set<string>;
   /**
-   * The messages that the run has not received, the ids of those that it has not read, and the number of the last one.
+   * The messages that the run has not received, the ids of those that it has not read, and the last message's number.
    */
   mail: TakenMessage[];
   unread: ReadonlyMap<string, number>;
   last: number;
   cancelled: string | null;
-  /** The turn under way. */
+  /** The running turn. */
   worker: AbortController | null;
-  /** The steps under way, by their keys, and those that have ended. */
+  /** The running steps by key, and the ended steps. */
   readonly steps: Map<string, AbortController>;
   readonly ends: RunStepEnd[];
-  /** The worker of the last turn still lives: it has not begun the turn's step that must not be repeated. */
+  /** Whether the last turn's worker is still alive: it has not started the turn's non-repeatable step. */
   mayBegin: string | null;
   /** Called when news arrives. */
   wake: (() => void) | null;
 }
 
-/** The attempts at a turn or step that are made without a pause. */
+/** How many times a turn or step is attempted without a pause. */
 const MAX_AT_ONCE = 20;
 /** The pause before each later attempt, in milliseconds. */
 const AGAIN_MS = 1_000;
@@ -81,8 +81,8 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SimulatedRunsOptions>);
 
 /**
- * Creates an engine in memory that keeps runs.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Creates an in-memory engine that stores runs.
+ * @throws {ConfigurationError} if an option is unknown or invalid
  */
 export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
   check('simulatedRuns(options)', optionsSchema, options);
@@ -118,7 +118,7 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         const end = await handler.turn(copied(what), signal);
         if (held.worker !== worker) continue;
         if (end.missing) {
-          // No step was begun.
+          // No step was started.
           held.mayBegin = given.mark ?? null;
           await before((attempt += 1));
           continue;
@@ -127,14 +127,14 @@ export function simulatedRuns(options: SimulatedRunsOptions): SimulatedRuns {
         held.mayBegin = end.mark ?? null;
         return copied(end);
       } catch {
-        // The worker died: another one does the turn.
+        // The worker died: another one executes the turn.
         await before((attempt += 1));
       } finally {
         if (held.worker === worker) held.worker = null;
       }
     }
   };
-  /** Only the worker that had its turn recorded begins a step that must not be repeated, once. */
+  /** Only the worker whose turn was recorded starts a non-repeatable step, once. */
   const permitted = (held: Held, given: RunTurn): RunTurn => {
     const { news: what, mark } = given;
     const isPermitted = held.mayBegin === (mark ?? null);

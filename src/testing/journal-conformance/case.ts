@@ -1,4 +1,4 @@
-// A case of the suite, and the helpers of all cases.
+// A case of the suite, and the helpers for all cases.
 
 import type {
   Journal,
@@ -17,11 +17,11 @@ export interface JournalScene {
   readonly play: (bench: JournalBench) => Promise<void>;
 }
 
-/** The stage of a case, with the operations that every case uses. */
+/** A case's stage, with the operations that every case uses. */
 export interface JournalBench {
   readonly journal: Journal;
   readonly stage: JournalStage;
-  /** Opens another process. From then on, every process claims each scope before it writes to it. */
+  /** Opens another process. From then on, every process claims each scope before writing to it. */
   another(): Promise<Journal>;
   reopen(): Promise<Journal>;
 }
@@ -34,7 +34,7 @@ interface Numbered {
 
 const BEGINNING = 1_700_000_000_000;
 
-/** Creates an entry with this number. The same arguments give the same entry. */
+/** Creates an entry with this number. The same arguments produce the same entry. */
 export function entry(
   seq: number,
   { scope = 'scope', unit = 'unit', text = `words ${seq}` }: Numbered = {},
@@ -50,13 +50,13 @@ export function withEvent(
   return { scope, unit, seq, at: BEGINNING + seq, actor, definitionVersion: 3, event };
 }
 
-/** Appends the entries one after the other, and first claims scopes that are new to the journal. */
+/** Appends the entries one after another, first claiming scopes that are new to the journal. */
 export async function appendAll(journal: Journal, entries: readonly JournalEntry[]): Promise<void> {
   await claimAll(journal, entries);
   for (const one of entries) await journal.append(one);
 }
 
-/** Starts all appends without waiting for any. */
+/** Starts all appends without waiting for any of them. */
 export async function appendAtOnce(
   journal: Journal,
   entries: readonly JournalEntry[],
@@ -125,7 +125,7 @@ export async function expectScopes(
   );
 }
 
-/** Checks that a call is refused with this code, and that the error says whether to try again. */
+/** Checks that a call is refused with this code, and that the error states whether to retry. */
 export async function expectRefused(
   what: string,
   work: () => unknown,
@@ -148,7 +148,7 @@ export async function expectRefused(
     check(error.retryable === false, () => `expected ${code} to say \`retryable: false\``);
 }
 
-/** @throws {ConformanceError} with the text of `says`, unless the condition holds */
+/** @throws {ConformanceError} with the text `says` unless the condition holds */
 export function check(isSo: boolean, says: () => string): asserts isSo {
   if (!isSo) throw new ConformanceError(says());
 }

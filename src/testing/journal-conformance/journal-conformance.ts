@@ -1,4 +1,4 @@
-// The conformance suite for journals: the properties of any store on which a session relies.
+// The conformance suite for journals: the properties that a session needs from any store.
 
 import { z } from 'zod';
 import { aFunction, check as checkSetup, type ChecksOf } from '../../values/checks.ts';
@@ -22,13 +22,13 @@ const scenes = [
 ];
 
 /**
- * Returns the cases that a journal must pass. Each case has a new store, and takes the journal's time.
+ * Returns the cases that a journal must pass. Each case has a new store, and uses the journal's clock.
  *
  * ```ts
  * for (const { name, skipped, run } of journalConformance(setup))
  *   test.skipIf(skipped !== null)(name, run);
  * ```
- * @throws {ConfigurationError} `INVALID_OPTION` for an invalid setup.
+ * @throws {ConfigurationError} `INVALID_OPTION` if the setup is invalid
  */
 export function journalConformance(setup: JournalConformanceSetup): readonly ConformanceCase[] {
   checkSetup('journalConformance(setup)', setupSchema, setup);
@@ -68,7 +68,7 @@ async function play(setup: JournalConformanceSetup, scene: JournalScene): Promis
   }
 }
 
-/** The methods of each feature, on the journal or on the stage. */
+/** Each feature's methods, on the journal or the stage. */
 const methods: Readonly<Record<JournalFeature, (stage: JournalStage) => readonly unknown[]>> = {
   scopes: ({ journal }) => [journal.scopes],
   readAfter: ({ journal }) => [journal.readAfter],

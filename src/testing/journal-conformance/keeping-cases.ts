@@ -1,4 +1,4 @@
-// A journal keeps appended entries: in their order, once, and unchanged.
+// A journal keeps appended entries: in order, once, and unchanged.
 
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -13,7 +13,7 @@ import {
   type JournalScene,
 } from './case.ts';
 
-/** A session that gives work to two subagents, in the order of events. */
+/** A session that gives work to two subagents, in event order. */
 const conversation: readonly JournalEntry[] = [
   entry(1, { unit: 'ses' }),
   entry(1, { unit: 'sub_b' }),

@@ -1,4 +1,4 @@
-// Readers list the scopes of a journal, and the entries after one that they have; scopes are forgotten.
+// Readers list a journal's scopes, and the entries after one that they have; scopes are forgotten.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {

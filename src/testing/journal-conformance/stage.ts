@@ -1,9 +1,9 @@
-// The stage that the owner of a journal supplies for the suite.
+// The stage that a journal's author supplies for the suite.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 
 /**
- * Capabilities of a journal beyond `append` and `read`.
+ * A journal's capabilities beyond `append` and `read`.
  * - `scopes`, `trim`, `forget`: the journal has these methods.
  * - `wakeTimes`: the journal has this property.
  * - `claim`: the journal has `claim` and `release`, and its stages have `another` and `expire`.
@@ -23,15 +23,15 @@ export interface JournalStage {
   /** The journal under test. */
   readonly journal: Journal;
   /**
-   * Simulates a crash: the process is gone, with all writes that it was about to make. Returns the journal of another
-   * process that opens the same store. The old journal is no longer used.
+   * Simulates a crash: the process is gone, together with its pending writes. Returns the journal of another process
+   * that opens the same store. The old journal is no longer used.
    */
   reopen?(): Journal | Promise<Journal>;
-  /** Opens a second process on the same store, beside the first one. */
+  /** Opens a second process on the same store while the first one continues. */
   another?(): Journal | Promise<Journal>;
   /**
-   * Resolves when the first process's claims have expired because it showed no sign of life. The process may continue
-   * until then, but must no longer renew its claims.
+   * Resolves when the first process's claims have expired because it showed no activity. The process may continue until
+   * then, but must no longer renew its claims.
    */
   expire?(): void | Promise<void>;
   /** Called at the end of each case, however it ends. */
@@ -40,9 +40,9 @@ export interface JournalStage {
 
 /** A journal to test. */
 export interface JournalConformanceSetup {
-  /** The name in the titles of the cases. */
+  /** The name in the case titles. */
   readonly name: string;
-  /** The optional parts that the journal has. */
+  /** The journal's optional features. */
   readonly offers: readonly JournalFeature[];
   /** Creates a stage with an empty store. */
   open(): JournalStage | Promise<JournalStage>;

@@ -1,4 +1,4 @@
-// Another process continues: after a crash, or because it takes over a scope from a living one.
+// Another process continues: after a crash, or by taking over a scope from a live process.
 
 import type { Journal, JournalEntry } from '../../actors/ports/journal.ts';
 import {
@@ -101,7 +101,7 @@ export const claimScenes: readonly JournalScene[] = [
       await stage.expire?.();
       await other.claim?.('scope');
       await expectKept(other, [entry(1)], { scope: 'scope' });
-      // This process does not know of the other one's claim yet; it even writes the same entry.
+      // This process does not know of the other's claim yet; it even writes the same entry.
       await fenced(journal, 2);
       await other.append(entry(2));
       await fenced(journal, 2);
@@ -161,7 +161,7 @@ export const claimScenes: readonly JournalScene[] = [
   },
 ];
 
-/** Checks that the kept entries are a prefix of `begun`, and contain every acknowledged entry. */
+/** Checks that the kept entries are a prefix of `begun`, and include every acknowledged entry. */
 async function expectBeginning(
   journal: Journal,
   begun: readonly JournalEntry[],
@@ -208,7 +208,7 @@ export const crashScenes: readonly JournalScene[] = [
         await journal.append(one);
         acknowledged.add(one);
       });
-      // An append that had no answer before the crash never settles, or is refused.
+      // An append that was pending at the crash never settles, or is refused.
       for (const append of appends) append.catch(() => {});
       await appends[0];
       const known = new Set(acknowledged);

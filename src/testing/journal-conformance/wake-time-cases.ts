@@ -1,4 +1,4 @@
-// Wake times of hibernated sessions: a journal keeps them like entries, and lists them in order.
+// Wake times of hibernated sessions: a journal stores them like entries, and lists them in order.
 
 import type { Journal } from '../../actors/ports/journal.ts';
 import { inOrder, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
@@ -53,7 +53,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, []);
       await setAll(journal, times);
       await expectTimes(journal, times.toSorted(inOrder));
-      // A wake time neither starts nor claims a session, and is no entry.
+      // A wake time neither starts nor claims a session, and is not an entry.
       await expectKept(journal, []);
     },
   },
@@ -97,7 +97,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
     name: 'more wake times than fit into one page of anything',
     needs: ['wakeTimes'],
     async play({ journal }) {
-      // The times are not in order, and some are equal.
+      // The times are unordered, and some are equal.
       const many = Array.from({ length: 3000 }, (_, index) => ({
         scope: `ses_${(index * 7) % 3000}`,
         at: LATER + ((index * 7919) % 100),

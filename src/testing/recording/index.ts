@@ -1,15 +1,15 @@
 // A recorded session as a test: `recording('calls/may-12.jsonl').check()`.
 //
 // Owns:     the file, and the report of a difference.
-// Does not: know the format, or fold entries (actors/replay).
+// Does not: know the format, or fold entries (`actors/replay`).
 
 import { OffstageError } from '../../values/errors.ts';
 import type { JournalEntry } from '../../actors/ports/journal.ts';
 import { checkRecording, parseRecording, type Recording } from '../../actors/replay/recording.ts';
 
-/** The consequences of an entry have changed since the recording. */
+/** An entry's consequences have changed since the recording. */
 export class RecordingError extends OffstageError {
-  /** The number of the entry, from 1. */
+  /** The entry's number, starting at 1. */
   readonly number: number;
   /** The first entry whose replay differs. */
   readonly entry: JournalEntry;
@@ -32,19 +32,20 @@ export class RecordingError extends OffstageError {
 
 /** A recorded session in a file, as `recording` returns it for a test. */
 export interface RecordedSession {
-  /** Reads the content of the file. */
+  /** Reads the file's content. */
   read(): Promise<Recording>;
   /**
-   * Folds the recorded session with this version of Offstage. It needs no keys, models, tools or code of the app.
-   * @throws {RecordingError} which names the first entry that is no longer accepted, or has other consequences.
+   * Folds the recorded session with this version of Offstage. It needs no keys, models, tools or app code.
+   * @throws {RecordingError} if an entry is no longer accepted, or has different consequences; the error names the
+   * first such entry
    * @throws {ProtocolError} `MALFORMED_RECORDING`. @throws {ConfigurationError} `RECORDING_TOO_NEW`.
    */
   check(): Promise<void>;
 }
 
 /**
- * Opens a session that `exportRecording` or `offstage replay --export` wrote to a file. Needs Node.js.
- * @param path Relative to the working directory; or a `file:` URL.
+ * Opens a session that `exportRecording` or `offstage replay --export` wrote to a file. Requires Node.js.
+ * @param path Relative to the working directory, or a `file:` URL.
  */
 export function recording(path: string | URL): RecordedSession {
   const read = async (): Promise<Recording> => {

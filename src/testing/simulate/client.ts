@@ -1,5 +1,5 @@
-// The client of a simulated session. It shows a text session in one of the ways in which an app can follow one, or
-// plays the audio of a voice session and reports it. It comes and goes, and outlives the processes that it talks to.
+// A simulated session's client. It shows a text session in one of the ways that apps use, or plays a voice session's
+// audio and reports playback. It leaves and returns, and outlives the processes that it talks to.
 //
 // Owns:     the attachment, the way of listening, and the played audio.
 // Does not: decide when it leaves (user, player).
@@ -19,20 +19,20 @@ import type { Happening } from './log/log.ts';
 
 /** The amplitude of a television in the next room. */
 const NOISE = LOUDNESS / 8;
-/** A session, with its kind. */
+/** A session and its kind. */
 export type Talking =
   | { readonly kind: 'text'; readonly session: TextSession }
   | { readonly kind: 'voice'; readonly session: VoiceSession; readonly sampleRateHz: number };
 
-/** The ways in which an app may follow a text session. Unacknowledged results rest as cards. */
+/** The ways in which an app may follow a text session. Unacknowledged results remain as cards. */
 type Way =
   /** `session.parts`. */
   | 'observes'
   /** `session.read()`, to the end. */
   | 'reads'
-  /** `session.read()`, broken off at each result. */
+  /** `session.read()`, stopped at each result. */
   | 'breaksOff'
-  /** `clientMessages(session)`, with an acknowledgement of each shown message. */
+  /** `clientMessages(session)`, acknowledging each shown message. */
   | 'acknowledges'
   /** `clientMessages(session)`, without acknowledgements. */
   | 'isSilent'
@@ -61,7 +61,7 @@ export class Client {
   readonly #environment: SimulatedEnvironment;
   readonly #note: (happening: Happening) => void;
   readonly #speakers: Loudspeaker[] = [];
-  /** The client is in use, whether or not there is a session. */
+  /** Whether the client is in use, even without a session. */
   #isThere = true;
   #talking: Talking | null = null;
   #detach: (() => void) | null = null;
@@ -84,7 +84,7 @@ export class Client {
     return this.#isThere;
   }
 
-  /** The plays of all processes, in order. */
+  /** The playbacks of all processes, in order. */
   get plays(): readonly Play[] {
     return this.#speakers.flatMap(({ plays }) => plays);
   }
@@ -93,7 +93,7 @@ export class Client {
     return this.#speakers.at(-1)?.isPlaying === true && this.#detach !== null;
   }
 
-  /** Takes the session to talk to; null: the session is gone. */
+  /** Sets the session to talk to; null if the session is gone. */
   meets(talking: Talking | null): void {
     this.#drop();
     this.#talking = talking;
@@ -113,7 +113,7 @@ export class Client {
     this.#attach();
   }
 
-  /** Puts the user's voice into the microphone for this time. */
+  /** Sends the user's voice through the microphone for this time. */
   speaks(ms: number): void {
     this.#loudUntil = this.#environment.clock.now() + ms;
     this.#tick();
@@ -141,7 +141,7 @@ export class Client {
     this.#tick();
   }
 
-  /** Follows the session in another way each time: success in one way proves nothing for another. */
+  /** Follows the session in a different way each time, because success in one way proves nothing for another. */
   #follow(session: TextSession, isMine: () => boolean): readonly { unsubscribe(): void }[] {
     const chance = chanceOf(this.#seed, 'listens', (this.#visits += 1));
     return chance.pick(WAYS).map((way) => {
@@ -220,14 +220,14 @@ export class Client {
     ];
   }
 
-  /** Drops the audio that is not played yet. */
+  /** Drops the unplayed audio. */
   #drop(): void {
     this.#detach = null;
     const speaker = this.#speakers.at(-1);
     for (const play of speaker?.plays ?? []) if (play.playedMs < play.sentMs) play.isCleared = true;
   }
 
-  /** Ticks while there is audio to play or to report. */
+  /** Ticks while there is audio to play or report. */
   #tick(): void {
     if (this.#isTicking) return;
     this.#isTicking = true;

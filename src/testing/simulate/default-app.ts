@@ -1,6 +1,6 @@
-// The default app of `offstage simulate`: two agents that can lead, and subagents that look things up, ask, need
-// consent, and have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents
-// of subagents, a service whose agent examines events from outside, and a program that runs errands with subagents.
+// The default app of `offstage simulate`: two lead agents, and subagents that look things up, ask, need consent, and
+// have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents of subagents,
+// a service whose agent examines external events, and a program that runs errands with subagents.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -21,7 +21,7 @@ import { createSubagentService } from '../../actors/subagents/subagent-service.t
 const topicInput = z.object({ topic: z.string() });
 const order = z.object({ item: z.string(), count: z.number().int().min(1).max(9) });
 
-/** A second look does no harm. */
+/** Looking a second time is harmless. */
 const lookUp = {
   ...tool({
     description: 'Looks something up',
@@ -112,7 +112,7 @@ const leadTools = [
   }),
 ];
 
-/** The share of seeds whose app has this addition: most conversations are small. */
+/** The share of seeds whose app has this addition; most conversations are small. */
 const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;
@@ -146,7 +146,7 @@ export function defaultApp(context: AppContext): SimulatedApp {
   };
 }
 
-/** Lets the workers of an engine do the subagents' steps. */
+/** Runs the subagents' steps on an engine's workers. */
 function asJobs(
   configs: Readonly<Record<string, SubagentConfig>>,
 ): Readonly<Record<string, SubagentConfig>> {
@@ -157,7 +157,7 @@ function asJobs(
 
 type Tools = NonNullable<SubagentConfig['tools']>;
 
-/** Gives a subagent other subagents, with these tools and their own ones. */
+/** Gives a subagent its own subagents, with these tools and their own ones. */
 export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   const tasting: SubAgentConfig = {
     name: 'tasting',
@@ -190,12 +190,12 @@ export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   };
 }
 
-/** The number of events in the life of each process, and the time in which they happen. */
+/** The number of events per process life, and the time span in which they happen. */
 const HAPPENINGS = 2;
 
 const WITHIN_MS = 20_000;
 
-/** Creates a service with events at chosen times. */
+/** Creates a service with events at random times. */
 export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentConfig {
   return {
     agent: {
@@ -228,7 +228,7 @@ export function watchmanOf(tools: Tools, { seed }: AppContext): ServiceSubagentC
   };
 }
 
-/** Creates a program that continues its errands after a crash, and begins new ones by the clock. */
+/** Creates a program that continues its errands after a crash, and starts new ones by the clock. */
 export function errandsOf(
   tools: Tools,
   { seed, environment: { clock, scheduler }, simulated }: AppContext,
@@ -263,7 +263,7 @@ export function errandsOf(
       const { resumed, ended, lost } = await service.recover();
       for (const { subagentId, reason } of lost) problems.push(`${subagentId} is lost: ${reason}`);
       const known = service.list(THE_LEAD, { includeEnded: true });
-      // Parents receive the results of child subagents.
+      // Parents receive the results of their child subagents.
       const errands = new Set(known.flatMap(({ id, parentId }) => (parentId === null ? [id] : [])));
       for (const id of [...resumed, ...ended]) if (errands.has(id)) void bring(id);
       waiting.delete('what there was');

@@ -1,4 +1,4 @@
-// The real effects of tools, recorded outside every process: an effect stays even if its process dies.
+// The real effects of tools, recorded outside every process: an effect remains even if its process dies.
 //
 // Owns:     the record of effects, and the faults of tools.
 // Does not: judge (promises).
@@ -37,8 +37,8 @@ export class Effects {
   }
 
   /**
-   * Watches the tools of a subagent, and applies their faults. A tool that waits for other subagents has no effect
-   * itself.
+   * Watches a subagent's tools and applies their faults. A tool that waits for other subagents has no effect of its
+   * own.
    */
   watch(
     tools: Readonly<Record<string, unknown>>,
@@ -117,7 +117,7 @@ function canRun(tool: unknown): tool is AnyTool & { execute: Execute } {
   return typeof tool === 'object' && tool !== null && 'execute' in tool && !!tool.execute;
 }
 
-/** Records the effect of a tool from its return: a value, a promise, or yielded values. */
+/** Records a tool's effect from its return value: a value, a promise, or yielded values. */
 function recorded(effect: Effect, execute: () => unknown): unknown {
   try {
     const returned = execute();
@@ -152,7 +152,7 @@ async function* recordedYields(effect: Effect, yields: AsyncIterable<unknown>): 
   }
 }
 
-/** Returns the final result of a tool, whether it returns, yields or throws. */
+/** Returns a tool's final result, whether it returns, yields or throws. */
 async function finished(act: () => unknown): Promise<unknown> {
   const returned = act();
   if (!isIterable(returned)) return returned;

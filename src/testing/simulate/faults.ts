@@ -1,14 +1,14 @@
-// The faults of one run. Only the seed, the point and the count of the occurrence decide each occurrence of a fault
-// point: shrinking a script by a step changes no other decision.
+// One run's faults. Only the seed, the fault point and the occurrence count decide whether a fault fires, so that
+// removing a step from a script changes no other decision.
 //
-// Owns:     the counts of occurrences, and the strikes.
-// Does not: know the effect of a fault (fault-points describes it, the caller applies it).
+// Owns:     the occurrence counts, and the fired faults.
+// Does not: know a fault's effect (`fault-points` describes it, the caller applies it).
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { FaultPlan, FaultPoint, FaultRule, Strike } from './log/fault-points.ts';
 
 export class Faults {
-  /** The strikes so far, in order. */
+  /** The faults that have fired so far, in order. */
   readonly struck: Strike[] = [];
   readonly #seed: number;
   readonly #decides: (point: FaultPoint, occurrence: number) => boolean;
@@ -16,7 +16,7 @@ export class Faults {
   readonly #onStrike: (strike: Strike) => void;
   #armed = true;
 
-  /** `what`: a plan, or the strikes of a replayed run. */
+  /** `what`: a plan, or the fired faults of a replayed run. */
   constructor(
     seed: number,
     what: FaultPlan | readonly Strike[],
@@ -37,8 +37,8 @@ export class Faults {
   }
 
   /**
-   * Decides whether this point strikes now. Returns chance for the details of the fault; null: the point does not
-   * strike.
+   * Decides whether this point fires now. Returns a random stream for the fault's details; null if the point does not
+   * fire.
    */
   strikes(point: FaultPoint): Chance | null {
     if (!this.#armed) return null;

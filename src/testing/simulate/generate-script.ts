@@ -1,17 +1,17 @@
-// Generates a script from a seed: a user who asks for work, changes their mind, chats, leaves and comes back, and an
-// app that sends notices. Each step has a separate stream of chance.
+// Generates a script from a seed: a user who asks for work, changes their mind, chats, leaves and returns, and an app
+// that sends notices. Each step has its own random stream.
 
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedApp } from './log/app.ts';
 import type { Step } from './log/script.ts';
 
-/** The number of steps of a generated script, and their time. */
+/** The number of steps of a generated script, and their time span. */
 export interface GenerateOptions {
-  /** The most steps. @defaultValue 10 */
+  /** The maximum number of steps. @defaultValue 10 */
   readonly steps?: number;
-  /** The time within which the steps happen, in milliseconds. @defaultValue 40_000 */
+  /** The time span of the steps, in milliseconds. @defaultValue 40_000 */
   readonly spanMs?: number;
-  /** Whether a script contains crashes and drops, besides the faults. */
+  /** Whether a script contains crashes and connection losses in addition to the faults. */
   readonly disasters: boolean;
 }
 
@@ -94,7 +94,7 @@ function actionOf(
   }
 }
 
-/** Each request has unique words, so that its reply can be recognized. */
+/** Each request has unique words, so that its reply can be recognised. */
 function request(index: number, chance: Chance, tools: readonly string[]) {
   const calls = tools.length === 0 ? [] : [chance.pick(tools)];
   if (tools.length > 1 && chance.happens(0.35)) calls.push(chance.pick(tools));

@@ -1,15 +1,15 @@
-// Models with random, model-like behaviour. A subagent's model calls its offered tools, with arguments that fit their
-// schemas, asks questions, and returns a result; sometimes it calls a tool that it was not offered, or writes nonsense.
-// A lead agent's model calls the tools that the user's words name, and repeats its messages word for word. A model with
+// Models with random, model-like behaviour. A subagent's model calls its tools with arguments that fit their schemas,
+// asks questions, and returns a result; sometimes it calls a tool that it does not have, or writes nonsense. A lead
+// agent's model calls the tools that the user's words name, and repeats its messages word for word. A model with
 // subagents starts them, waits for them, answers their questions, messages them, looks at them, and ends them;
 // sometimes it ignores them.
 //
-// Owns:     the words and calls of models.
-// Does not: know whether the user hears them.
+// Owns:     the models' words and calls.
+// Does not: know whether the user hears the words.
 //
 // Invariants
-//   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers decide a model's answer: a
-//       request that is repeated after a crash or a failure gets the same answer.
+//   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers determine a model's answer, so
+//       that a request repeated after a crash or failure gets the same answer.
 
 import { propertiesOf } from '../../values/json.ts';
 import { ProviderError } from '../../values/errors.ts';
@@ -31,7 +31,7 @@ import type { SimulatedProcess } from './simulated-process.ts';
 const SLOW_MS = 8000;
 const SILENT_MS = 90_000;
 const THINKING_MS = 1500;
-/** The agent of a service may have no news. */
+/** A service's agent may have no news. */
 const NOTHING_TO_TELL = '{"notify": false}';
 /** A tool that no agent has. */
 const FORBIDDEN = 'transfer_all_funds';
@@ -42,7 +42,7 @@ export interface ModelWorld {
   readonly called?: (prompt: ScriptedPrompt) => void;
 }
 
-/** Creates a model in one process: a script with faults and a thinking time. */
+/** Creates a model in one process: a script with faults and thinking time. */
 export function modelIn(
   { faults, called }: ModelWorld,
   process: SimulatedProcess,
@@ -52,7 +52,7 @@ export function modelIn(
     environment: process.environment,
     rules: true,
     async otherwise(prompt) {
-      // No caller in a dead process waits for a model.
+      // In a dead process, no caller waits for a model.
       if (!process.isAlive) return new Promise<never>(() => {});
       called?.(prompt);
       if (faults.strikes('model.silent'))
@@ -70,7 +70,7 @@ export function failure(code: string, message: string): ProviderError {
   return new ProviderError(code, message, { retryable: true });
 }
 
-/** Returns the script of a subagent by this name. */
+/** Returns the script of the subagent with this name. */
 export function subagentScript(seed: number, name: string): Script {
   return (prompt) => {
     const task = taskIn(prompt);
@@ -81,7 +81,7 @@ export function subagentScript(seed: number, name: string): Script {
   };
 }
 
-/** Returns the name of the subagent whose prompt this is, from its task; null: the prompt of a lead agent. */
+/** Returns the name of the subagent that this prompt is for, from its task; null if it is a lead agent's prompt. */
 export function subagentIn({ system }: ScriptedPrompt): string | null {
   return (
     /^# Task\nYou do the work of the tool (?:subagent__)?(.*?) in the background/m.exec(
@@ -90,7 +90,7 @@ export function subagentIn({ system }: ScriptedPrompt): string | null {
   );
 }
 
-/** Returns the schema of the subagent's result, from its instructions; null: none. */
+/** Returns the schema of the subagent's result, from its instructions; null if there is none. */
 function resultSchemaIn({ system, outputSchema }: ScriptedPrompt): unknown {
   const told = /JSON that fits this JSON Schema:\n(.*)/.exec(system)?.[1];
   return told === undefined ? outputSchema : JSON.parse(told);
@@ -101,7 +101,7 @@ function taskIn({ prompt, user }: ScriptedPrompt): string {
   if (read === null) return user.slice(0, 400);
   const { task, arguments: args } = read;
   if (Object.keys(args).length === 0) return task.slice(0, 400);
-  // The form must not change for the kept seeds: this text decides the chances of a subagent.
+  // This text determines a subagent's random decisions, so its form must not change for the kept seeds.
   return JSON.stringify(args, null, 1).replaceAll(/\n\s*/g, ' ');
 }
 
@@ -120,7 +120,7 @@ function stepOf(
     const calls = [move ?? callOf(chance.pick(callable), prompt, chance)];
     if (chance.happens(0.2)) calls.push(callOf(chance.pick(callable), prompt, chance));
     if (chance.happens(0.03)) calls.push({ name: FORBIDDEN, input: { amount: chance.below(100) } });
-    // GENERATED-MODEL-1: the ids are also the same.
+    // GENERATED-MODEL-1: the ids are the same too.
     return { calls: calls.map((call, at) => ({ ...call, id: `call_${turn + 1}_${at + 1}` })) };
   }
   if (readTask(prompt.prompt)?.task.includes(NOTHING_TO_TELL) && chance.happens(0.3))
@@ -158,7 +158,7 @@ function questionOf(chance: Chance): object {
   return { question: `Which colour for number ${number}: ${labels.join(' or ')}?`, options };
 }
 
-/** Returns the tools that the lead agent's model calls for these words; empty: none. */
+/** Returns the tools that the lead agent's model calls for these words; may be empty. */
 export type Meaning = (words: string) => readonly string[];
 
 /** Returns the arguments with which the lead agent's model calls a tool for these words. */
@@ -171,7 +171,7 @@ export function argumentsFor(
   return propertiesOf(valueFor(schema, chanceOf(seed, 'call', words, tool)));
 }
 
-/** The script of a lead agent in a text session. */
+/** A lead agent's script in a text session. */
 export function leadScript(seed: number, meaning: Meaning): Script {
   return ({ prompt, results, tools }) => {
     const known = new Map(tools.map((tool) => [tool.name, tool.inputSchema]));
@@ -210,7 +210,7 @@ export function leadScript(seed: number, meaning: Meaning): Script {
   };
 }
 
-/** Returns the gist of a tool's answer, in words. */
+/** Returns a short description of a tool's answer. */
 function gistOf(result: unknown): string {
   const { message } = propertiesOf(result);
   if (typeof message === 'string') return message;
@@ -225,7 +225,7 @@ function wordsIn(message: Message): readonly string[] {
   return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
 }
 
-/** Returns the runtime's notes in a message of the user or the system. */
+/** Returns the runtime's notes in a user or system message. */
 function notesIn(message: Message): readonly string[] {
   if (message.role !== 'user' && message.role !== 'system') return [];
   return wordsIn(message).filter((text) => text.startsWith('['));
@@ -238,7 +238,7 @@ function callsIn(message: Message): readonly string[] {
   );
 }
 
-/** Tools that need the id of a subagent, and are called for a reason. */
+/** Tools that need a subagent's id and are called for a reason. */
 const NEEDS_SUBAGENT: ReadonlySet<string> = new Set([
   'await_subagent',
   'check_subagent',
@@ -251,7 +251,7 @@ const ENDED: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled']
 
 const CITIES = ['Berlin', 'Paris', 'Oslo', 'Rome', 'Lima', 'Cairo', 'Delhi', 'Quito'] as const;
 
-/** The latest state of one of the model's subagents, as the model knows it. */
+/** The latest state of one of the model's subagents, as known to the model. */
 interface Known {
   readonly subagentId: string;
   readonly status?: unknown;
@@ -263,7 +263,7 @@ export function withoutSubagent(tools: ScriptedPrompt['tools']): ScriptedPrompt[
   return tools.filter(({ name }) => !NEEDS_SUBAGENT.has(name));
 }
 
-/** Returns the next call about the subagents that the model has started; null: none. */
+/** Returns the next call about the subagents that the model has started; null if there is none. */
 export function familyMove(
   { prompt, toolNames }: ScriptedPrompt,
   chance: Chance,
@@ -296,7 +296,7 @@ export function familyMove(
   return { name: 'await_subagent', input: { subagentIds, mode: chance.pick(['any', 'all']) } };
 }
 
-/** Returns the arguments of a call that its schema alone does not determine; null: the schema does. */
+/** Returns a call's arguments if its schema alone does not determine them; otherwise null. */
 export function familyInput(
   name: string,
   { toolNames }: ScriptedPrompt,
@@ -305,7 +305,7 @@ export function familyInput(
   if (name === 'request_input')
     return { question: `Which city for number ${chance.within(100, 999)}?` };
   if (name !== 'spawn_subagent') return null;
-  // Few tools in most cases: a subagent that may start others does so.
+  // Usually few tools; a subagent that may start others has them as well.
   const some = toolNames.filter((one) => one !== name && chance.happens(0.3));
   return {
     task: `Look around in ${chance.pick(CITIES)}, number ${chance.below(1000)}`,
@@ -314,14 +314,14 @@ export function familyInput(
   };
 }
 
-/** Returns the tools that can be passed to a child: not those that the runtime adds, or restricts to a role. */
+/** Returns the tools that can be passed to a child, excluding those that the runtime adds or restricts to a role. */
 function ofOthers(names: readonly string[]): readonly string[] {
   return names.filter(
     (name) => !['ask_user', 'not_for_me', 'request_input', 'complete_task'].includes(name),
   );
 }
 
-/** Returns the model's subagents by id, in the order of starting, from the results of its calls. */
+/** Returns the model's subagents by id, in starting order, from the results of its calls. */
 function knownIn(prompt: ScriptedPrompt['prompt']): ReadonlyMap<string, Known> {
   const known = new Map<string, Known>();
   const begins = prompt.findLastIndex((message) => readTask([message]) !== null);
@@ -366,12 +366,12 @@ interface JsonSchema {
 }
 
 const WORDS = ['amber', 'birch', 'cedar', 'delta', 'ember', 'fjord', 'grove', 'heron'] as const;
-/** A schema may contain itself; a value must end. */
+/** A schema may contain itself, but a value must be finite. */
 const MAX_DEPTH = 6;
 
 /**
- * Generates a value that a JSON Schema allows, with the keywords of tool schemas: arguments that a model might write.
- * The value may violate other keywords.
+ * Generates a value that a JSON Schema allows, considering the keywords of tool schemas: arguments that a model might
+ * write. The value may violate other keywords.
  */
 export function valueFor(schema: unknown, chance: Chance, depth = 0): unknown {
   if (typeof schema !== 'object' || schema === null || depth > MAX_DEPTH) return null;

@@ -1,8 +1,8 @@
-// The engine of a simulated world, for subagents with `runs: 'jobs'`. It outlives the processes of sessions; its
-// workers are other processes, which die.
+// A simulated world's engine, for subagents with `runs: 'jobs'`. It outlives the sessions' processes; its workers are
+// separate processes, which die.
 //
-// Owns:     the worker, and its deaths.
-// Does not: keep jobs (simulatedJobs).
+// Owns:     the worker and its deaths.
+// Does not: store jobs (`simulatedJobs`).
 
 import type { JobHandler, Jobs } from '../../actors/ports/jobs.ts';
 import { jobWorker } from '../../actors/subagent/job-worker.ts';
@@ -11,9 +11,9 @@ import { simulatedJobs } from '../doubles/simulated-jobs.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, type AppStage } from './staged-app.ts';
 
-/** The time in which a worker dies, in milliseconds: a job takes no longer, unless its model or its tool does. */
+/** The time span in which a worker dies, in milliseconds: a job takes no longer unless its model or tool does. */
 const DIES_WITHIN_MS = 4000;
-/** The first number of a worker; processes of sessions have lower ones. */
+/** The first worker number; session processes have lower numbers. */
 const FIRST_WORKER = 1001;
 
 interface Worker {
@@ -26,7 +26,7 @@ export class JobEngine {
   readonly #stage: AppStage;
   readonly #environment: SimulatedEnvironment;
   readonly #killWorkers: () => void;
-  /** Null before the first job, as for most apps. */
+  /** Null before the first job, and so in most apps. */
   #worker: Worker | null = null;
 
   constructor(stage: AppStage, environment: SimulatedEnvironment) {

@@ -1,13 +1,13 @@
-// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed or not,
-// and its transcripts arrive late. It also records the model's words in each item, and passes the user's audio to the
+// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed or not, and
+// its transcripts arrive late. It also records the model's words in each item, and passes the user's audio to the
 // model.
 //
-// Owns:     the connections of one process.
-// Does not: know the meaning of the words.
+// Owns:     one process's connections.
+// Does not: interpret the words.
 //
 // Invariants
-//   SIMULATE-LINE-1. A slow connection keeps its order: no event overtakes an earlier one.
-//   SIMULATE-LINE-2. A dead process receives nothing and sends nothing.
+//   SIMULATE-LINE-1. A slow connection preserves order: no event overtakes an earlier one.
+//   SIMULATE-LINE-2. A dead process neither receives nor sends anything.
 
 import { readable } from '../conformance/words.ts';
 import { Subject } from 'rxjs';
@@ -25,7 +25,7 @@ import type { SimulatedProcess } from './simulated-process.ts';
 
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;
-/** A session uses up its reconnects in 15 to 31 s. */
+/** A session exhausts its reconnects in 15 to 31 s. */
 const OUTAGE_MS = [20_000, 120_000] as const;
 const LATE_MS = 4000;
 
@@ -42,11 +42,11 @@ export interface LinePorts {
   readonly stage: ConformanceStage;
   /** Returns the index of the stage's model for the next connection. */
   nextModel(): number;
-  /** Returns the current or latest utterance of the user. */
+  /** Returns the user's current or latest utterance. */
   utterance(): Utterance | null;
   /** Tells whether a television is on near the user. */
   isNoisy(): boolean;
-  /** The outage of the provider, in which every connection is refused; `begin` starts one of `ms` milliseconds. */
+  /** A provider outage, during which every connection is refused; `begin` starts one of `ms` milliseconds. */
   readonly outage: { isOn(): boolean; begin(ms: number): void };
   happened(what: 'opened' | 'resumed' | 'lost' | 'refused'): void;
   /** Called when the session asks the model to tell a message. */
@@ -169,7 +169,7 @@ class Line implements TransportConnection {
     if (this.#isSlow) return;
     this.#isSlow = true;
     this.#later(ms, () => {
-      // The model answers the first of these events after the last one (SIMULATE-LINE-1).
+      // The model responds to the first of these events after the last one (SIMULATE-LINE-1).
       for (let give = this.#behind.shift(); give; give = this.#behind.shift()) give();
       this.#isSlow = false;
     });
@@ -179,7 +179,7 @@ class Line implements TransportConnection {
     this.#ports.environment.scheduler.schedule(task, ms);
   }
 
-  /** Passes the user's utterance to this model when loud audio arrives: once, from the beginning or again. */
+  /** Passes the user's utterance to this model when loud audio arrives: once, from the start or again. */
   #hears({ samples }: AudioFrame): void {
     const utterance = this.#ports.utterance();
     const isLoud = samples.length > 0 && (samples[samples.length - 1] ?? 0) >= LOUDNESS;

@@ -1,5 +1,5 @@
-// Plays a script: advances time, performs the steps, and then disarms all faults until no work is left, within a
-// bound of simulated time.
+// Plays a script: advances time, performs the steps, and then disarms all faults until no work is left, within a limit
+// of simulated time.
 //
 // Owns:     the passing of time in a run.
 // Does not: judge the result (promises).
@@ -10,7 +10,7 @@ import type { RunRecord } from './log/log.ts';
 import type { Script, Step } from './log/script.ts';
 import { World, type WorldOptions } from './world.ts';
 
-/** The time after the last step in which faults may strike. */
+/** The time after the last step during which faults may fire. */
 const AFTERMATH_MS = 30_000;
 const ROUND_MS = 1000;
 /** The suffixes of repeated requests. */
@@ -23,7 +23,7 @@ const TOLD: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped'])
 
 export interface PlayOptions extends Omit<WorldOptions, 'meanings'> {
   readonly steps: readonly Step[];
-  /** The most time from the last fault to the end of all work, in milliseconds. */
+  /** The maximum time from the last fault to the end of all work, in milliseconds. */
   readonly quietWithinMs: number;
 }
 
@@ -67,7 +67,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
     startedAt,
     effects: effects.all,
     plays: client.plays,
-    // The continuation after a false interruption has another name.
+    // The continuation after a false interruption has a different name.
     wordsOf: (itemId) => words.get(itemId) ?? words.get(itemId.replace(/~\d+$/, '')) ?? '',
     state,
     unfinished: left,
@@ -77,7 +77,7 @@ export async function play(options: PlayOptions): Promise<RunRecord> {
   };
 }
 
-/** Advances time until no work has been under way for a while, at most by `limitMs`. */
+/** Advances time, for at most `limitMs`, until no work has been in progress for a while. */
 async function untilCalm(world: World, limitMs: number): Promise<void> {
   for (let ms = 0, calmMs = 0; ms < limitMs && calmMs < CALM_MS; ms += ROUND_MS) {
     await world.environment.advance(ROUND_MS);
@@ -86,7 +86,7 @@ async function untilCalm(world: World, limitMs: number): Promise<void> {
   }
 }
 
-/** Repeats a request of the user that had no effect at all, such as words that were lost with a process. */
+/** Repeats a user request that had no effect at all, such as words that were lost with a process. */
 function asksAgain(world: World, steps: readonly Step[], again: string): boolean {
   const { subagentConfigs = {} } = world.app;
   const request = steps.find(
@@ -191,7 +191,7 @@ function unfinished(world: World): readonly string[] {
   ];
 }
 
-/** Closes the session, and returns the number of timers that it left. */
+/** Closes the session, and returns the number of remaining timers. */
 async function close(world: World): Promise<number> {
   const { session, environment, process, program } = world;
   world.note({ kind: 'closing' });
@@ -210,7 +210,7 @@ async function close(world: World): Promise<number> {
   await environment.settle();
   const left = process.timers;
   await world.close();
-  // A session's `close` never rejects: these are problems of the program.
+  // A session's `close` never rejects, so this is a problem of the program.
   for (const problem of problems) throw problem;
   return isClosed ? left : Math.max(1, left);
 }

@@ -1,8 +1,8 @@
-// Simulation: whole conversations of an app under one seed each, in simulated time, with all possible faults. The
-// promises of a session are checked on their logs.
+// Simulation: complete conversations of an app, each under one seed, in simulated time, with all possible faults. A
+// session's promises are checked on their logs.
 //
-// Owns:     the choice of runs, and the treatment of one that fails.
-// Does not: play one (player), or judge it (promises).
+// Owns:     the choice of runs, and the handling of a failing one.
+// Does not: play a run (player), or judge it (promises).
 
 import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { ConfigurationError } from '../../values/errors.ts';
@@ -26,42 +26,40 @@ import { WorkDone, workIn, type Work } from './work.ts';
 export interface SimulationOptions {
   /** Agents, tools, subagents and policies. @defaultValue an app of the simulation */
   readonly app?: SimulatedAppLike;
-  /** The kind of session. `both`: each seed with one of them. @defaultValue 'both' */
+  /** The kind of session. `both`: each seed uses one of them. @defaultValue 'both' */
   readonly session?: 'text' | 'voice' | 'both';
-  /** Scripts of models, by the name of the subagent's configuration. @defaultValue generated from the seed */
+  /** Model scripts, by the name of the subagent's configuration. @defaultValue generated from the seed */
   readonly models?: Readonly<Record<string, ModelScript>>;
   /** The voice model behind its transport. @defaultValue `simulatedVoice()`, for some seeds with `resumes` */
   readonly voice?: ConformanceSetup;
-  /** The armed fault points, and when they strike. @defaultValue `defaultFaults` */
+  /** The armed fault points, and when they fire. @defaultValue `defaultFaults` */
   readonly faults?: FaultPlan;
   /** The steps of the script. @defaultValue generated from the seed */
   readonly steps?: readonly Step[];
   /** Options for generated scripts. */
   readonly generate?: Partial<GenerateOptions>;
-  /** Promises of the app, in addition to those of a session. */
+  /** App promises, in addition to those of a session. */
   readonly checks?: readonly PromiseCheck[];
-  /**
-   * The least work of a run; a run with less has failed. @defaultValue `{ subagents: 1 }` for generated
-   * scripts
-   */
+  /** The minimum work of a run; a run with less fails. @defaultValue `{ subagents: 1 }` for generated scripts */
   readonly atLeast?: Partial<Work>;
-  /** The most time from the last fault to the end of all work, in milliseconds. @defaultValue 1_800_000 */
+  /** The maximum time from the last fault to the end of all work, in milliseconds. @defaultValue 1_800_000 */
   readonly quietWithinMs?: number;
   /**
-   * Releases the process between any two messages, and continues in another one from the journal. @defaultValue false
+   * Whether the process is released between any two messages, and another one continues from the journal. @defaultValue
+   * false
    */
   readonly alwaysRehydrates?: boolean;
   /** When the session writes a snapshot. @defaultValue after 1 to 60 entries, by the seed */
   readonly snapshots?: SnapshotPolicy;
-  /** How often a failing script is played to shrink it, at most. @defaultValue 300 */
+  /** The maximum number of plays for shrinking a failing script. @defaultValue 300 */
   readonly maxShrinks?: number;
 }
 
 /** The options of `simulate`. */
 export interface SimulateOptions extends SimulationOptions {
-  /** The seed of a single run. */
+  /** A single run's seed. */
   readonly seed?: number;
-  /** The number of runs, with the seeds from 1; or a range of seeds. */
+  /** The number of runs, with seeds from 1; or a range of seeds. */
   readonly seeds?: number | { readonly from: number; readonly count: number };
   /** The kinds of work that more than half of the runs must contain. @defaultValue none */
   readonly inMostRuns?: readonly (keyof Work)[];
@@ -78,10 +76,10 @@ export interface SimulationReport {
 }
 
 /**
- * Simulates an app: one random conversation for each seed, with random faults, in simulated time. The simulation
- * replaces the app's models and keeps its tools.
- * @throws {SimulationError} for the first seed that breaks a promise, with the smallest script found that breaks it;
- * {ConfigurationError} for options that cannot work.
+ * Simulates an app: one random conversation per seed, with random faults, in simulated time. The simulation replaces
+ * the app's models and keeps its tools.
+ * @throws {SimulationError} if a seed breaks a promise, with the smallest script found that breaks it;
+ * {ConfigurationError} if options contradict each other
  */
 export async function simulate(options: SimulateOptions): Promise<SimulationReport> {
   const done = new WorkDone();
@@ -111,7 +109,7 @@ export async function simulateOnce(
   return judged(options, seed, session, steps ?? stepsOf(seed, session, options), faults);
 }
 
-/** Replays a script, such as one that a failure has printed. */
+/** Replays a script, such as one printed by a failure. */
 export function replayScript(
   { seed, session, steps, strikes }: Script,
   options: SimulationOptions = {},
@@ -164,14 +162,14 @@ function tooLittle(record: RunRecord, { atLeast, steps }: SimulationOptions): re
 export interface CrashEverywhereOptions extends SimulationOptions {
   /** @defaultValue 1 */
   readonly seed?: number;
-  /** The faults besides the crash. @defaultValue nothing */
+  /** The faults in addition to the crash. @defaultValue nothing */
   readonly faults?: FaultPlan;
 }
 
 /**
- * Crashes one conversation at every possible place, for short scenarios. Plays the scenario once, counts its appends,
- * and plays it twice more for each append: with a crash just before the entry is kept, and with one just after.
- * @throws {SimulationError} for the first place at which a promise is broken.
+ * Crashes one conversation at every possible place, for short scenarios. Plays the scenario once to count its appends,
+ * then twice per append: with a crash just before the entry is stored, and with one just after.
+ * @throws {SimulationError} if a promise is broken, for the first such place
  */
 export async function crashEverywhere({
   seed = 1,
@@ -234,8 +232,8 @@ async function smallest(
 
 /**
  * Shrinks a failing case: removes more and more of it while it fails in the same way (delta debugging: Zeller and
- * Hildebrandt, 2002). Returns the smallest failing part of `items` that was found within `maxTries` tries. With enough
- * tries, each of its items is needed.
+ * Hildebrandt, 2002). Returns the smallest failing part of `items` found within `maxTries` tries. With enough tries,
+ * each remaining item is needed.
  */
 export async function shrink<T>(
   items: readonly T[],

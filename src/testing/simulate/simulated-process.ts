@@ -1,16 +1,16 @@
-// One life of a process on simulated time. It shares the clock with the world outside; once it is killed, none of its
-// timers fires, and its later output is discarded.
+// One life of a process in simulated time. It shares the clock with the world outside; once it is killed, its timers do
+// not fire, and its later output is discarded.
 //
-// Owns:     the timers of the process, and whether it is alive.
+// Owns:     the process's timers, and whether it is alive.
 // Does not: know the code that runs in it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 
 export class SimulatedProcess {
-  /** The number of the process, from 1. */
+  /** The process number, starting at 1. */
   readonly number: number;
-  /** The environment of the runtime. */
+  /** The runtime's environment. */
   readonly environment: Environment;
   /** The environment of the app and its tools, which must clean up their own timers. */
   readonly ofApp: Environment;
@@ -28,12 +28,12 @@ export class SimulatedProcess {
     return this.#isAlive;
   }
 
-  /** The number of waiting timers of the runtime, including those in the background. */
+  /** The number of the runtime's pending timers, including background timers. */
   get timers(): number {
     return this.#timers.size;
   }
 
-  /** Runs a task from outside, if the process is alive. */
+  /** Runs an external task if the process is alive. */
   do(task: () => void): void {
     if (this.#isAlive) task();
   }

@@ -1,14 +1,14 @@
 // The error of `simulate`: the seed, the broken promises, and the smallest script found that breaks one of them, as
-// text for a person and as JSON.
+// text and as JSON.
 
 import { OffstageError } from '../../values/errors.ts';
 import { logInWords, type LogEntry } from './log/log.ts';
 import type { Broken } from './promises/broken.ts';
 import { scriptInWords, type Script } from './log/script.ts';
 
-/** A run in which a promise was broken. */
+/** A run that broke a promise. */
 export interface SimulationFailure {
-  /** The seed of the failed run. */
+  /** The failed run's seed. */
   readonly seed: number;
   /** The promises that the original run broke. */
   readonly broken: readonly Broken[];
@@ -17,7 +17,7 @@ export interface SimulationFailure {
   /** The smallest script found that breaks the first of these promises, and the promises that it breaks. */
   readonly shrunk: Script;
   readonly shrunkBroken: readonly Broken[];
-  /** The log of the shrunk script. */
+  /** The shrunk script's log. */
   readonly log: readonly LogEntry[];
 }
 
@@ -30,7 +30,7 @@ export class SimulationError extends OffstageError {
 
   constructor(failure: SimulationFailure) {
     super('PROMISE_BROKEN', inWords(failure));
-    // A printed error shows all of this in its message.
+    // The error's message shows all of this.
     Object.defineProperty(this, 'failure', { value: failure });
   }
 }

@@ -1,6 +1,6 @@
 // An app in one process of a simulated world, with replaced models and watched tools.
 //
-// Owns:     the changes to an app, and the words of its models.
+// Owns:     the changes to an app, and its models' words.
 // Does not: run the app (world).
 
 import { asSchema } from 'ai';
@@ -32,7 +32,7 @@ export type Meanings = ReadonlyMap<string, readonly string[]>;
 export interface AppStage {
   readonly seed: number;
   readonly app: SimulatedAppLike;
-  /** Scripts of models, by the name of the subagent; a missing one is generated. */
+  /** Model scripts, by subagent name; missing ones are generated. */
   readonly models: Readonly<Record<string, ModelScript>>;
   readonly meanings: Meanings;
   readonly faults: Faults;
@@ -83,7 +83,7 @@ function configIn<Config extends Partial<SubagentConfig>>(
   };
 }
 
-/** Returns a source of events with its faults. */
+/** Returns an event source with its faults. */
 function sourceIn({ faults }: AppStage, source: EventSourceConfig): EventSourceConfig {
   return {
     name: source.name,
@@ -112,8 +112,8 @@ function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
 }
 
 /**
- * Returns the session's model: for the lead agent in a text session, for delegations of a voice model, and for every
- * agent without another model.
+ * Returns the session's model: for the lead agent in a text session, for a voice model's delegations, and for every
+ * agent without its own model.
  */
 export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
   const { seed, faults, meanings } = stage;
@@ -135,7 +135,7 @@ export function sessionModelIn(stage: AppStage, process: SimulatedProcess): Scri
   );
 }
 
-/** Returns the calls of a voice model, by the user's words. */
+/** Returns a voice model's calls, by the user's words. */
 export function voiceCalls(
   { seed, meanings }: AppStage,
   { agents }: SimulatedApp,

@@ -1,8 +1,8 @@
 // The user: speaks, types, answers questions, interrupts, digresses, stays silent, clicks too late and twice. The seed
-// and the words of a question decide the user's reaction to it.
+// and the question's words determine the user's reaction.
 //
-// Owns:     the planned actions of the user.
-// Does not: begin conversations (the script does), or judge.
+// Owns:     the user's planned actions.
+// Does not: start conversations (the script does), or judge.
 
 import type {
   DeliveryView,
@@ -46,7 +46,7 @@ export class User {
   readonly #questions = new Map<string, QuestionView>();
   /** Questions that the user is about to answer. */
   readonly #answering = new Set<string>();
-  /** Deliveries that rest on the screen. */
+  /** Deliveries that remain on the screen. */
   readonly #cards = new Set<string>();
   #utterance: Utterance | null = null;
   #heard: string | null = null;
@@ -57,7 +57,7 @@ export class User {
     this.#ports = ports;
   }
 
-  /** The current or the last utterance. */
+  /** The current or last utterance. */
   get utterance(): Utterance | null {
     return this.#utterance;
   }
@@ -67,7 +67,7 @@ export class User {
     return this.#utterance !== null && this.#now < startedAt + durationMs;
   }
 
-  /** Tells whether a television is on behind the current utterance. Once on, it stays on. */
+  /** Tells whether a television is audible during the current utterance. Once on, it stays on. */
   hasTelevision(): boolean {
     if (!this.#hasTelevision && this.#ports.faults.strikes('user.television')) {
       this.#hasTelevision = true;
@@ -76,7 +76,7 @@ export class User {
     return this.#hasTelevision;
   }
 
-  /** Speaks in a voice session (without words: a cough), after the words under way; types in a text session. */
+  /** In a voice session, speaks after the current words (without words: coughs); in a text session, types. */
   says(words: string): void {
     const { kind, client, faults, note } = this.#ports;
     if (!client.isThere) return;
@@ -122,14 +122,14 @@ export class User {
       this.#mayVanish();
   }
 
-  /** From now on the user answers every question, and looks at every card. */
+  /** From now on, the user answers every question and looks at every card. */
   behaves(): void {
     this.#ports.client.comeBack();
     for (const question of this.#questions.values()) this.#considers(question);
     for (const card of this.#cards) this.#looksAt(card);
   }
 
-  /** Forgets the questions: a new process asks again. */
+  /** Forgets the questions, because a new process asks them again. */
   forgets(): void {
     this.#answering.clear();
   }
@@ -190,7 +190,7 @@ export class User {
     });
   }
 
-  /** Lets the user leave or interrupt while a message is told; the user looks at a card in the end. */
+  /** Lets the user leave or interrupt while a message is told; eventually the user looks at a card. */
   #told({ deliveryId, state, card, kind }: DeliveryView): void {
     const { faults, client } = this.#ports;
     if (card && state === 'pending') this.#cards.add(deliveryId);
@@ -212,7 +212,7 @@ export class User {
       });
   }
 
-  /** Lets the client disappear in the middle of a turn of either party: at once, or within `withinMs`. */
+  /** Lets the client disappear in the middle of either side's turn: at once, or within `withinMs`. */
   #mayVanish(withinMs = 2000): void {
     const { faults, client } = this.#ports;
     const vanishes = faults.strikes('client.vanishes');
@@ -229,7 +229,7 @@ export class User {
     });
   }
 
-  /** The lead agent begins to speak. */
+  /** The lead agent starts to speak. */
   #hears(itemId: string): void {
     if (this.#heard === itemId) return;
     this.#heard = itemId;

@@ -1,6 +1,6 @@
-// A voice model in memory, on simulated time: it hears the words that the user speaks, speaks as fast as real models,
-// remembers, can be cancelled and truncated, and loses its connections. It implements the port itself and has no
-// wire; the voice server serves tests with wires.
+// A voice model in memory, in simulated time: it hears the user's words, speaks as fast as real models, remembers, can
+// be cancelled and truncated, and loses its connections. It implements the transport port directly, without a protocol;
+// the voice server is for tests with protocols.
 //
 // Owns:     one connection, and the memory on it.
 // Does not: decide its words (`respond` does).
@@ -28,12 +28,12 @@ const READY_MS = 30;
 const THINKING_MS = 150;
 const TRANSCRIBING_MS = 120;
 const CHAR_MS = 60;
-/** A detector needs some audio after an utterance to recognize its end. */
+/** A detector needs some audio after an utterance to recognise its end. */
 const DEAF_AFTER_MS = 1000;
 const LISTENS_EVERY_MS = 500;
-/** The noise of a television follows at once. */
+/** A television's noise follows at once. */
 const NOISE_AFTER_MS = 200;
-/** The length of a chunk of audio, and the time between two chunks. */
+/** The duration of an audio chunk, and the time between two chunks. */
 const CHUNK_MS = 600;
 const CHUNK_EVERY_MS = 150;
 
@@ -50,7 +50,7 @@ type Item = { -readonly [Key in keyof ConformanceMemory]: ConformanceMemory[Key]
 };
 type Reply = { -readonly [Key in keyof ConformanceReply]: ConformanceReply[Key] };
 
-/** Returns the id under which the model remembers a command; null: the command carries no text. */
+/** Returns the id under which the model remembers a command; null if the command contains no text. */
 function idOf(command: TransportCommand): string | null {
   if (command.type === 'message.add') return command.itemId;
   if (command.type === 'tool.recall') return command.callId;
@@ -65,7 +65,7 @@ interface Response {
   readonly remembers: boolean;
 }
 
-/** Speech of the user, or noise. */
+/** User speech or noise. */
 interface Utterance {
   readonly utteranceId: string;
   readonly text: string;
@@ -99,7 +99,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   /** The microphone always picks up some audio. */
   #isNoisy = false;
   #soundAt = 0;
-  /** The duration of the user's audio so far. */
+  /** The duration of user audio so far. */
   #soundMs = 0;
 
   constructor(ports: VoiceModelPorts, remembered: readonly Item[], ready: TransportEvent) {
@@ -169,7 +169,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   async close(): Promise<void> {
     if (!this.isOpen) return;
     this.#stop();
-    // As on a wire, the connection ends only after the caller has finished closing.
+    // As with a real provider, the connection ends only after the caller has finished closing.
     await Promise.resolve();
     this.#end({ type: 'transport.closed', code: 1000, reason: 'hung up', retryable: false });
   }
@@ -206,7 +206,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     });
   }
 
-  /** Ends the utterance once silence follows it. */
+  /** Ends the utterance once silence follows. */
   #listenOn(utterance: Utterance): void {
     if (this.#utterance !== utterance) return;
     const isDeaf = this.#ports.environment.clock.now() - this.#soundAt >= DEAF_AFTER_MS;
@@ -239,7 +239,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     return this.#turnOf(cause, cause === 'nothing' ? '' : (last?.text ?? ''), instructions);
   }
 
-  /** Returns a turn with the memory of this connection: a session that rotates has two. */
+  /** Returns a turn with this connection's memory: a session that rotates has two connections. */
   #turnOf(
     cause: ConformanceTurn['cause'],
     text: string,
@@ -255,8 +255,8 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
   ): void {
     this.#after(THINKING_MS, () => {
       if (this.#isSilent) return;
-      // One response at a time: a request during a response follows it. A model that speaks without a request does
-      // not interrupt the user.
+      // One response at a time: a request during a response follows it. A model that speaks without a request does not
+      // interrupt the user.
       const isPolite = this.#answersByItself && this.#utterance !== null;
       if (this.#response || isPolite) this.#turnSoon(turn, responseKey, remembers);
       else this.#respond(turn(), responseKey, remembers);
@@ -274,7 +274,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
     };
     this.#response = response;
     this.#tell({ type: 'response.started', responseId, responseKey });
-    // The listener of that event may have cancelled the response.
+    // The event's listener may have cancelled the response.
     if (this.#response === response) this.#next();
   }
 

@@ -1,12 +1,12 @@
-// A stage whose transport has no wire, and the voice models behind it, for simulations and for the conformance suite,
-// which this stage passes.
+// A stage whose transport has no protocol, and the voice models behind it: for simulations, and for the conformance
+// suite, which this stage passes.
 
 import type { Transport, TransportCapabilities } from '../../voice/connection/transport.ts';
 import { spokenLead } from '../../voice/spoken-lead.ts';
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 
-/** The capabilities of most models: the session emulates none of them. */
+/** The capabilities of most models, of which the session emulates none. */
 export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   inputSampleRateHz: 8000,
   outputSampleRateHz: 8000,
@@ -29,7 +29,7 @@ export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   maxConnectionMs: null,
 };
 
-/** Creates a voice model without a wire. `changed`: differences from its usual capabilities. */
+/** Creates a voice model without a protocol. `changed`: differences from its usual capabilities. */
 export function simulatedVoice(
   changed: Partial<TransportCapabilities> = {},
   name = 'simulated voice',

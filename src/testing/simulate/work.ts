@@ -1,10 +1,10 @@
-// Counts the work of a run. A run in which nothing happened proves nothing.
+// Counts a run's work. A run in which nothing happened proves nothing.
 
 import { eventsOf, type RunRecord } from './log/log.ts';
 
 /** The counted kinds of work. */
 export interface Work {
-  /** Subagents that started, and those that completed. */
+  /** Subagents that started, and subagents that completed. */
   readonly subagents: number;
   /** The number of completed subagents. */
   readonly completed: number;
@@ -12,13 +12,13 @@ export interface Work {
   readonly children: number;
   /** The number of model calls. */
   readonly modelCalls: number;
-  /** Runs of tools. */
+  /** Tool runs. */
   readonly effects: number;
-  /** The number of asked questions. */
+  /** The number of questions asked. */
   readonly questions: number;
-  /** The number of answered questions. */
+  /** The number of questions answered. */
   readonly answers: number;
-  /** Events from outside that services accepted. */
+  /** External events that services accepted. */
   readonly events: number;
   /** Results and notices that were heard or shown. */
   readonly heard: number;
@@ -28,11 +28,11 @@ export interface Work {
   readonly sleeps: number;
   /** Connections that were lost or refused. */
   readonly drops: number;
-  /** Connections on which the voice model continued from an earlier connection. */
+  /** Connections on which the voice model continued from an earlier one. */
   readonly resumed: number;
   /** How often the user interrupted the lead agent. */
   readonly bargeIns: number;
-  /** Faults that struck. */
+  /** Faults that fired. */
   readonly strikes: number;
 }
 
@@ -93,7 +93,7 @@ export class WorkDone {
     return Object.fromEntries(this.#total) as Record<keyof Work, number>;
   }
 
-  /** Returns the number of runs with any of this kind. */
+  /** Returns the number of runs that contain any work of this kind. */
   runsWith(kind: keyof Work): number {
     return this.#inRuns.get(kind) ?? 0;
   }

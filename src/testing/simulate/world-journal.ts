@@ -1,14 +1,14 @@
-// The journal of a simulated world, which outlives the processes that write to it. The journal can be slow and can
-// fail, and a process dies at it: before an entry is kept, or just after.
+// A simulated world's journal, which outlives the processes that write to it. It can be slow and can fail, and a
+// process can die in it: before an entry is stored, or just after.
 //
-// Owns:     the kept entries, in the order of the appends.
+// Owns:     the stored entries, in append order.
 // Does not: kill a process itself (`crash` does), or start another one.
 //
 // Invariants
-//   WORLD-JOURNAL-1. The kept entries of a scope are a prefix of its appended entries, even after a crash: of the
-//       appends under way the first ones may be kept, and never a later one alone.
-//   WORLD-JOURNAL-2. An append of a dead process never settles and keeps nothing more.
-//   WORLD-JOURNAL-3. Entries are kept as text: an entry that is read shares nothing with the appended one.
+//   WORLD-JOURNAL-1. A scope's stored entries are a prefix of its appended entries, even after a crash: of the pending
+//       appends, the first ones may be stored, but never a later one alone.
+//   WORLD-JOURNAL-2. A dead process's append never settles and stores nothing more.
+//   WORLD-JOURNAL-3. Entries are stored as text: an entry that is read shares nothing with the appended one.
 
 import { checkEntry } from '../../actors/ports/journal-entry.ts';
 import {
@@ -49,10 +49,10 @@ export interface WorldJournalPorts {
 }
 
 export class WorldJournal {
-  /** The number of appends, failed ones included. */
+  /** The number of appends, including failed ones. */
   appends = 0;
   readonly #ports: WorldJournalPorts;
-  /** Kept entries by number, in the order of keeping. */
+  /** Stored entries by number, in storage order. */
   readonly #kept = new Map<string, Kept>();
   #pending: Pending[] = [];
 
@@ -81,7 +81,7 @@ export class WorldJournal {
       .map(({ json }) => JSON.parse(json) as JournalEntry);
   }
 
-  /** Settles the death of the process: the first `share` of the appends under way is kept (WORLD-JOURNAL-1). */
+  /** Completes the process's death: the first `share` of the pending appends is stored (WORLD-JOURNAL-1). */
   settleCrash(share: number): void {
     const { length } = this.#pending;
     for (const { entry } of this.#pending.slice(0, Math.round(share * length))) this.#keep(entry);

@@ -1,12 +1,12 @@
-// A simulated world: one conversation, the processes that hold it one after another, and the parts that outlive them:
-// the journal, the effects of tools, the client, the user and the voice model.
+// A simulated world: one conversation, the successive processes that run it, and what outlives them: the journal, the
+// tools' effects, the client, the user and the voice model.
 //
 // Owns:     the lives of processes, and the log.
 // Does not: decide what happens (script, faults), or judge it (promises).
 //
 // Invariants
-//   WORLD-1. A dead process is released: the world calls nothing on it, none of its timers fires, and its later
-//       output is discarded. The next process has the same options and the same journal.
+//   WORLD-1. A dead process is released: the world calls nothing on it, its timers do not fire, and its later output is
+//       discarded. The next process has the same options and journal.
 
 import { createRuntime, type Runtime } from '../../actors/admission/runtime.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -48,7 +48,7 @@ export interface WorldOptions extends Pick<AppStage, 'seed' | 'app' | 'models' |
   readonly voice: ConformanceSetup;
   readonly faults: FaultPlan | readonly Strike[];
   readonly alwaysRehydrates: boolean;
-  /** The policy for snapshots; null: the seed decides. */
+  /** The snapshot policy; null if the seed decides. */
   readonly snapshots: SnapshotPolicy | null;
 }
 
@@ -63,7 +63,7 @@ export class World {
   readonly answers = new AnswerWatch();
   readonly words: ItemWords = new Map();
   readonly startedAt: number;
-  /** The app of the newest process. */
+  /** The newest process's app. */
   app: SimulatedApp;
   readonly #options: WorldOptions;
   readonly #ofApp: AppStage;
@@ -79,7 +79,7 @@ export class World {
   #outageUntil = 0;
   #silenceMs = 0;
   #longestSilenceMs = 0;
-  /** The number of entries since the session began. */
+  /** The number of entries since the session started. */
   #taken = 0;
   #isUp = false;
 
@@ -134,7 +134,7 @@ export class World {
     return this.#session;
   }
 
-  /** The program beside the session in this process. */
+  /** The program that runs together with the session in this process. */
   get program(): SimulatedProgram | null {
     return this.#program;
   }
@@ -143,12 +143,12 @@ export class World {
     return this.#process;
   }
 
-  /** Milliseconds since the beginning of the run. */
+  /** Milliseconds since the start of the run. */
   get now(): number {
     return this.environment.clock.now() - this.startedAt;
   }
 
-  /** The state that the session shows, or showed last. */
+  /** The state that the session shows, or last showed. */
   get state(): SessionState | null {
     if (this.#session) this.#lastState = this.#session.store.getSnapshot().context;
     return this.#lastState;
@@ -158,7 +158,7 @@ export class World {
     return this.#longestSilenceMs;
   }
 
-  /** Adds the time that has passed to the silence, if a delivery is due and a client listens. */
+  /** Adds the passed time to the silence if a delivery is due and a client listens. */
   listens(ms: number): void {
     const { state, client, user } = this;
     const isHeard = client.isThere && !client.isPlaying && !user.isSpeaking;
@@ -176,7 +176,7 @@ export class World {
     this.answers.take(entry);
   }
 
-  /** Kills the process at once, and soon starts another one. */
+  /** Kills the process at once, and soon starts another. */
   crash(downMs?: number): void {
     const process = this.#process;
     if (!process.isAlive) return;
@@ -209,7 +209,7 @@ export class World {
     }, downMs);
   }
 
-  /** Handles that the client has left: by chance, hibernates the session once it is idle. */
+  /** Handles the client's leaving: in some runs, hibernates the session once it is idle. */
   maySleep(): void {
     const process = this.#process;
     const chance = chanceOf(this.#options.seed, 'sleep', this.now);
@@ -227,7 +227,7 @@ export class World {
     const process = this.#process;
     this.note({ kind: 'slept' });
     await session.hibernate();
-    // The process may have died meanwhile.
+    // The process may have died in the meantime.
     if (!process.isAlive) return;
     this.#leaveProcess();
     this.#beginLater(
@@ -324,7 +324,8 @@ export class World {
   };
 
   /**
-   * Snapshots are frequent enough for short conversations to have some; the entries before one are trimmed by chance.
+   * Snapshots are frequent enough that short conversations have some; the entries before a snapshot are randomly
+   * trimmed.
    */
   get #snapshots(): SnapshotPolicy {
     const { seed, snapshots } = this.#options;
@@ -333,7 +334,7 @@ export class World {
     return snapshots ?? { afterEntries, trim: chance.happens(0.5) };
   }
 
-  /** Creates the script of the lead model, which outlives processes, as a provider does. */
+  /** Creates the lead model's script, which outlives processes, as a provider does. */
   #newLead(): LeadScript {
     return new LeadScript(voiceCalls(this.#ofApp, this.app), {
       thinksMs: 0,
@@ -360,7 +361,7 @@ export class World {
     if (!this.#isUp || !this.faults.isArmed) return;
     this.#taken += 1;
     const { seed } = this.#options;
-    // After one entry, or after several, so that work that takes several entries is done.
+    // After one entry or several, so that work that takes several entries is completed.
     const enough = chanceOf(seed, 'rehydrate', process.number).within(1, MOST_TAKEN);
     if (this.#taken !== enough) return;
     this.environment.scheduler.schedule(() => {

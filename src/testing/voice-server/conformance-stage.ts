@@ -1,4 +1,4 @@
-// A stage for the conformance suite over the fake voice server: for transports that use one of its wires.
+// A stage for the conformance suite with the fake voice server: for transports that use one of its protocols.
 
 import type { Transport } from '../../voice/connection/transport.ts';
 import { z } from 'zod';
@@ -20,7 +20,7 @@ import type {
 } from './engine/control.ts';
 import { createVoiceServer } from './voice-server.ts';
 
-/** The faults that the fake of every wire can show, like its real server. */
+/** The faults that the fake can simulate in every protocol, like the real servers. */
 const common = [
   'late_transcripts',
   'duplicated_transcripts',
@@ -38,7 +38,7 @@ const faults: Readonly<Record<VoiceWire, readonly ConformanceFault[]>> = {
   'gemini-live': [...common, 'cancelled_calls'],
 };
 
-/** The text in `response.done` of Realtime, and in the close frame of Gemini. */
+/** The text in Realtime's `response.done`, and in Gemini's close frame. */
 const QUOTA_IS_SPENT =
   'You exceeded your current quota, please check your plan and billing details.';
 /** The time from Gemini's announcement to the end of the connection. */
@@ -46,9 +46,9 @@ const NOTICE_MS = 10_000;
 
 /** The options of `voiceServerStage`. */
 export interface VoiceServerStageOptions {
-  /** @defaultValue the name of the wire */
+  /** @defaultValue the protocol's name */
   readonly name?: string;
-  /** The wire under test. */
+  /** The protocol under test. */
   readonly wire: VoiceWire;
   /** Creates the transport, which must open its sockets with this factory and send no pings. */
   readonly transport: (webSocket: WebSocketFactory) => Transport;
@@ -63,7 +63,7 @@ const optionsSchema = z.strictObject({
   ),
 } satisfies ChecksOf<VoiceServerStageOptions>);
 
-/** Returns the setup of a conformance stage: a transport that talks to the fake of `wire`, in memory. */
+/** Returns a conformance stage's setup: a transport that talks to the fake of `wire`, in memory. */
 export function voiceServerStage(options: VoiceServerStageOptions): ConformanceSetup {
   const { wire, name = wire, transport } = check('voiceServerStage', optionsSchema, options);
   return {

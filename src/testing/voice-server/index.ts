@@ -1,8 +1,8 @@
 // A faithful fake of three voice servers: OpenAI Realtime, OpenAI Live and Gemini Live.
 //
-// For tests of transports, sessions and apps: without keys, optionally without a network, in virtual time, and with
-// the faults of a real server on a bad day. The fake refuses the messages that the real servers are known to refuse.
-// All of its events are typed against the official packages, so that a change of a wire does not compile.
+// For tests of transports, sessions and apps: without keys, optionally without a network, in virtual time, and with a
+// real server's faults. The fake refuses the messages that the real servers are known to refuse. All of its events are
+// typed against the official packages, so that a protocol change does not compile.
 //
 //   const server = createVoiceServer({ environment: simulatedEnvironment() });
 //   const transport = geminiLive({ apiKey: 'any', webSocket: server.webSocket });
@@ -12,10 +12,10 @@
 //   void model.user.says('Book me a ride.');
 //   model.faults.drop({ afterMs: 3_000 });
 //
-// The fake's tests show that the official clients hold conversations with it, and that its events pass their schemas.
-// They do not show that the real servers behave like it. Audio is a tone and is never recognized; the test decides
-// who speaks, and which words. A fake cannot know when a real model speaks, about what, and how long. Not served:
-// WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
+// The fake's tests show that the official clients can hold conversations with it, and that its events pass their
+// schemas. They do not show that the real servers behave the same way. Audio is a tone and is never recognised; the
+// test decides who speaks, and with which words. A fake cannot know when a real model speaks, about what, and for how
+// long. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
 
 export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';

@@ -1,8 +1,8 @@
-// The fake voice server: connections on the three wires, over sockets in memory or real ones, with one responder.
-// See `index.ts` for the limits of its evidence.
+// The fake voice server: connections with the three protocols, over in-memory or real sockets, with one responder. See
+// `index.ts` for what its tests do not show.
 //
 // Owns: the connections, admission, the states that a later connection can resume.
-// Does not: define the events of a wire (its engine), or the answers of the model (`respond` and scripts).
+// Does not: define a protocol's events (its engine), or the model's answers (`respond` and scripts).
 
 import { z } from 'zod';
 import { aFunction, anObject, check, type ChecksOf } from '../../values/checks.ts';
@@ -28,7 +28,7 @@ import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
 import { TokenIssuer } from './engine/token-issuer.ts';
 
-/** A connection that was not yet returned; all have one type. */
+/** A connection that has not been returned yet; all have one type. */
 interface Arrival {
   readonly type: 'connection';
   readonly model: FakeVoiceModel;
@@ -50,8 +50,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<VoiceServerOptions>);
 
 /**
- * Creates a fake of the voice servers of OpenAI Realtime, OpenAI Live and Gemini Live, in this process and without
- * keys.
+ * Creates a fake of the OpenAI Realtime, OpenAI Live and Gemini Live servers, in this process and without keys.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function createVoiceServer(options: VoiceServerOptions): VoiceServer {

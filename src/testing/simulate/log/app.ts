@@ -1,4 +1,4 @@
-// The simulated app, with its agents, tools and policies. The simulation replaces only its models.
+// The simulated app with its agents, tools and policies. The simulation replaces only its models.
 
 import type { SessionOptions } from '../../../actors/session/lifecycle/session-options.ts';
 import type { Environment } from '../../../actors/ports/environment.ts';
@@ -10,47 +10,47 @@ import type { VoiceOptions } from '../../../voice/spoken-lead.ts';
 import type { PromptStyle } from '../../../actors/session/state/synthetic-turns.ts';
 import type { TextSession } from '../../../actors/session/view/text-session.ts';
 
-/** The options of a session, voice or text, without those that the simulation supplies. */
+/** The options of a voice or text session, without those that the simulation supplies. */
 export interface SimulatedApp extends Omit<SessionOptions, 'sessionId' | 'model'> {
   readonly voice?: Partial<VoiceOptions>;
   readonly thinkingSound?: ThinkingSoundOptions;
   readonly promptStyle?: PromptStyle;
-  /** Returns the app's program, which runs beside the session from the start of each process. */
+  /** Returns the app's program, which runs together with the session from the start of each process. */
   readonly program?: (host: ProgramHost) => SimulatedProgram;
 }
 
-/** The process of a simulation in which an app's program runs. */
+/** The simulated process in which an app's program runs. */
 export interface ProgramHost {
-  /** The runtime on the journal of the process. */
+  /** The runtime on the process's journal. */
   readonly runtime: Runtime;
   readonly session: AnySession;
 }
 
 /**
- * A program beside a session, which dies with its process. It takes the results of its services' subagents (`await`,
- * `check`): the promises require that it takes each result once.
+ * A program that runs together with a session and dies with its process. It receives the results of its services'
+ * subagents (`await`, `check`): the promises require that it receives each result once.
  */
 export interface SimulatedProgram {
-  /** The open work, each item as a sentence: a run continues until there is none. */
+  /** The open work, each item as a sentence; a run continues until there is none. */
   unfinished(): readonly string[];
-  /** Ends the program at the end of the run. A rejection ends the simulation. */
+  /** Ends the program at the end of the run. If it rejects, the simulation ends. */
   close(): Promise<void>;
 }
 
-/** The resources of an app in one process of one run. */
+/** An app's resources in one process of one run. */
 export interface AppContext {
-  /** Time and randomness of the process. Tools that take time wait for this time, never for real time. */
+  /** The process's time and randomness. Tools that take time must use this clock, never real time. */
   readonly environment: Environment;
-  /** The seed of the run. */
+  /** The run's seed. */
   readonly seed: number;
   /**
-   * Returns the same configuration with a generated model, and with watched tools: for a subagent that only a tool of
-   * the app knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
+   * Returns the same configuration with a generated model and watched tools: for a subagent that only one of the app's
+   * tools knows (`createSubAgentTool`, `createParentSubagentToolset({ agent })`).
    */
   simulated<Config extends Partial<SubagentConfig>>(config: Config): Config;
 }
 
-/** An app, or a function that creates one, called for each process like a program that starts. */
+/** An app, or a function that creates one, which is called for each process like a program that starts. */
 export type SimulatedAppLike = SimulatedApp | ((context: AppContext) => SimulatedApp);
 
 export type AnySession = TextSession | VoiceSession;

@@ -1,11 +1,11 @@
 // The fault points by name, and their default probabilities.
 //
-// Owns:     the names, the effect of each, and the default plan.
-// Does not: strike (faults), or apply anything (its callers do).
+// Owns:     the names, each one's effect, and the default plan.
+// Does not: decide when a point fires (faults), or apply anything (its callers do).
 
 import { z } from 'zod';
 
-/** Every fault point, and its effect. */
+/** Every fault point and its effect. */
 export const FAULT_POINTS = {
   'crash.beforeAppend': 'the process dies before an entry is written',
   'crash.afterAppend': 'the process dies after an entry was written, before the append returns',
@@ -42,26 +42,26 @@ export const FAULT_POINTS = {
   'worker.dies': 'the worker of an engine dies, up to 4 s after a step started as a job',
 } as const satisfies Readonly<Record<string, string>>;
 
-/** A place in a simulation at which a fault can strike, such as `crash.afterAppend`. */
+/** A place in a simulation at which a fault can fire, such as `crash.afterAppend`. */
 export type FaultPoint = keyof typeof FAULT_POINTS;
 
-/** The names of all fault points of a simulation. */
+/** The names of all of a simulation's fault points. */
 export const faultPoints = Object.keys(FAULT_POINTS) as readonly FaultPoint[];
 
-/** The occurrences at which a fault point strikes. */
+/** The occurrences at which a fault point fires. */
 export interface FaultRule {
   /** The probability at each occurrence, from 0 to 1. @defaultValue 0 */
   readonly probability?: number;
-  /** The occurrences at which the point surely strikes, counted from 1. @defaultValue none */
+  /** The occurrences at which the point always fires, counting from 1. @defaultValue none */
   readonly at?: readonly number[];
-  /** The most strikes in one run. @defaultValue any number of times */
+  /** The maximum number of times that the point fires in one run. @defaultValue unlimited */
   readonly most?: number;
 }
 
-/** The armed fault points; a number is a probability. A point that is left out never strikes. */
+/** The armed fault points; a number is a probability. Omitted points never fire. */
 export type FaultPlan = { readonly [Point in FaultPoint]?: number | FaultRule };
 
-/** One fault that struck: the point, and its occurrence, counted from 1. */
+/** One fault that fired: the point and its occurrence, counting from 1. */
 export interface Strike {
   readonly point: FaultPoint;
   readonly occurrence: number;

@@ -1,5 +1,5 @@
-// The log of a run, in order: the actions on the session, the events and parts that it showed, and the journal's
-// entries. The promises are checked on this log.
+// A run's log, in order: the actions on the session, the events and parts that it showed, and the journal's entries.
+// The promises are checked on this log.
 
 import type { JournalEntry } from '../../../actors/ports/journal.ts';
 import type { TextPart } from '../../../actors/session/lead/text-output.ts';
@@ -14,13 +14,13 @@ import type { SimulatedApp } from './app.ts';
 import type { Strike } from './fault-points.ts';
 import { seconds, stepInWords, type Script, type Step } from './script.ts';
 
-/** An entry of the log, without its time. */
+/** A log entry, without its time. */
 export type Happening =
   | { readonly kind: 'step'; readonly step: Step }
   | { readonly kind: 'fault'; readonly strike: Strike }
   /** A process started on the journal. */
   | { readonly kind: 'started' }
-  /** The session could not start: `start` rejected. */
+  /** The session failed to start: `start` rejected. */
   | { readonly kind: 'notStarted'; readonly why: string }
   | { readonly kind: 'crashed' }
   /** The session is idle without a client: it leaves memory, and another process continues it. */
@@ -44,51 +44,51 @@ export type Happening =
   | { readonly kind: 'asked'; readonly instructions: string }
   /** `resumed`: the voice model continues where another connection ended. */
   | { readonly kind: 'line'; readonly what: 'opened' | 'resumed' | 'lost' | 'refused' }
-  /** From here on no fault strikes, and the user answers everything. */
+  /** From here on no fault fires, and the user answers everything. */
   | { readonly kind: 'behaves' }
   /** The player asked the session to close. */
   | { readonly kind: 'closing' };
 
-/** An entry of the log, with its time and its process. */
+/** A log entry with its time and process. */
 export type LogEntry = Happening & {
-  /** Milliseconds since the beginning of the run. */
+  /** Milliseconds since the start of the run. */
   readonly at: number;
-  /** The number of the process, from 1. */
+  /** The process number, starting at 1. */
   readonly process: number;
 };
 
-/** The record of a finished run. */
+/** A finished run's record. */
 export interface RunRecord {
-  /** The script of the run. */
+  /** The run's script. */
   readonly script: Script;
   /** The app that was simulated. */
   readonly app: SimulatedApp;
-  /** The log of the run. */
+  /** The run's log. */
   readonly log: readonly LogEntry[];
-  /** The runs of tools. */
+  /** The tool runs. */
   readonly effects: readonly Effect[];
   /** The audio that a voice client really played, in all processes. */
   readonly plays: readonly Play[];
   /** Returns the voice model's words in an item. */
   wordsOf(itemId: string): string;
-  /** The start of the run; milliseconds since 1970. */
+  /** The start of the run, in milliseconds since 1970. */
   readonly startedAt: number;
   /** The state before the session was closed. */
   readonly state: SessionState | null;
-  /** The work that was unfinished when the time was over, each item as a sentence. */
+  /** The work that was unfinished when time ran out, each item as a sentence. */
   readonly unfinished: readonly string[];
   /**
-   * The longest time, in milliseconds, in which a delivery was due, a client listened, the connection was
-   * active, both parties were silent, and the session told nothing.
+   * The longest time, in milliseconds, during which a delivery was due, a client listened, the connection was active,
+   * both sides were silent, and the session told nothing.
    */
   readonly longestSilenceMs: number;
-  /** The session's timers that were left after its close. */
+  /** The session's timers that remained after its close. */
   readonly timersLeft: number;
-  /** The number of appends to the journal. */
+  /** The number of journal appends. */
   readonly appends: number;
 }
 
-/** Returns the events of this type in the log of a simulation, each with its time and process. */
+/** Returns a simulation log's events of this type, each with its time and process. */
 export function eventsOf<Type extends SessionEvent['type']>(
   log: readonly LogEntry[],
   type: Type,
@@ -169,22 +169,22 @@ function brief(value: object): string {
 
 /** One run of a tool. */
 export interface Effect {
-  /** The idempotency key: the same for every attempt at one call. */
+  /** The idempotency key, which is the same for every attempt at a call. */
   readonly key: string;
-  /** The name of the tool. */
+  /** The tool's name. */
   readonly tool: string;
-  /** The arguments of the tool call. */
+  /** The tool call's arguments. */
   readonly input: unknown;
-  /** The id of the tool call. */
+  /** The tool call's id. */
   readonly callId: string;
-  /** The subagent that called the tool; null: the lead agent's own tool. */
+  /** The subagent that called the tool; null for the lead agent's own tool. */
   readonly subagentId: string | null;
-  /** The number of the process that ran it, from 1. */
+  /** The number of the process that ran it, starting at 1. */
   readonly process: number;
   readonly at: number;
   /** Whether the tool may run again after a crash. */
   readonly isIdempotent: boolean;
-  /** Whether the tool needs an approval. */
+  /** Whether the tool needs approval. */
   readonly needsApproval: boolean;
   /** `begun`: the tool has not returned, and never will if its process is dead. */
   status: 'begun' | 'returned' | 'threw';

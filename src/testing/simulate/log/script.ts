@@ -1,7 +1,7 @@
-// The steps of a run as plain data: times and actions. A script can be printed, kept as JSON, shrunk and replayed.
+// A run's steps as plain data: times and actions. A script can be printed, stored as JSON, shrunk and replayed.
 //
-// Owns:     the shape of a script, and its description in words.
-// Does not: generate one (generate-script), or play it (player).
+// Owns:     a script's shape, and its description in words.
+// Does not: generate one (`generate-script`), or play it (`player`).
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -9,7 +9,7 @@ import { ConfigurationError } from '../../../values/errors.ts';
 import { FAULT_POINTS, strikeSchema, type Strike } from './fault-points.ts';
 
 const nth = z.number().int().min(0);
-/** Milliseconds since the beginning of the run. */
+/** Milliseconds since the start of the run. */
 const at = z.number().min(0);
 const words = z.string().min(1);
 const calls = z.array(z.string());
@@ -17,7 +17,7 @@ const calls = z.array(z.string());
 const stepSchema = z.discriminatedUnion('do', [
   /** The user says or types something. `calls`: the lead agent's tools that the model calls for it. */
   z.strictObject({ at, do: z.literal('say'), words, calls }),
-  /** The user types, also in a voice session. */
+  /** The user types, even in a voice session. */
   z.strictObject({ at, do: z.literal('type'), words, calls }),
   /** The app sends a notice. */
   z.strictObject({
@@ -26,9 +26,9 @@ const stepSchema = z.discriminatedUnion('do', [
     text: words,
     priority: z.enum(['normal', 'high', 'urgent']),
   }),
-  /** The user cancels one of the working subagents; `nth` counts from 0, and wraps around. */
+  /** The user cancels one of the working subagents; `nth` counts from 0 and wraps around. */
   z.strictObject({ at, do: z.literal('cancel'), nth }),
-  /** The user dismisses one of the waiting deliveries. */
+  /** The user dismisses one of the pending deliveries. */
   z.strictObject({ at, do: z.literal('dismiss'), nth }),
   /** The app sends a message to one of the working subagents. */
   z.strictObject({
@@ -50,15 +50,15 @@ const stepSchema = z.discriminatedUnion('do', [
 /** One action at a time. */
 export type Step = Readonly<z.infer<typeof stepSchema>>;
 
-/** A run that can be replayed: the same seed, steps and strikes give the same log. */
+/** A replayable run: the same seed, steps and fired faults produce the same log. */
 export interface Script {
-  /** The seed of the run. */
+  /** The run's seed. */
   readonly seed: number;
   /** The kind of session. */
   readonly session: 'text' | 'voice';
   /** The steps of the user, in order. */
   readonly steps: readonly Step[];
-  /** The faults, and where they strike. */
+  /** The faults, and where they fire. */
   readonly strikes: readonly Strike[];
 }
 
@@ -71,7 +71,7 @@ const scriptSchema = z.object({
 
 /**
  * Parses a script from JSON, in the form that a failure prints.
- * @throws {ConfigurationError} `INVALID_SCRIPT`, with what was expected.
+ * @throws {ConfigurationError} `INVALID_SCRIPT`, whose message states what was expected
  */
 export function parseScript(json: string): Script {
   let value: unknown;
@@ -90,7 +90,7 @@ export function parseScript(json: string): Script {
 
 /**
  * Describes a script for a person.
- * @throws {ConfigurationError} `INVALID_SCRIPT` for a value that is no script.
+ * @throws {ConfigurationError} `INVALID_SCRIPT` if the value is not a script
  */
 export function scriptInWords(script: Script): string {
   const { seed, session, steps, strikes } = check(

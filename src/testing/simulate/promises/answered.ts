@@ -1,5 +1,5 @@
-// P10: each utterance of the user goes to one place, and the lead agent answers its utterances within a bounded time:
-// with words, a sound, a call, or a report that there is no answer.
+// P10: each user utterance is sent to one place, and the lead agent answers its utterances within a time limit: with
+// words, a sound, a call, or a report that there is no answer.
 //
 // Owns:     what counts as an answer, and which words need none.
 // Does not: judge whether the answer is the right one (P3).
@@ -9,12 +9,12 @@ import type { LogEntry, RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /**
- * The limit of an answer, in milliseconds: longer than two silent attempts of a model until its timeout, or a tool of
- * the lead agent that hangs.
+ * The time limit for an answer, in milliseconds: longer than two silent attempts of a model until its timeout, or a
+ * hanging tool of the lead agent.
  */
 const ANSWERED_WITHIN_MS = 120_000;
 
-/** A run continues this much longer, so that its log shows a late answer. */
+/** A run continues for this much longer, so that its log shows a late answer. */
 const SLACK_MS = 3000;
 
 export function* answered({ log }: RunRecord): Iterable<Broken> {
@@ -24,12 +24,12 @@ export function* answered({ log }: RunRecord): Iterable<Broken> {
   yield* inTime(seen);
 }
 
-/** Checks that each utterance has one place, even if several processes take it in. */
+/** Checks that each utterance has one place, even if several processes handle it. */
 function* placed(log: readonly LogEntry[]): Iterable<Broken> {
   const places = new Map<string, string>();
   const said = new Map<string, LogEntry>();
   for (const entry of log) {
-    // Effects of a dead process are discarded: the next process continues from the entry.
+    // A dead process's effects are discarded: the next process continues from the entry.
     if (entry.kind === 'crashed' || entry.kind === 'slept') said.clear();
     const id = saidIn(entry);
     if (id !== null) said.set(id, entry);
@@ -45,7 +45,7 @@ function* placed(log: readonly LogEntry[]): Iterable<Broken> {
     if (last - at > ANSWERED_WITHIN_MS) yield broken(`${id} was taken in, and went nowhere`);
 }
 
-/** Returns the id of the words in this entry of the journal; null: none. */
+/** Returns the id of the words in this journal entry; null if there are none. */
 function saidIn(entry: LogEntry): string | null {
   if (entry.kind !== 'kept' || entry.entry.event.type !== 'user.said') return null;
   const { utteranceId } = propertiesOf(entry.entry.event);
@@ -62,20 +62,20 @@ function* inTime(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** Follows the log, and knows the utterance for which the user waits for an answer. */
+/** Follows the log, and tracks the utterance for which the user waits for an answer. */
 export class AnswerWatch {
   #waiting: { readonly utteranceId: string; readonly since: number } | null = null;
   #isThere = true;
-  /** The user has heard or seen something since they last spoke. */
+  /** Whether the user has heard or seen something since they last spoke. */
   #hasSign = false;
 
-  /** Returns the utterance that waits for an answer, until the answer is late; null: none. */
+  /** Returns the utterance that waits for an answer, until the answer is late; null if there is none. */
   waiting(now: number): string | null {
     const { utteranceId, since = 0 } = this.#waiting ?? {};
     return now - since <= ANSWERED_WITHIN_MS + SLACK_MS ? (utteranceId ?? null) : null;
   }
 
-  /** Returns the utterance whose answer is late, once; null: none. */
+  /** Returns the utterance whose answer is late, once; null if there is none. */
   late(now: number): string | null {
     const { utteranceId = null, since = now } = this.#waiting ?? {};
     if (now - since <= ANSWERED_WITHIN_MS) return null;
@@ -92,7 +92,7 @@ export class AnswerWatch {
       this.#waiting = null;
     if (entry.kind !== 'event' || entry.event.type !== 'utterance.routed') return;
     const { utteranceId, to } = entry.event;
-    // A model that answers without a request may have answered before its words are known.
+    // A model that responds without a request may have replied before the user's words are known.
     if (to === 'lead' && this.#isThere && !this.#hasSign)
       this.#waiting = { utteranceId, since: entry.at };
   }

@@ -4,11 +4,11 @@ import type { RunRecord } from '../log/log.ts';
 
 /** A promise that was not kept. */
 export interface Broken {
-  /** `P1` to `P10`; `LIVE`: some work never ended; or the name of a promise of the app. */
+  /** `P1` to `P10`; `LIVE`: some work never ended; or the name of an app promise. */
   readonly promise: string;
   /** A sentence. */
   readonly what: string;
 }
 
-/** Finds the violations of a promise. */
+/** Finds a promise's violations. */
 export type PromiseCheck = (record: RunRecord) => Iterable<Broken>;

@@ -1,5 +1,5 @@
-// Checks the promises on the record of a finished run. This file has those about the whole run: a crash loses
-// nothing, and work ends in bounded time.
+// Checks the promises on a finished run's record. This file contains the promises about the whole run: a crash loses
+// nothing, and work ends within a time limit.
 
 import { defaultSessionLimits } from '../../../actors/admission/limits.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
@@ -26,7 +26,7 @@ const checks: readonly PromiseCheck[] = [
   liveness,
 ];
 
-/** Returns the broken promises of this run; empty: none was broken. */
+/** Returns the promises that this run broke; empty if none. */
 export function brokenPromises(
   record: RunRecord,
   more: readonly PromiseCheck[] = [],
@@ -98,7 +98,7 @@ function isSaid({ role, text, final }: TranscriptItem): boolean {
   return role === 'user' && final && text !== '';
 }
 
-/** Returns the questions that were shown, and not shown as ended. */
+/** Returns the questions that were shown and not shown as ended. */
 function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   const open = new Set<string>();
   for (const { event } of eventsOf(log, 'question.changed')) {
@@ -109,7 +109,7 @@ function stillOpen(log: readonly LogEntry[]): ReadonlySet<string> {
   return open;
 }
 
-/** Returns the deliveries that were shown as due and not settled, according to the events and entries. */
+/** Returns the deliveries that were shown as due and are not settled according to the events and entries. */
 function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   const due = new Map<string, string>();
   const underWay = new Set<string>();
@@ -122,7 +122,7 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
       if (state === 'offered' || state === 'playing') underWay.add(deliveryId);
       else underWay.delete(deliveryId);
     } else if (entry.kind === 'kept') {
-      // The process may die after an entry is kept and before its effects are shown.
+      // The process may die after an entry is stored and before its effects are shown.
       const event = entry.entry.event as { readonly type: string; readonly deliveryId?: string };
       if (event.type === 'delivery.heard')
         for (const deliveryId of underWay) due.delete(deliveryId);
@@ -133,16 +133,19 @@ function stillDue(log: readonly LogEntry[]): ReadonlyMap<string, string> {
   return due;
 }
 
-/** The error for a second telling to the model, which no session may attempt. */
+/** The error for telling the model a second time, which no session may attempt. */
 export const KNOWN = 'KNOWN_ALREADY';
 
 /**
- * The time in which a due delivery is told, in milliseconds: longer than the session listens to a television, a tool
- * of the lead agent works, or a response is awaited.
+ * The time within which a due delivery is told, in milliseconds: longer than the session listens to a television, a
+ * tool of the lead agent works, or a response is awaited.
  */
 const TOLD_WITHIN_MS = 120_000;
 
-/** Errors that no fault explains. One is a prompt that a provider refuses: scripted models apply `providerRules`. */
+/**
+ * Errors that no fault explains. One of them is a prompt that a provider refuses, because scripted models apply
+ * `providerRules`.
+ */
 const UNEXPECTED: ReadonlySet<string> = new Set([
   'INTERNAL',
   'HOOK_FAILED',
@@ -151,9 +154,9 @@ const UNEXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A due delivery is told while a client listens and both parties are silent. Within bounded time after the last fault
- * every subagent and every question has ended, every result was heard, shown or dismissed, and every fault was
- * reported under its name.
+ * A due delivery is told while a client listens and both sides are silent. Within a time limit after the last fault,
+ * every subagent and question has ended, every result was heard, shown or dismissed, and every fault was reported under
+ * its name.
  */
 function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<Broken> {
   for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };
@@ -183,12 +186,12 @@ const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
   'subagent.delegated',
 ]);
 
-/** The entries by which a process continues a session. */
+/** The entries with which a process continues a session. */
 const CONTINUATIONS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /**
- * Filters the log of a recovered session: states that it shows again before it reports its recovery are not new. Of
- * each object only the last state counts, and a repeated event does not count as told twice.
+ * Filters a recovered session's log: states that it shows again before it reports its recovery are not new. Only an
+ * object's last state counts, and a repeated event does not count as told twice.
  */
 function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   const shown: LogEntry[] = [];
@@ -206,7 +209,7 @@ function asShown(log: readonly LogEntry[]): readonly LogEntry[] {
   return shown;
 }
 
-/** Returns the index at which the process that starts here reports its recovery, or dies; -1: it does not recover. */
+/** Returns the index at which the process that starts here reports its recovery or dies; -1 if it does not recover. */
 function recoveredAt(log: readonly LogEntry[], from: number): number {
   let isRecovering = false;
   for (let at = from + 1; at < log.length; at += 1) {
@@ -226,7 +229,7 @@ function lastStates(log: readonly LogEntry[]): readonly LogEntry[] {
       entry.kind !== 'event' ||
       (!HAPPENED.has(entry.event.type) && last.get(subjectOf(entry.event)) === entry),
   );
-  // Ended objects come first: they end before another one is put.
+  // Ended objects come first, because they end before another one is shown.
   return [...shown.filter(isOver), ...shown.filter((entry) => !isOver(entry))];
 }
 

@@ -13,14 +13,14 @@ const SAYS_YES = /^(yes|Yes)\b/;
 
 interface Asked {
   view: QuestionView;
-  /** The user's words, typed texts and clicks while the question was put. */
+  /** The user's words, typed texts and clicks while the question was shown. */
   readonly tried: string[];
   accepted: number;
 }
 
 /**
- * P2: at most one question owns the user's words, in the order of asking. P3: the user gave the answer to that
- * question while it was put, and the answer reaches its asker unchanged.
+ * P2: at most one question owns the user's words, in asking order. P3: the user gave the answer to that question while
+ * it was shown, and the answer reaches the asking subagent unchanged.
  */
 export function* questions({ log }: RunRecord): Iterable<Broken> {
   const book = new Map<string, Asked>();
@@ -74,7 +74,7 @@ function means(words: string, { answer, kind, options }: QuestionView): boolean 
 /** Records an entry that may be an answer. */
 function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
   if (entry.kind === 'said') {
-    // Spoken words settle later: they count for every question that is put until then.
+    // Spoken words settle later: they count for every question shown until then.
     for (const asked of book.values()) if (!isOver(asked.view.state)) asked.tried.push(entry.words);
   } else if (entry.kind === 'clicked') {
     const asked = book.get(entry.requestId);
@@ -104,7 +104,7 @@ function inWords(
   return label ?? answer.text ?? '';
 }
 
-/** Checks that the asker's ledger contains the given answer. */
+/** Checks that the asking subagent's ledger contains the given answer. */
 function* reachTheirAskers(
   book: ReadonlyMap<string, Asked>,
   log: readonly LogEntry[],
@@ -150,9 +150,8 @@ const HEARD_FRACTION = 0.89;
 const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
 
 /**
- * P4: heard. A delivery that counts as heard was played, or shown, to its end; it is not told again, nor dropped
- * without a reason. A delivery that was told in full is told once, even without an acknowledgement, and delays no
- * other.
+ * P4: heard. A delivery that counts as heard was played or shown to the end; it is not told again, nor dropped without
+ * a reason. A delivery that was told in full is told once, even without an acknowledgement, and delays no other.
  */
 export function* deliveries(record: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P4', what });
@@ -182,8 +181,8 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
 }
 
 /**
- * In text: checks that a delivery is told once per client and process. One that leaves or dies may have delivered
- * nothing.
+ * In text: checks that a delivery is told once per client and process. A client that leaves, or a process that dies,
+ * may have delivered nothing.
  */
 export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
   const told = new Map<string, string>();
@@ -204,7 +203,7 @@ export function* deliveredOnce({ log }: RunRecord): Iterable<Broken> {
 /** The time that a slow journal, or a repeated call of a failing model, can explain. */
 const HELD_UP_MS = 120_000;
 
-/** In text: checks that a waiting delivery is told soon, while a client is attached and both parties are silent. */
+/** In text: checks that a pending delivery is told soon while a client is attached and both sides are silent. */
 export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   if (script.session !== 'text') return;
   const waiting = new Map<string, { readonly since: number; readonly delivery: DeliveryView }>();
@@ -241,7 +240,7 @@ export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Checks a delivery by voice. */
+/** Checks a voice delivery. */
 function* playedTo(record: RunRecord, delivery: DeliveryView, at: number): Iterable<Broken> {
   // The check is impossible if the text on the screen differs from the spoken words.
   const wasAsked = record.log.some(
@@ -282,7 +281,7 @@ function tellings({
   return told;
 }
 
-/** Checks a delivery in text. */
+/** Checks a text delivery. */
 function* shownTo(
   { log }: RunRecord,
   { deliveryId, ...delivery }: DeliveryView,
@@ -323,8 +322,8 @@ export function* interruptions(record: RunRecord): Iterable<Broken> {
 
 function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<Broken> {
   const changes = eventsOf(log, 'floor.changed');
-  // Speech that continues without being resumed is lowered: it gives way until the words are known. The floor changes
-  // later than that while its entry is on its way to the journal.
+  // Speech that continues without being resumed is lowered until the words are known. The floor changes later while its
+  // entry is being written to the journal.
   const stops = log.filter(
     (entry) =>
       entry.kind === 'event' &&
@@ -339,7 +338,7 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
   const full = plays.filter((play) => !isLowered(play));
   for (const [index, { at, event }] of changes.entries()) {
     if (event.floor !== 'user') continue;
-    // By order instead of time: with slow words a "mm-hm" takes and returns the floor at once.
+    // Compares order instead of time: with slow transcripts, a "mm-hm" takes and returns the floor at once.
     const until = changes.slice(index + 1).find((next) => next.event.floor !== 'user');
     const endsAt = until?.at ?? Infinity;
     for (const { itemId, firstAt, lastAt } of full) {
@@ -367,7 +366,7 @@ function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
     const { id, name, state, parentId, outcome } = event.subagent;
     if (state !== 'cancelled' || seen.has(id)) continue;
     seen.add(id);
-    // A child is cancelled with its parent, or by its parent.
+    // A child is cancelled together with its parent, or by its parent.
     if (parentId !== null || hasCancelled || mayEnd.has(name)) continue;
     yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
   }

@@ -1,4 +1,4 @@
-// The promises about subagents: endings, families, calls, limits, authority, and the agents of services.
+// The promises about subagents: endings, families, calls, limits, authority, and services' agents.
 
 import { isRecord, propertiesOf, callKey } from '../../../values/json.ts';
 import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
@@ -24,7 +24,7 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   const ledgers = new Map<string, ReadonlyMap<string, string>>();
   for (const { event } of eventsOf(log, 'subagent.changed')) {
     const { id, state, outcome } = event.subagent;
-    // The activity of a cancelled subagent is collected and reported when it ends, but not kept.
+    // A cancelled subagent's activity is collected and reported when it ends, but not kept.
     const told = JSON.stringify({ ...outcome, diagnostics: null });
     const before = ended.get(id);
     // The subagent is not accepted yet: its first entry is about to be written.
@@ -53,7 +53,7 @@ export function* endings({ log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** A child that is left behind is killed after 5 s; the journal may be slow. */
+/** An orphaned child is killed after 5 s; the journal may be slow. */
 const OUTLIVES_MS = 6000;
 const PREFIX = 'subagent__';
 
@@ -70,8 +70,8 @@ interface Child {
 }
 
 /**
- * Parents and children. P1: no child outlives its parent, and the outcome of a child reaches its parent unchanged.
- * P3: an agent above the child gave the answer that the child gets. P6: one call starts one child.
+ * Parents and children. P1: no child outlives its parent, and a child's outcome reaches its parent unchanged. P3: the
+ * answer that a child receives comes from an agent above it. P6: one call starts one child.
  */
 export function* families({ log }: RunRecord): Iterable<Broken> {
   const people = peopleIn(log);
@@ -90,7 +90,7 @@ export function* families({ log }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns each subagent in its last shown state. */
+/** Returns each subagent's last shown state. */
 function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   const people = new Map<string, Person>();
   for (const { at, event } of eventsOf(log, 'subagent.changed')) {
@@ -101,12 +101,12 @@ function peopleIn(log: readonly LogEntry[]): ReadonlyMap<string, Person> {
   return people;
 }
 
-/** Returns the children of a session, from their first entries in the journal. */
+/** Returns a session's children, from their first entries in the journal. */
 function childrenIn(log: readonly LogEntry[]): readonly Child[] {
   return log.flatMap((entry) => {
     if (entry.kind !== 'kept' || entry.entry.event.type !== SPAWNED) return [];
     const { parentId, callId, task, worksFor } = entry.entry.event as SpawnedEvent;
-    // Only the program receives the results of its subagents.
+    // Only the program receives its subagents' results.
     if (parentId === null || worksFor === 'program') return [];
     return [{ id: entry.entry.unit, parentId, callId, toolName: task.toolName }];
   });
@@ -145,7 +145,7 @@ function upMs(log: readonly LogEntry[], from: number, to: number): number {
   return ms;
 }
 
-/** Checks that one call starts one child. Tools of an app may start any number. */
+/** Checks that one call starts one child. An app's tools may start any number. */
 function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   const seen = new Map<string, string>();
   for (const { id, parentId, callId, toolName } of children) {
@@ -158,7 +158,7 @@ function* oneForEachCall(children: readonly Child[]): Iterable<Broken> {
   }
 }
 
-/** Checks that the result of the call is the child's, or reports that there is none. */
+/** Checks that the call's result is the child's, or reports that there is none. */
 function* waitedFor(
   parent: SubagentView,
   { callId, toolName, output }: LedgerEntry,
@@ -184,7 +184,7 @@ function* waitedFor(
     yield broken(`${view.id} came to ${JSON.stringify(view.outcome?.output)}`);
 }
 
-/** Checks that the parent sees the real outcome of a child that has ended. */
+/** Checks that the parent sees the real outcome of an ended child. */
 function* lookedAt(
   parent: SubagentView,
   { toolName, output }: LedgerEntry,
@@ -222,8 +222,8 @@ function viewsIn(output: unknown): readonly Shown[] {
 }
 
 /**
- * Checks the answers to children. A child whose parent's call waits for it learns that its question cannot be
- * answered; any other child gets the words of an agent above it.
+ * Checks the answers to children. A child whose parent's call waits for it learns that its question cannot be answered;
+ * any other child receives the words of an agent above it.
  */
 function* answeredFromAbove(
   child: SubagentView,
@@ -251,8 +251,8 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 /**
- * P6: nothing twice. One call has one idempotency key and one answer; a tool runs once for each key, unless it
- * declares that it may run again.
+ * P6: nothing twice. One call has one idempotency key and one answer; a tool runs once per key, unless it declares that
+ * it may run again.
  */
 export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
   const runs = new Map<string, number>();
@@ -285,7 +285,7 @@ interface OfCall {
   readonly event: { readonly callId: string };
 }
 
-/** Checks one process: the next one cannot know the last events of the previous one, and repeats them. */
+/** Checks one process: the next one cannot know the previous one's last events, and repeats them. */
 function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
   const seen = new Set<string>();
   for (const { process, event } of events) {
@@ -296,8 +296,8 @@ function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
 }
 
 /**
- * P7: bounded. The numbers of working, living and total subagents and the steps of a subagent never exceed the
- * limits; a closed session leaves no timers behind.
+ * P7: bounded. The numbers of working, living and total subagents, and a subagent's steps, never exceed the limits; a
+ * closed session leaves no timers behind.
  */
 export function* bounded(record: RunRecord): Iterable<Broken> {
   yield* counted(record);
@@ -341,7 +341,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   for (const entry of log) {
     if (entry.kind !== 'event' || entry.event.type !== 'subagent.changed') continue;
     const { id, step, maxSteps, depth } = entry.event.subagent;
-    // One more call hands in the work done after a budget is exhausted.
+    // One more call delivers the work done after a budget is exhausted.
     const isBounded = step <= maxSteps + 1 && depth <= maxDepth;
     if (isBounded || told.has(id)) continue;
     told.add(id);
@@ -349,7 +349,7 @@ function* steps({ log, app }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Tools that the runtime adds: they give no authority. */
+/** Tools that the runtime adds, which grant no authority. */
 const RUNTIMES_OWN: ReadonlySet<string> = new Set([
   'ask_user',
   'not_for_me',
@@ -358,8 +358,8 @@ const RUNTIMES_OWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * P8: least authority. A subagent is offered, and runs, only the tools of its configuration; a call that needs
- * consent runs only after the user consented to exactly that call.
+ * P8: least authority. A subagent is offered, and runs, only the tools in its configuration; a call that needs consent
+ * runs only after the user consented to exactly that call.
  */
 export function* authority(record: RunRecord): Iterable<Broken> {
   yield* ownTools(record);
@@ -373,7 +373,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   );
   const mayUse = (name: string, tool: string): boolean => {
     const config = configs.get(name);
-    // Only the parent knows the configuration of its child.
+    // Only the parent knows its child's configuration.
     if (!config || config.createInstance) return true;
     return tool in (config.tools ?? {}) || RUNTIMES_OWN.has(tool);
   };
@@ -394,7 +394,7 @@ function* ownTools({ app, log, effects }: RunRecord): Iterable<Broken> {
   }
 }
 
-/** Returns the configurations by name, including those that a tool of another one runs, and those of services. */
+/** Returns the configurations by name, including those that another one's tools run, and those of services. */
 function configsIn({
   subagentConfigs = {},
   services: served = [],
@@ -442,8 +442,8 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
 }
 
 /**
- * Services. P6: one agent examines an event. P4: its findings are told, and an empty finding is not; an accepted
- * event is never lost silently. Programs beside the session: each takes each result once.
+ * Services. P6: each event is examined by one agent. P4: its findings are told, and an empty finding is not; an
+ * accepted event is never lost silently. Programs that run together with the session: each receives each result once.
  */
 export function* services({ log }: RunRecord): Iterable<Broken> {
   const end = log.findIndex(({ kind }) => kind === 'closing');
@@ -520,7 +520,7 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
     const { scope, unit } = entry;
     const spawned = spawnedIn(entry);
     if (!spawned || spawned.worksFor !== 'program' || spawned.parentId !== null) continue;
-    // A run with an id keeps its result for good (RUN-SUBAGENT-KR-1), and every repeated run returns it again.
+    // A run with an id keeps its result permanently (RUN-SUBAGENT-KR-1), and every repeated run returns it again.
     const isKeptRun = spawned.idempotencyKey === scope;
     if (!programs.has(scope) || isKeptRun) continue;
     const times = had.get(`${scope}/${unit}`) ?? 0;

@@ -1,17 +1,17 @@
-// Decides who may connect, and to which wire: by the path, by keys in every place where the clients of a wire put
-// them, and by ephemeral tokens.
+// Decides who may connect, and with which protocol: from the path, the key (in every place where a protocol's clients
+// put it), and ephemeral tokens.
 
 import { presentedKey } from '../../../adapters/local-voice/access.ts';
 import type { VoiceWire } from './control.ts';
 import type { TokenIssuer } from './token-issuer.ts';
 
-/** The answer to an upgrade. */
+/** The response to an upgrade. */
 export type Admission =
   /** `preset`: the configuration that an ephemeral token fixed for the session. */
   | { readonly type: 'welcome'; readonly wire: VoiceWire; readonly preset: unknown }
   /** Refused before the socket is open. */
   | { readonly type: 'refused'; readonly status: number; readonly message: string }
-  /** The socket opens, an event may be sent, and it closes. */
+  /** The socket opens, an event may be sent, and the socket closes. */
   | {
       readonly type: 'expelled';
       readonly event: object | null;
@@ -29,14 +29,14 @@ const GEMINI_PATH =
 const CLOSE_UNAUTHORIZED = 3000;
 const CLOSE_INVALID = 1007;
 
-/** Returns the wire of this path; null: none. */
+/** Returns this path's protocol; null if there is none. */
 export function wireOfPath(path: string): VoiceWire | null {
   if (REALTIME_PATH.test(path)) return 'openai-realtime';
   if (LIVE_PATH.test(path)) return 'openai-live';
   return GEMINI_PATH.test(path) ? 'gemini-live' : null;
 }
 
-/** Returns the key of a request, from a header, the query, or a subprotocol; null: none. */
+/** Returns a request's key from a header, the query, or a subprotocol; null if there is none. */
 export function keyOf(url: URL, headers: Headers): string | null {
   const google = headers['x-goog-api-key'];
   if (typeof google === 'string' && google !== '') return google;
@@ -46,7 +46,7 @@ export function keyOf(url: URL, headers: Headers): string | null {
   return token ?? presentedKey(headers);
 }
 
-/** @param expected the right key; null: any key that is not empty */
+/** @param expected the right key; null accepts any non-empty key */
 export function admit(
   url: URL,
   headers: Headers,
@@ -101,7 +101,7 @@ const missingModel: Admission = {
   reason: 'invalid_request_error.missing_model',
 };
 
-/** Answers a client without a valid key as each real server does. */
+/** Rejects a client without a valid key as each real server does. */
 function unauthorized(wire: VoiceWire, key: string | null): Admission {
   const type = 'invalid_request_error';
   switch (wire) {

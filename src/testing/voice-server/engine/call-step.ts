@@ -9,7 +9,7 @@ export function argumentsText({ arguments: given = {} }: CallStep): string {
   return typeof given === 'string' ? given : JSON.stringify(given);
 }
 
-/** Returns the arguments as an object; null for a text that is not a JSON object. */
+/** Returns the arguments as an object; null if the text is not a JSON object. */
 export function argumentsObject(step: CallStep): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(argumentsText(step));

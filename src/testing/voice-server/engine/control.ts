@@ -1,28 +1,28 @@
-// The control of the fake voice server by a test. The names are the same for the three wires, so that one test (or
-// one conformance suite) can run on each of them.
+// How a test controls the fake voice server. The names are the same for the three protocols, so that one test (or
+// conformance suite) can run on each.
 //
-// A server has connections; a connection is one `FakeVoiceModel`, between the user and the client (an adapter, an
-// official SDK). The model follows a script of steps, given by the test (`model.answers`) or computed by `respond`
-// for each turn. All time is the time of the server's `environment`.
+// A server has connections; a connection is a `FakeVoiceModel` between the user and the client (an adapter, an official
+// SDK). The model follows a script of steps, given by the test (`model.answers`) or computed by `respond` for each
+// turn. All time is that of the server's `environment`.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { WebSocketFactory } from '../../../adapters/socket/web-socket.ts';
 import type { FakeFaults } from './fault-control.ts';
 
-/** The wires that the server speaks; the path of the URL decides which. */
+/** The protocols that the server speaks; the URL's path selects one. */
 export type VoiceWire = 'openai-realtime' | 'openai-live' | 'gemini-live';
 
-/** One action of the model. Steps of a script follow one another. */
+/** One action of the model. A script's steps run one after another. */
 export type VoiceStep =
-  /** Speaks: transcript in pieces, and PCM16 audio of `durationMs`, or of 60 ms for each character. */
+  /** Speaks: a transcript in pieces, and PCM16 audio of `durationMs`, or of 60 ms per character. */
   | { readonly say: string; readonly durationMs?: number }
   /**
-   * Calls a tool by name; `arguments` is an object, or text as the model writes it. Gemini's wire cannot carry a text
-   * that is not a JSON object: the turn then ends with `MALFORMED_FUNCTION_CALL`. OpenAI Live has no named calls: a
-   * call is a delegation there, like `delegate`.
+   * Calls a tool by name; `arguments` is an object, or text as the model writes it. Gemini's protocol cannot represent
+   * a text that is not a JSON object: the turn then ends with `MALFORMED_FUNCTION_CALL`. OpenAI Live has no named
+   * calls: there, a call is a delegation, like `delegate`.
    */
   | { readonly call: string; readonly arguments?: unknown; readonly callId?: string }
-  /** Reports that an action is needed (OpenAI Live only; no effect on the other wires). */
+  /** Reports that an action is needed (OpenAI Live only; no effect in the other protocols). */
   | { readonly delegate: true; readonly delegationId?: string }
   /** Pauses for this time, in milliseconds. */
   | { readonly waitMs: number }
@@ -31,19 +31,19 @@ export type VoiceStep =
   /** The response fails; Gemini ends the turn silently, Live reports an error. */
   | { readonly fail: string };
 
-/** The cause of the model's turn, derived from the newest item of the conversation on each wire. */
+/** The cause of the model's turn, derived from the conversation's newest item in each protocol. */
 export type VoiceCause =
-  /** The user spoke. Empty if the words are not known. */
+  /** The user spoke. Empty if the words are unknown. */
   | { readonly type: 'utterance'; readonly text: string }
   /** A tool result arrived, or text for a delegation, whose id is then `callId`. */
   | {
       readonly type: 'result';
       readonly callId: string;
       readonly name: string;
-      /** Text on the OpenAI wires, an object on Gemini's. */
+      /** Text in the OpenAI protocols, an object in Gemini's. */
       readonly output: unknown;
     }
-  /** The client added a message that the model is to speak about. */
+  /** The client added a message that the model should speak about. */
   | {
       readonly type: 'message';
       readonly role: 'system' | 'user' | 'assistant';
@@ -52,64 +52,64 @@ export type VoiceCause =
   /** A response was requested in an empty conversation, or the test requested a turn. */
   | { readonly type: 'nothing' };
 
-/** A turn of the model. */
+/** A model turn. */
 export interface VoiceTurn {
-  /** The cause of the turn. */
+  /** The turn's cause. */
   readonly cause: VoiceCause;
-  /** Instructions for this response only, if the wire has them; else null. */
+  /** Instructions for this response only, if the protocol has them; otherwise null. */
   readonly instructions: string | null;
-  /** The connection of the turn. */
+  /** The turn's connection. */
   readonly model: FakeVoiceModel;
 }
 
 /**
- * Computes the steps of the model in a turn. An empty script is a silent turn; `null` is a turn that never answers
- * and never ends (a silent model). Called when the turn begins.
+ * Computes the model's steps for a turn. An empty script is a silent turn; `null` is a turn that never responds and
+ * never ends (a silent model). Called when the turn starts.
  */
 export type VoiceResponder = (turn: VoiceTurn) => readonly VoiceStep[] | null;
 
 /** When the user's transcript arrives. */
 export type TranscriptTiming =
-  /** Piece by piece, the last piece when the user has ended; Realtime sends all pieces right after the end. */
+  /** Piece by piece, the last piece when the user has finished; Realtime sends all pieces right after the end. */
   | 'prompt'
-  /** All pieces before the user has ended; on Realtime like `prompt`. */
+  /** All pieces before the user has finished; on Realtime like `prompt`. */
   | 'early'
-  /** Like `prompt`, with the last piece a second time. */
+  /** Like `prompt`, with the last piece repeated. */
   | 'duplicated'
   /** Never: the words stay unknown. */
   | 'none'
-  /** The wire reports that transcription failed; like `none` on a wire without such a report. */
+  /** The server reports that transcription failed; like `none` in a protocol without such a report. */
   | 'failed'
-  /** The delay after the user has ended, in milliseconds, regardless of other events. */
+  /** The delay after the user has finished, in milliseconds, regardless of other events. */
   | { readonly lateMs: number };
 
-/** The duration of the user's speech, and the arrival of the transcript. */
+/** How long the user speaks, and when the transcript arrives. */
 export interface UserSpeech {
-  /** The duration of the speech (`says` only). @defaultValue 60 ms for each character */
+  /** The speech duration (`says` only). @defaultValue 60 ms per character */
   readonly durationMs?: number;
   /** @defaultValue 'prompt' */
   readonly transcript?: TranscriptTiming;
 }
 
-/** The user in front of one connection. */
+/** The user of one connection. */
 export interface FakeUser {
-  /** Whether the user speaks now. */
+  /** Whether the user is speaking. */
   readonly isSpeaking: boolean;
-  /** The server hears the user begin to speak. No effect while the user speaks. */
+  /** The server hears the user start to speak. No effect if the user is already speaking. */
   begins(): void;
-  /** The user has ended; `text` has the words. Also begins the speech if `begins` was not called. */
+  /** The user has finished; `text` contains the words. Also starts the speech if `begins` was not called. */
   ends(text: string, speech?: Pick<UserSpeech, 'transcript'>): void;
-  /** Begins now and ends after `durationMs`; resolves at the end. */
+  /** Starts now and ends after `durationMs`; resolves at the end. */
   says(text: string, speech?: UserSpeech): Promise<void>;
 }
 
-/** A frame of the client, as received. */
+/** A client frame, as received. */
 export interface ReceivedFrame {
-  /** The event type; on Gemini's wire the name of the one field, such as `toolResponse`. */
+  /** The event type; in Gemini's protocol the name of the one field, such as `toolResponse`. */
   readonly type: string;
-  /** The whole event; on Gemini's wire the value of that field. */
+  /** The whole event; in Gemini's protocol the value of that field. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** The time of receipt, by the clock of the environment. */
+  /** When it was received, by the environment's clock. */
   readonly at: number;
 }
 
@@ -123,17 +123,17 @@ export interface FakeTool {
   readonly parameters: Readonly<Record<string, unknown>> | null;
 }
 
-/** An item of the model's memory, in the order of the conversation. */
+/** An item in the model's memory, in conversation order. */
 export type FakeItem =
   | {
       readonly kind: 'message';
-      /** The id of the wire; generated by the fake for Gemini's wire, which has no ids. */
+      /** The protocol's id; generated by the fake for Gemini's protocol, which has no ids. */
       readonly id: string;
       readonly role: 'system' | 'user' | 'assistant';
       readonly text: string;
       /**
-       * The origin of the words: `speech`, or the event of the client that added them
-       * (`conversation.item.create`, `session.thinking.append`, `clientContent` …).
+       * Where the words came from: `speech`, or the client event that added them (`conversation.item.create`,
+       * `session.thinking.append`, `clientContent` …).
        */
       readonly via: string;
     }
@@ -150,76 +150,76 @@ export type FakeItem =
       readonly id: string;
       readonly callId: string;
       readonly output: unknown;
-      /** The client's scheduling of the spoken reaction, if the wire has a field for it. */
+      /** The client's scheduling of the spoken reaction, if the protocol has such a field. */
       readonly scheduling: string | null;
     }
   | { readonly kind: 'image'; readonly id: string; readonly mediaType: string };
 
 /** One turn of the model, during and after its generation. */
 export interface FakeReply {
-  /** The id of the wire, or a generated one. */
+  /** The protocol's id, or a generated one. */
   readonly id: string;
-  /** The cause of the reply. */
+  /** The reply's cause. */
   readonly cause: VoiceCause;
-  /** The end of the reply, or `in_progress`. */
+  /** How the reply ended, or `in_progress`. */
   readonly status: 'in_progress' | 'completed' | 'cancelled' | 'failed';
   /** The words so far. */
   readonly text: string;
-  /** The audio that was sent so far, in milliseconds. */
+  /** The audio sent so far, in milliseconds. */
   readonly audioMs: number;
-  /** Resolves when the turn is over, for any reason. */
+  /** Resolves when the turn ends, for any reason. */
   readonly ended: Promise<void>;
 }
 
-/** One connection, seen from the model. */
+/** One connection from the model's point of view. */
 export interface FakeVoiceModel {
-  /** The wire of the connection. */
+  /** The connection's protocol. */
   readonly wire: VoiceWire;
-  /** 1 for the first connection of the server. */
+  /** The connection number; 1 for the server's first connection. */
   readonly number: number;
-  /** The requested URL. The key is in it or in `headers`, as it was sent. */
+  /** The requested URL. Contains the key if the client sent it there instead of in `headers`. */
   readonly url: URL;
-  /** The headers of the request that opened the socket. */
+  /** The headers of the upgrade request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Whether the client is still connected. */
   readonly isOpen: boolean;
   /** Resolves when the connection is gone, with its close code (1006: without a close frame). */
   readonly closed: Promise<number>;
-  /** Resolves when the client's first configuration was accepted. */
+  /** Resolves when the client's first configuration has been accepted. */
   readonly configured: Promise<void>;
 
   readonly user: FakeUser;
   readonly faults: FakeFaults;
 
   /**
-   * Makes the model take a turn with this script now, or after the turn that is being generated.
-   * @throws {ConfigurationError} `NOT_CONFIGURED` before the client configured the session
+   * Makes the model take a turn with this script now, or after the current turn.
+   * @throws {ConfigurationError} `NOT_CONFIGURED` if the client has not configured the session yet
    */
   answers(...steps: VoiceStep[]): FakeReply;
   /**
-   * The next turn that the wire begins uses this script instead of `respond`. Repeated calls queue: first in, first
-   * out.
+   * The next turn that the model starts uses this script instead of `respond`. Scripts of repeated calls queue up:
+   * first in, first out.
    */
   willAnswer(...steps: VoiceStep[]): void;
-  /** Every turn, in order. */
+  /** All turns, in order. */
   readonly replies: readonly FakeReply[];
   /** The turn that is being generated. */
   readonly reply: FakeReply | null;
 
-  /** Every well-formed frame of the client except audio. */
+  /** All well-formed client frames except audio. */
   readonly received: readonly ReceivedFrame[];
   /** The audio that the client sent, in milliseconds. */
   readonly heardMs: number;
-  /** Returns the next frame of this type, past or future; each is returned once for each type. */
+  /** Returns the next frame of this type, past or future; each frame is returned once per type. */
   next(type: string): Promise<ReceivedFrame>;
   /** Events that the server sent, parsed, in order; without those that a fault made malformed. */
   readonly sent: readonly Readonly<Record<string, unknown>>[];
 
-  /** The instructions in force. Empty before the client configured the session. */
+  /** The instructions in force. Empty before the client has configured the session. */
   readonly instructions: string;
   /** The tools that the client has configured. */
   readonly tools: readonly FakeTool[];
-  /** The items of the conversation, as the server keeps them. */
+  /** The conversation items, as stored by the server. */
   readonly items: readonly FakeItem[];
   /** Calls and delegations without a result, oldest first. */
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
@@ -231,21 +231,21 @@ export interface VoiceServerOptions {
   readonly environment: Environment;
   /** @defaultValue `echoResponder` */
   readonly respond?: VoiceResponder;
-  /** The key that clients must present. @defaultValue any key that is not empty */
+  /** The key that clients must present. @defaultValue any non-empty key */
   readonly apiKey?: string;
   /**
-   * The speed at which the model's audio is generated, as a multiple of the playing speed. `Infinity`: as fast as the
-   * event loop turns. @defaultValue 4; 1 on the Live wire, whose model hears and speaks in real time
+   * The generation speed of the model's audio, as a multiple of the playback speed. `Infinity`: as fast as the event
+   * loop allows. @defaultValue 4; 1 with the Live protocol, whose model hears and speaks in real time
    */
   readonly speed?: number;
-  /** The longest duration of a connection, in milliseconds. @defaultValue without a limit */
+  /** The maximum duration of a connection, in milliseconds. @defaultValue unlimited */
   readonly maxConnectionMs?: number;
   /**
-   * Gemini only: also reports where speech begins and ends (`voiceActivity`), which some projects do not get.
+   * Gemini only: also reports where speech starts and ends (`voiceActivity`), which some projects do not receive.
    * @defaultValue false
    */
   readonly voiceActivity?: boolean;
-  /** Whether `sent` and `received` are recorded; a benchmark switches it off. @defaultValue true */
+  /** Whether `sent` and `received` are recorded; a benchmark turns this off. @defaultValue true */
   readonly keepFrames?: boolean;
   /** Called for each connection before its first frame, to set scripts and faults from the start. */
   readonly onConnection?: (model: FakeVoiceModel) => void;
@@ -255,9 +255,9 @@ export interface VoiceServerOptions {
 export interface VoiceServerAddress {
   /** The port that the server listens on. */
   readonly port: number;
-  /** For example `http://127.0.0.1:4000`; clients add `/v1` and so on. */
+  /** For example `http://127.0.0.1:4000`; clients append `/v1` and so on. */
   readonly baseUrl: string;
-  /** The addresses of the sockets. */
+  /** The base URL of the sockets. */
   readonly urls: Readonly<Record<VoiceWire, string>>;
   /** The certificate to trust, in PEM; null without TLS. */
   readonly ca: string | null;
@@ -271,23 +271,23 @@ export interface ListenOptions {
   readonly tls?: boolean | { readonly key: string; readonly cert: string };
 }
 
-/** The fake server: one responder, any number of connections on any of the wires. */
+/** The fake server: one responder, any number of connections with any of the protocols. */
 export interface VoiceServer {
-  /** Sockets in memory, for the `webSocket` option of an adapter: no network, no real time. */
+  /** Sockets in memory, for an adapter's `webSocket` option: no network, no real time. */
   readonly webSocket: WebSocketFactory;
   /**
-   * Also listens on 127.0.0.1, for clients that open real sockets. May be called more than once.
+   * Also listens on 127.0.0.1, for clients that open real sockets. May be called several times.
    * @throws {ConfigurationError} `MISSING_DEPENDENCY` (`ws` is not installed) or `LISTEN_FAILED`
    */
   listen(options?: ListenOptions): Promise<VoiceServerAddress>;
-  /** All connections in the order of arrival, including closed ones. */
+  /** All connections in order of arrival, including closed ones. */
   readonly connections: readonly FakeVoiceModel[];
-  /** Returns the next connection that was not yet returned. */
+  /** Returns the next connection that has not been returned yet. */
   nextConnection(): Promise<FakeVoiceModel>;
   /** Refuses the next upgrades with this HTTP status. @defaultValue once */
   refuseConnections(refusal: { readonly status: number; readonly times?: number }): void;
-  /** Leaves the next upgrades without an answer. @defaultValue once */
+  /** Leaves the next upgrades unanswered. @defaultValue once */
   ignoreConnections(times?: number): void;
-  /** Ends every connection and every listening port. */
+  /** Ends all connections and stops listening. */
   close(): Promise<void>;
 }

@@ -1,6 +1,5 @@
-// The fake server's engine for one wire and one client: it reads the frames of the client, keeps the memory
-// of the model, and sends the events of the real server. It has no socket, and its time and ids come from the
-// environment.
+// The fake server's engine for one protocol and one client: it handles the client's frames, keeps the model's memory,
+// and sends the real server's events. It has no socket, and its time and ids come from the environment.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FakeItem, FakeTool, ReceivedFrame, TranscriptTiming, VoiceStep } from './control.ts';
@@ -9,9 +8,9 @@ import type { TurnSource } from './turn-source.ts';
 
 /** Faults that the engine itself applies. */
 export interface EngineFaults {
-  /** How many of the next `response.create` are refused, and the code of the error. */
+  /** How many of the next `response.create` events are refused, and the error code. */
   refuseResponses: { times: number; code: string };
-  /** The error code for the next `session.update`; null: accept it. */
+  /** The error code for the next `session.update`; null accepts it. */
   refuseConfiguration: string | null;
   deltasAfterCancel: boolean;
   duplicateCalls: boolean;
@@ -20,19 +19,19 @@ export interface EngineFaults {
 export interface EnginePorts {
   readonly environment: Environment;
   readonly url: URL;
-  /** The speed of audio generation as a multiple of playing speed; null: the default of the wire. */
+  /** The audio generation speed as a multiple of playback speed; null for the protocol's default. */
   readonly speed: number | null;
   readonly turns: TurnSource;
   readonly replies: FakeReplies;
   readonly faults: EngineFaults;
-  /** Gemini: whether it reports where speech begins and ends. */
+  /** Gemini: whether it reports where speech starts and ends. */
   readonly voiceActivity: boolean;
   /** The configuration that an ephemeral token fixed for this connection. */
   readonly preset: unknown;
-  /** Sends an event; `text` is the event as JSON, if it is known. */
+  /** Sends an event; `text` is the event as JSON, if known. */
   send(event: object, text?: string): void;
   close(code: number, reason: string): void;
-  /** Records a well-formed frame of the client. */
+  /** Records a well-formed client frame. */
   received(frame: Omit<ReceivedFrame, 'at'>): void;
   /** The client's first configuration was accepted. */
   configured(): void;
@@ -41,7 +40,7 @@ export interface EnginePorts {
 export interface VoiceEngine {
   /** Handles the opening of the connection. */
   open(): void;
-  /** Handles a frame of the client. Never throws. */
+  /** Handles a client frame. Never throws. */
   receive(text: string): void;
   /** Handles the end of the connection: sends nothing more, and stops timers. */
   end(): void;
@@ -52,7 +51,7 @@ export interface VoiceEngine {
   /** Handles the end of an utterance. `text`: all words; `rest`: the words that `userSays` has not received. */
   userEnds(text: string, rest: string, transcript: TranscriptTiming): void;
 
-  /** Takes a turn of the model with these steps. */
+  /** Starts a model turn with these steps. */
   answers(steps: readonly VoiceStep[]): ReplyRecord;
 
   readonly heardMs: number;
@@ -61,11 +60,11 @@ export interface VoiceEngine {
   readonly items: readonly FakeItem[];
   readonly openCalls: readonly { readonly callId: string; readonly name: string }[];
 
-  /** Reports the end of the session as this wire does, and closes. */
+  /** Reports the end of the session as this protocol does, and closes. */
   expire(): void;
-  /** Returns an event of a type that the wire does not know. */
+  /** Returns an event of a type that the protocol does not know. */
   unknownEvent(type: string): object;
-  /** Faults of this wire only; absent on other wires. */
+  /** Faults of this protocol only; absent for others. */
   readonly goAway?: (timeLeftMs: number) => void;
   readonly cancelCalls?: (callIds?: readonly string[]) => void;
 }

@@ -1,5 +1,5 @@
-// One connection on any wire: the `FakeVoiceModel` of a test, between the engine of the protocol and the socket of a
-// host, with its user (when they speak, and when the server hears their words) and its faults.
+// One connection with any protocol: a test's `FakeVoiceModel`, between the protocol's engine and a host's socket, with
+// its user (when they speak, and when the server hears their words) and its faults.
 
 import { ConfigurationError } from '../../../values/errors.ts';
 import type {
@@ -126,7 +126,7 @@ export class FakeConnection implements FakeVoiceModel {
     this.#engine.open();
   }
 
-  /** Handles a frame of the client. */
+  /** Handles a client frame. */
   receive(text: string): void {
     if (this.#isOpen) this.#engine.receive(text);
   }
@@ -253,7 +253,7 @@ export class ScriptedUser implements FakeUser {
     });
   }
 
-  /** Ends the current utterance without any event for the server. */
+  /** Ends the current utterance without an event for the server. */
   stop(): void {
     const cancels = this.#utterance?.cancels ?? [];
     this.#utterance = null;
@@ -267,7 +267,7 @@ export class ScriptedUser implements FakeUser {
   }
 }
 
-/** Returns the times at which words are heard while the user speaks; the last words are left for the end. */
+/** Returns when words are heard while the user speaks; the last words are left for the end. */
 function arrivals(
   text: string,
   durationMs: number,

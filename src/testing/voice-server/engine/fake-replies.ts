@@ -1,4 +1,4 @@
-// The turns of one model as a test sees them, during and after their generation.
+// One model's turns as a test sees them, during and after their generation.
 
 import type { FakeReply, VoiceCause } from './control.ts';
 
@@ -36,7 +36,7 @@ export class FakeReplies {
     return reply;
   }
 
-  /** The latest turn that is not over. */
+  /** The latest turn that has not ended. */
   get current(): ReplyRecord | null {
     return this.all.findLast(({ status }) => status === 'in_progress') ?? null;
   }

@@ -1,23 +1,23 @@
-// The faults of a network and a model that a test can cause on one connection. Each fault holds for its
-// connection only. A fault that the wire cannot show is refused with a ConfigurationError `NOT_ON_THIS_WIRE`,
-// so that no test passes without the fault.
+// The network and model faults that a test can cause on one connection. Each fault applies to its connection only. A
+// fault that the protocol cannot show is refused with a ConfigurationError `NOT_ON_THIS_WIRE`, so that no test passes
+// without the fault.
 
-/** The time of a fault. Absent: at once. */
+/** When a fault happens. If absent, at once. */
 export type FaultMoment =
   /** The delay from now, in milliseconds. */
   | { readonly afterMs: number }
-  /** Right after this number of further frames of the server. */
+  /** Right after this number of further server frames. */
   | { readonly afterFrames: number };
 
 /** The faults that a test can cause in a fake voice server. */
 export interface FakeFaults {
-  /** The network is gone: no close frame, the client sees 1006. Both sides lose the frames under way. */
+  /** The network fails: there is no close frame, and the client sees 1006. Both sides lose the frames in transit. */
   drop(moment?: FaultMoment): void;
   /** The server closes. The real servers use 1007, 1008 and 1011. @defaultValue reason '' */
   close(code: number, reason?: string, moment?: FaultMoment): void;
   /**
-   * The session is at its limit. Realtime: an error `session_expired`, then close; Live: `session.closed`
-   * with the reason `expired`, then close; Gemini: close 1011, without notice (see `goAway`).
+   * The session reaches its limit. Realtime: an error `session_expired`, then close; Live: `session.closed` with the
+   * reason `expired`, then close; Gemini: close 1011, without notice (see `goAway`).
    */
   expire(moment?: FaultMoment): void;
   /** Gemini only: announces the end, and closes after `timeLeftMs`. */
@@ -27,9 +27,9 @@ export interface FakeFaults {
   /** Live only: a stored session can no longer be forked. */
   forgetSessions(): void;
 
-  /** The model never answers: no turn begins while this fault is on, and waiting turns stay unanswered. */
+  /** The model never responds: no turn starts while this fault is on, and pending turns stay unanswered. */
   silence(on?: boolean): void;
-  /** Realtime only: refuses the next `times` events `response.create`. @defaultValue once, code `server_error` */
+  /** Realtime only: refuses the next `times` `response.create` events. @defaultValue once, code `server_error` */
   refuseResponses(times?: number, code?: string): void;
   /** Refuses the next `session.update` (Live, Realtime) with this code. @defaultValue `invalid_value` */
   refuseConfiguration(code?: string): void;
@@ -41,12 +41,12 @@ export interface FakeFaults {
   /** Gemini only: the model cancels these calls. @defaultValue all open calls */
   cancelCalls(callIds?: readonly string[]): void;
 
-  /** Delays the frames of the server by this time; their order is kept. */
+  /** Delays the server's frames by this time, preserving their order. */
   delayFrames(ms: number): void;
-  /** Holds the frames of the server, and sends them all when the fault is turned off. */
+  /** Holds the server's frames, and sends them all when the fault is turned off. */
   stall(on?: boolean): void;
-  /** Sends a text that is not a frame of the wire. @defaultValue text that is not JSON */
+  /** Sends a text that is not a valid frame. @defaultValue text that is not JSON */
   malformed(text?: string): void;
-  /** Sends a well-formed event of a type that the wire does not know. */
+  /** Sends a well-formed event of a type that the protocol does not know. */
   unknownEvent(type?: string): void;
 }

@@ -1,13 +1,13 @@
 // Sends the server's frames to the client, with the faults of a bad network.
 //
-// OUTLET-1. Frames keep their order, including delayed ones; a close waits for the frames before it.
-// OUTLET-2. After the end no frame leaves.
+// OUTLET-1. Frames keep their order, even delayed ones; a close waits for the frames before it.
+// OUTLET-2. After the end, no frame is sent.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { FaultMoment } from './fault-control.ts';
 import { Timers } from './timers.ts';
 
-/** A close frame holds 123 bytes of reason; the reasons here are ASCII. */
+/** A close frame can contain 123 bytes of reason; the reasons here are ASCII. */
 const MAX_REASON_LENGTH = 123;
 
 /** The server's end of a socket. */
@@ -16,7 +16,7 @@ export interface Link {
   close(code: number, reason: string): void;
   /** Closes the socket without a close frame. */
   terminate(): void;
-  /** Holds the frames of the client. */
+  /** Holds the client's frames. */
   hold(on: boolean): void;
 }
 
@@ -29,7 +29,7 @@ export class Outlet {
   #isStalled = false;
   #isOver = false;
   #delayMs = 0;
-  /** The arrival time of the latest frame under way: no frame overtakes it. */
+  /** The arrival time of the latest frame in transit: no frame overtakes it. */
   #lastDueAt = 0;
   #onItsWay = 0;
 
@@ -57,7 +57,7 @@ export class Outlet {
     });
   }
 
-  /** Closes the socket at once, with frames under way. */
+  /** Closes the socket at once, losing frames in transit. */
   terminate(): void {
     if (this.#isOver) return;
     this.end();

@@ -1,5 +1,5 @@
-// The two endpoints that mint ephemeral tokens: OpenAI's client secrets, and Gemini's auth tokens. The official types
-// have none for the Live wire.
+// The two endpoints that issue ephemeral tokens: OpenAI's client secrets, and Gemini's auth tokens. The official types
+// do not include one for the Live protocol.
 
 import { z } from 'zod';
 import {
@@ -27,7 +27,7 @@ export interface RestAnswer {
 export interface RestParts {
   readonly environment: Environment;
   readonly tokens: TokenIssuer;
-  /** null: any key that is not empty. */
+  /** null accepts any non-empty key. */
   readonly apiKey: string | null;
 }
 
@@ -55,7 +55,7 @@ const tokenRequest = z.strictObject({
   fieldMask: z.string().nullish(),
 });
 
-/** Answers a request that is not an upgrade. Never throws. */
+/** Handles a request that is not an upgrade. Never throws. */
 export function answerRequest(request: RestRequest, parts: RestParts): RestAnswer {
   const { method, url } = request;
   const isSecrets = url.pathname === '/v1/realtime/client_secrets';

@@ -2,9 +2,9 @@
 
 export interface ResumeStore<State> {
   save(name: string, state: State): void;
-  /** Returns the state under this name; null if there is none, or it was forgotten. */
+  /** Returns the state with this name; null if there is none, or it was forgotten. */
   find(name: string): State | null;
-  /** Forgets all states: none can be resumed. */
+  /** Forgets all states, so that none can be resumed. */
   forget(): void;
   readonly isForgetful: boolean;
 }

@@ -1,4 +1,4 @@
-// The audio of the fake: a quiet tone, cut into pieces with the words that begin in each.
+// The fake's audio: a quiet tone, split into pieces with the words that start in each.
 
 import { placeWords } from '../../../voice/speech/spoken-words.ts';
 import type { VoiceStep } from './control.ts';
@@ -13,7 +13,7 @@ export function speechMs(text: string): number {
   return Math.max(1, text.length) * MS_PER_CHARACTER;
 }
 
-/** Returns PCM16 of a tone that continues from `fromMs`. */
+/** Returns the PCM16 samples of a tone that continues from `fromMs`. */
 export function tone(fromMs: number, durationMs: number, sampleRateHz: number): Int16Array {
   const samples = new Int16Array(Math.round((durationMs * sampleRateHz) / 1000));
   const first = Math.round((fromMs * sampleRateHz) / 1000);
@@ -24,14 +24,14 @@ export function tone(fromMs: number, durationMs: number, sampleRateHz: number): 
   return samples;
 }
 
-/** A stretch of speech: its audio, and the words that begin in it. */
+/** A stretch of speech: its audio, and the words that start in it. */
 export interface SpeechPiece {
   readonly words: string;
   readonly startMs: number;
   readonly durationMs: number;
 }
 
-/** Splits a spoken step into pieces of 100 ms; every word is in one of them. */
+/** Splits a spoken step into pieces of 100 ms, which together contain every word. */
 export function* piecesOf(step: Extract<VoiceStep, { say: string }>): Generator<SpeechPiece> {
   const totalMs = step.durationMs ?? speechMs(step.say);
   const words = placeWords(step.say, 0, totalMs);

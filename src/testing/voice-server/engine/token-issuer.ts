@@ -1,4 +1,4 @@
-// Ephemeral tokens, which the holder of a key mints for a browser, each with the session that it is valid for.
+// Ephemeral tokens, which the holder of a key issues for a browser, each with the session for which it is valid.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { VoiceWire } from './control.ts';
@@ -8,7 +8,7 @@ interface Token {
   readonly preset: unknown;
   /** The latest time at which a session may be opened, in milliseconds since 1970. */
   readonly opensUntil: number;
-  /** The number of uses left; null: no limit. */
+  /** The number of remaining uses; null for no limit. */
   usesLeft: number | null;
 }
 
@@ -16,7 +16,7 @@ interface Token {
 export interface RedeemedToken {
   readonly wire: VoiceWire;
   readonly preset: unknown;
-  /** Why the token is invalid; null: it is valid. */
+  /** Why the token is invalid; null if it is valid. */
   readonly problem: string | null;
 }
 
@@ -42,7 +42,7 @@ export class TokenIssuer {
     return name;
   }
 
-  /** Uses a token once; null: the token is unknown. */
+  /** Uses a token once; null if the token is unknown. */
   redeem(name: string): RedeemedToken | null {
     const token = this.#tokens.get(name);
     if (token === undefined) return null;

@@ -1,12 +1,12 @@
-// The turns of a model that answers without a request (Live, Gemini): one at a time, in order, and none while a
-// holder delays them (a user who speaks, a call that blocks).
+// The turns of a model that responds without a request (Live, Gemini): one at a time, in order, and none while a holder
+// delays them (a speaking user, a blocking call).
 //
-// TURN-QUEUE-1. At most one turn is being generated; the next one begins when it is over.
-// TURN-QUEUE-2. A delayed turn begins when each holder has released it.
-// TURN-QUEUE-3. A turn without an answer (a silent model) does not delay the next one.
-// TURN-RUN-1. After `cancel` no step follows, and `ended` was called once.
-// TURN-RUN-2. Steps follow each other in the time of the environment; no step runs before `begin` returns. The engine
-// of a wire defines the meaning of a step.
+// TURN-QUEUE-1. At most one turn is being generated; the next one starts when it has ended.
+// TURN-QUEUE-2. A delayed turn starts when each holder has released it.
+// TURN-QUEUE-3. A turn without a response (a silent model) does not delay the next one.
+// TURN-RUN-1. After `cancel` no step follows, and `ended` has been called once.
+// TURN-RUN-2. Steps run one after another in the environment's time; no step runs before `begin` returns. The
+// protocol's engine defines the meaning of a step.
 
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';
@@ -16,7 +16,7 @@ import type { SpeechPiece } from './sound.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { piecesOf } from './sound.ts';
 
-/** The meaning of a turn's steps on the wire. */
+/** What a turn's steps mean in the protocol. */
 export interface TurnWords {
   readonly speed: number;
   piece(piece: SpeechPiece, reply: ReplyRecord): void;
@@ -25,16 +25,16 @@ export interface TurnWords {
   fail(message: string): void;
   /** The script is done. @returns the remaining duration of the turn, in milliseconds */
   generated(reply: ReplyRecord): number;
-  /** The turn is over; `next`: the next piece that was not spoken, if the turn was cancelled. */
+  /** The turn has ended; `next`: the next unspoken piece, if the turn was cancelled. */
   ended(reply: ReplyRecord, next: SpeechPiece | null): void;
 }
 
-/** A reason for which turns wait. */
+/** Why turns wait. */
 export type TurnHolder = 'user' | 'call' | 'fixture';
 
 interface Waiting {
   readonly reply: ReplyRecord;
-  /** The script; null: `respond` computes it when the turn begins. */
+  /** The script; null: `respond` computes it when the turn starts. */
   readonly steps: readonly VoiceStep[] | null;
 }
 
@@ -70,7 +70,7 @@ export class TurnQueue {
     this.#next();
   }
 
-  /** Adds a turn before all waiting turns. */
+  /** Adds a turn before all pending turns. */
   addFirst(cause: VoiceCause): void {
     this.#waiting.unshift({ reply: this.#begin(cause), steps: null });
     this.#next();
@@ -92,7 +92,7 @@ export class TurnQueue {
     this.#next();
   }
 
-  /** Ends the turn that is being generated, so that the next one begins. @returns whether there was one */
+  /** Ends the current turn, so that the next one starts. @returns whether there was a turn */
   cancel(): boolean {
     const running = this.#running;
     if (running === null) return false;
@@ -102,8 +102,8 @@ export class TurnQueue {
   }
 
   /**
-   * Like `cancel`. @returns the cause of the turn if the turn has said nothing yet: the model has read the message,
-   * and may still speak about it
+   * Like `cancel`. @returns the turn's cause if the turn has said nothing yet: the model has read the message, and may
+   * still speak about it
    */
   postpone(): VoiceCause | null {
     const running = this.#running;
@@ -166,7 +166,7 @@ export class TurnQueue {
   }
 }
 
-/** The engine's handling of the steps of a turn. */
+/** How the engine handles a turn's steps. */
 export interface TurnVoice {
   piece(piece: SpeechPiece): void;
   call(step: CallStep): void;
@@ -196,12 +196,12 @@ export class TurnRun {
     return this.#isOver;
   }
 
-  /** `null`: a turn that never answers and never ends. */
+  /** `null`: a turn that never responds and never ends. */
   begin(steps: readonly VoiceStep[] | null): void {
     if (steps !== null) void this.#run(steps);
   }
 
-  /** @returns the next piece that was not spoken */
+  /** @returns the next unspoken piece */
   cancel(): SpeechPiece | null {
     const next = this.#next;
     this.#end('cancelled');

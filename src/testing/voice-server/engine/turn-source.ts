@@ -1,5 +1,5 @@
-// The steps of the model's next turn: a script that the test prepared, or the result of `respond`; none while the
-// model is silent.
+// The steps of the model's next turn: a script that the test prepared, or the result of `respond`; none while the model
+// is silent.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
@@ -22,7 +22,7 @@ export class TurnSource {
     this.#ready.push(steps);
   }
 
-  /** @returns null: the turn never answers and never ends */
+  /** @returns null if the turn never responds and never ends */
   next(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null {
     if (this.isSilent) return null;
     return this.#ready.shift() ?? this.#respond({ cause, instructions, model: this.#model });
@@ -38,9 +38,8 @@ const turnSchema = z.looseObject({
 });
 
 /**
- * The default responder of a server: repeats the user's words, reads results and messages aloud, and never calls a
- * tool.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is not a turn.
+ * A server's default responder: repeats the user's words, reads results and messages aloud, and never calls a tool.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the value is not a turn
  */
 export const echoResponder: VoiceResponder = (turn) => {
   const { cause } = check('echoResponder(turn)', turnSchema, turn, 'INVALID_ARGUMENT');

@@ -1,4 +1,4 @@
-// Sends the last words of an utterance on the wires that send words piece by piece.
+// Sends an utterance's last words in protocols that send words piece by piece.
 
 import type { TranscriptTiming } from './control.ts';
 import type { Timers } from './timers.ts';

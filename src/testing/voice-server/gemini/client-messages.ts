@@ -1,5 +1,5 @@
-// The messages of a client on the Gemini Live wire. An unknown field, or one with another shape, ends the connection:
-// the wire has no error messages.
+// A client's messages in the Gemini Live protocol. A field that is unknown or has the wrong shape ends the connection:
+// the protocol has no error messages.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../../values/json.ts';
@@ -54,7 +54,7 @@ const tool = z.strictObject({
   codeExecution: anything.optional(),
   urlContext: anything.optional(),
 });
-/** Numbers of 64 bits may be written as text. */
+/** 64-bit numbers may be written as text. */
 const count = z.union([z.number(), z.string().regex(/^\d+$/)]);
 
 const setup = z.strictObject({

@@ -1,13 +1,13 @@
-// The fake of the Gemini Live wire. The model answers speech and results without a request; turns have no names; an
-// invalid message ends the connection with 1007.
+// The fake of the Gemini Live server. The model responds to speech and results without a request; turns have no names;
+// an invalid message ends the connection with 1007.
 //
 // Owns:     the client's messages and their consequences, calls and their scheduling, resumption.
 // Does not: define the schemas (`client-messages.ts`), the memory (`gemini-memory.ts`), or the audio and the end of a
 //           turn (`model-turns.ts`: GEMINI-MODEL-TURNS-1, GEMINI-MODEL-TURNS-2).
 //
-// GEMINI-ENGINE-3. While a blocking call is open the model is silent; an interruption cancels the call.
-// GEMINI-ENGINE-4. The scheduling of a call that does not block decides when the model speaks about its result;
-//     content that arrives during generation is read but not answered.
+// GEMINI-ENGINE-3. While a blocking call is open, the model is silent; an interruption cancels the call.
+// GEMINI-ENGINE-4. The scheduling of a non-blocking call decides when the model speaks about its result; content that
+//     arrives during generation is read but gets no response.
 
 import { isRecord } from '../../../values/json.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -190,7 +190,7 @@ export class GeminiEngine implements VoiceEngine {
 
   #start(given: Setup): void {
     if (this.#session !== null) throw new InvalidMessage(INVALID);
-    // An ephemeral token fixes the choices of the program that minted it.
+    // An ephemeral token fixes the choices of the program that issued it.
     const setup = this.#ports.preset === undefined ? given : overlay(given, this.#ports.preset);
     const handle = setup.sessionResumption?.handle;
     const memory = handle === undefined ? null : this.#handles.find(handle);
@@ -255,7 +255,7 @@ export class GeminiEngine implements VoiceEngine {
 
   #answer(session: GeminiSession, given: FunctionResponse): void {
     const call = session.openCalls.get(given.id ?? '');
-    // The call was cancelled, or has a result already.
+    // The call was cancelled, or already has a result.
     if (call === undefined) return;
     const { callId, name, behavior } = call;
     session.answer(callId, given);
@@ -339,7 +339,7 @@ export class GeminiEngine implements VoiceEngine {
   }
 }
 
-/** Merges the setups: fields of `fixed` win over the client's. @throws {InvalidMessage} */
+/** Merges the setups: fields of `fixed` override the client's. @throws {InvalidMessage} */
 export function overlay(asked: Setup, fixed: unknown): Setup {
   const setup = merge(asked, fixed);
   const message = parseGeminiFrame(JSON.stringify({ setup }));

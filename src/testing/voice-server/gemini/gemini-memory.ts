@@ -1,5 +1,5 @@
-// The memory of a Gemini Live session: its setup and its conversation. The wire has no ids for them, so this module
-// names the items.
+// A Gemini Live session's memory: its setup and its conversation. The protocol has no item ids, so this module names
+// the items.
 
 import type { FakeItem, FakeTool, VoiceCause } from '../engine/control.ts';
 import {
@@ -34,7 +34,7 @@ export class GeminiSession {
   readonly #newId: () => string;
   #declarations: readonly FunctionDeclaration[] = [];
 
-  /** @throws {InvalidMessage} for a setup that this model does not support */
+  /** @throws {InvalidMessage} if this model does not support the setup */
   constructor(setup: Setup, from: GeminiMemory | null, newId: () => string) {
     this.setup = setup;
     this.#newId = newId;
@@ -108,7 +108,7 @@ export class GeminiSession {
     this.items.push({ kind: 'image', id: this.#newId(), mediaType });
   }
 
-  /** Adds the turns that the client sends. @returns the cause that the newest turn gives */
+  /** Adds the turns that the client sends. @returns the cause that results from the newest turn */
   add(turns: readonly Content[]): VoiceCause {
     let cause: VoiceCause = { type: 'nothing' };
     for (const { role = 'user', parts = [] } of turns) {
@@ -123,7 +123,7 @@ export class GeminiSession {
           const { id: callId = this.#newId(), name, args = {} } = functionCall;
           const recalled = { callId, name, behavior: this.behaviorOf(name) };
           this.call(recalled, args);
-          // The model does not wait for a call of the past.
+          // The model does not wait for a past call.
           this.openCalls.delete(callId);
         }
         if (functionResponse !== undefined) {
@@ -147,17 +147,17 @@ export function textOf(content: Content | undefined): string {
   return (content?.parts ?? []).map(({ text = '' }) => text).join('\n');
 }
 
-// The differences between the Live models of Gemini, by their names.
+// The differences between Gemini's Live models, by name.
 
 export type Behavior = 'BLOCKING' | 'NON_BLOCKING';
 
 export interface ModelTraits {
-  /** The behavior of a function that declares none. */
+  /** The behaviour of a function that declares none. */
   readonly defaultBehavior: Behavior;
   readonly behaviors: readonly Behavior[];
   /** Reports in `interactionStatus` whether the model is really idle. */
   readonly reportsStatus: boolean;
-  /** Accepts `clientContent` after the conversation has begun. */
+  /** Accepts `clientContent` after the conversation has started. */
   readonly takesLateContent: boolean;
   /** Requires exactly one of `thinkingLevel` and `thinkingBudget`. */
   readonly mustThink: boolean;
@@ -185,7 +185,7 @@ const live38: ModelTraits = {
 
 const thinking38: ModelTraits = { ...live38, behaviors: ['NON_BLOCKING'], mustThink: true };
 
-/** @param model with or without `models/` */
+/** @param model with or without the prefix `models/` */
 export function traitsOf(model: string): ModelTraits {
   if (model.includes('extended-thinking')) return thinking38;
   if (model.includes('3.1')) return flash31;

@@ -1,7 +1,7 @@
-// The speech of the Gemini model, turn by turn, and the end of a turn on the wire.
+// The Gemini model's speech, turn by turn, and how a turn ends in the protocol.
 //
-// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, then, when its audio would have been played,
-//     turnComplete. An interrupted turn ends with interrupted, then turnComplete.
+// GEMINI-MODEL-TURNS-1. A normal turn ends with generationComplete, and then, when its audio would have been played,
+//     with turnComplete. An interrupted turn ends with interrupted, then turnComplete.
 // GEMINI-MODEL-TURNS-2. A turn with a blocking call ends silently: the result continues it.
 
 import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
@@ -23,7 +23,7 @@ export interface ModelTurnsPorts {
   session(): GeminiSession | null;
   send(message: ServerMessage): void;
   call(step: CallStep): void;
-  /** Called after a turn has ended on the wire. */
+  /** Called after a turn's end has been sent. */
   ended(): void;
 }
 
@@ -31,9 +31,9 @@ export class ModelTurns {
   readonly queue: TurnQueue;
   readonly #engine: EnginePorts;
   readonly #ports: ModelTurnsPorts;
-  /** The start of the playback of the turn that is being generated. */
+  /** When playback of the current turn started. */
   #playingSince: number | null = null;
-  /** The reason for which the turn that is being generated fails. */
+  /** Why the current turn fails. */
   #failure: ServerContent['turnCompleteReason'];
 
   constructor(engine: EnginePorts, ports: ModelTurnsPorts) {
@@ -43,9 +43,9 @@ export class ModelTurns {
       speed: engine.speed ?? DEFAULT_SPEED,
       piece: (piece, reply) => this.#speak(piece, reply),
       call: (step) => ports.call(step),
-      // This wire calls by name.
+      // This protocol calls tools by name.
       delegate: () => {},
-      // The end of the turn reports it.
+      // The turn's end reports it.
       fail: () => {
         this.#failure = 'RESPONSE_REJECTED';
       },

@@ -1,6 +1,6 @@
 // A self-signed certificate for 127.0.0.1 and localhost, created at run time: clients that require TLS trust it
-// explicitly. Node.js creates keys and signatures; this module writes the few bytes of structure around them (X.509
-// in DER).
+// explicitly. Node.js creates keys and signatures; this module writes the few bytes of structure around them (X.509 in
+// DER).
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 
@@ -13,7 +13,7 @@ export interface Certificate {
 const DAY_MS = 24 * 60 * 60 * 1000;
 const TEN_YEARS_MS = 3_650 * DAY_MS;
 
-/** The encoded object identifiers of the certificate. */
+/** The certificate's encoded object identifiers. */
 const oids = {
   ecdsaWithSha256: '2a8648ce3d040302',
   commonName: '550403',
@@ -21,7 +21,7 @@ const oids = {
   subjectAltName: '551d11',
 } as const;
 
-/** @param now milliseconds since 1970: valid from the day before */
+/** @param now milliseconds since 1970; the certificate is valid from the day before */
 export function selfSignedCertificate(now: number): Certificate {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = sequence(oid('ecdsaWithSha256'));

@@ -14,19 +14,19 @@ import type { RestAnswer, RestRequest } from '../engine/rest.ts';
 import type { Certificate } from './certificate.ts';
 import type { FrameTaker } from './socket-pair.ts';
 
-/** The limit of one frame: the real server's limit for one append. */
+/** The maximum frame size: the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;
-/** The limit of a token request. */
+/** The maximum size of a token request. */
 const MAX_BODY_BYTES = 1024 * 1024;
 const BODY_TIMEOUT_MS = 10_000;
-/** The longest time that a test may leave a client without an answer. */
+/** The longest time that a test may leave a client unanswered. */
 const UNANSWERED_MS = 600_000;
 const MAX_CONNECTIONS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /** The outcome of an upgrade. */
 export type Upgrade =
-  /** `open` is called with the socket, right after it opened. */
+  /** `open` is called with the socket right after it has opened. */
   | { readonly type: 'accepted'; readonly open: (link: Link) => FrameTaker }
   | { readonly type: 'refused'; readonly status: number; readonly message: string }
   | { readonly type: 'ignored' };

@@ -1,14 +1,14 @@
-// Two ends of a socket without a network: each end receives the frames of the other in the next microtask, in order.
-// Only a fault makes time pass.
+// Two ends of a socket without a network: each end receives the other's frames in the next microtask, in order. Only a
+// fault makes time pass.
 //
 // SOCKET-PAIR-1. The client receives nothing before its `open` or its refusal.
-// SOCKET-PAIR-2. `close` is the last event of the client and comes once; then the server is told of the loss.
+// SOCKET-PAIR-2. `close` is the client's last event and is emitted once; then the server is notified of the loss.
 
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
 import type { Link } from '../engine/outlet.ts';
 
-/** Receives the frames of a client. */
+/** Receives a client's frames. */
 export interface FrameTaker {
   receive(text: string): void;
   /** Handles the loss of the client, with this close code. */
@@ -19,7 +19,7 @@ export interface SocketPair {
   readonly client: WebSocketLike;
   /** The server's end, for its connection. */
   readonly link: Link;
-  /** Opens the client's socket and sends its frames to `taker`. Then calls `opened`. */
+  /** Opens the client's socket and passes its frames to `taker`. Then calls `opened`. */
   accept(taker: FrameTaker, opened: () => void): void;
   /** Answers the client's upgrade with an HTTP status. */
   refuse(status: number, message: string): void;
@@ -34,7 +34,7 @@ export function createSocketPair(): SocketPair {
   const listeners = new Map<EventName, Listener[]>();
   let taker: FrameTaker | null = null;
   let isOver = false;
-  /** Frames of the client that wait while the network is slow. */
+  /** Client frames that wait while the network is slow. */
   let held: (() => void)[] | null = null;
   let heldBytes = 0;
 

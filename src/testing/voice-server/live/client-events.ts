@@ -1,5 +1,5 @@
-// The events of a client on the Live wire, each with its schema. Unknown fields are refused, as the real
-// server does. Only client delegation is served.
+// The client's events in the Live protocol, each with its schema. Unknown fields are refused, as by the real server.
+// Only client delegation is supported.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../../values/json.ts';
@@ -11,7 +11,7 @@ const MAX_INPUT_ITEMS = 128;
 const MAX_APPEND_TOKENS = 500;
 const MAX_INSTRUCTION_TOKENS = 16_384;
 const MAX_INPUT_TOKENS = 8_192;
-/** The average of English text, instead of the real server's tokenizer. */
+/** The average for English text, used instead of the real server's tokenizer. */
 const CHARACTERS_PER_TOKEN = 4;
 
 /** Estimates the number of tokens. */
@@ -50,7 +50,7 @@ const initialItem = z.discriminatedUnion('role', [
 const withinTokens = (limit: number): z.ZodString =>
   z.string().refine((text) => tokensOf(text) <= limit, `limited to ${limit} tokens`);
 
-/** The session of a new connection. */
+/** A new connection's session. */
 export const newSession = z.strictObject({
   model: z.string().min(1),
   instructions: withinTokens(MAX_INSTRUCTION_TOKENS).nullish(),
@@ -126,7 +126,7 @@ const clientEventSchemas = {
   'session.close': plain('session.close'),
 } satisfies Partial<Record<OfficialClientEvent['type'], z.ZodType>>;
 
-/** Events for delegation to OpenAI's backends, which the fake does not serve. */
+/** Events for delegation to OpenAI's backends, which the fake does not support. */
 const otherDelegation: ReadonlySet<string> = new Set([
   'decision.create',
   'decision.item.create',

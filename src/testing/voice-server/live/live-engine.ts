@@ -1,10 +1,10 @@
-// The fake of the OpenAI Live wire, with client delegation. The model hears and speaks at the same time and decides
-// when: the wire has no turns and no responses, a delegation carries no task, and no event reports that audio was
+// The fake of the OpenAI Live server, with client delegation. The model hears and speaks at the same time and decides
+// when: the protocol has no turns and no responses, a delegation contains no task, and no event reports that audio was
 // heard.
 //
 // Owns:     the session (configuration, timeline and memory, nearly all fixed at its start), its audio formats,
 //           delegations and their acknowledgements, the choice of the next turn.
-// Does not: define the schemas (`client-events.ts`), or run the script of a turn (`turn-queue.ts`).
+// Does not: define the schemas (`client-events.ts`), or run a turn's script (`turn-queue.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
@@ -35,7 +35,7 @@ type WithoutId<Event> = Event extends { event_id: string } ? Omit<Event, 'event_
 
 const FORK_PATH = /\/sessions\/([^/]+)\/fork\/?$/;
 const ACKNOWLEDGEMENT = 'One moment.';
-/** The time from the answer to the user to the message that the model had postponed. */
+/** The time from the answer to the user until the message that the model had postponed. */
 const POSTPONED_MS = 2000;
 const MAX_FIXTURE_MS = 30_000;
 const FIXTURE_RATE_HZ = 24_000;
@@ -52,14 +52,14 @@ export class LiveEngine implements VoiceEngine {
   #heardMs = 0;
   #isMuted = false;
   #isPlayingFixture = false;
-  /** The time on the timeline up to which the track contains speech. */
+  /** The timeline position up to which the track contains speech. */
   #soundsUntilMs = 0;
   /**
-   * The messages that the model had read, but not spoken about, when the user began: it speaks about them after its
+   * The messages that the model had read but not spoken about when the user started: it speaks about them after its
    * answer.
    */
   readonly #postponed: VoiceCause[] = [];
-  /** The start of the utterance under way on the timeline. */
+  /** The start of the current utterance on the timeline. */
   #spokenFromMs = 0;
 
   constructor(ports: EnginePorts, stored: ResumeStore<LiveMemory>) {
@@ -104,7 +104,7 @@ export class LiveEngine implements VoiceEngine {
   userBegins(): void {
     if (this.#isMuted || this.#session === null) return;
     this.#spokenFromMs = this.#nowMs;
-    // The model notices the user and falls silent; the wire does not report this.
+    // The model notices the user and falls silent, without a report to the client.
     this.#turns.hold('user');
     const postponed = this.#turns.postpone();
     if (postponed) this.#postponed.push(postponed);
@@ -148,7 +148,7 @@ export class LiveEngine implements VoiceEngine {
     return this.#session?.resource.instructions ?? '';
   }
 
-  /** The wire has no tools. */
+  /** The protocol has no tools. */
   readonly tools = [];
 
   get items(): readonly FakeItem[] {
@@ -342,7 +342,7 @@ export class LiveEngine implements VoiceEngine {
     return { seconds: Math.round(this.#nowMs / 1000) };
   }
 
-  /** The current time on the timeline of the session. */
+  /** The current time on the session's timeline. */
   get #nowMs(): number {
     const { clock } = this.#ports.environment;
     return this.#session === null ? 0 : clock.now() - this.#session.startedAt;
@@ -373,7 +373,7 @@ export class LiveEngine implements VoiceEngine {
 
 export interface Delegation {
   readonly callId: string;
-  /** The tool that the script called; the wire does not send its name. */
+  /** The tool that the script called, whose name is not sent. */
   readonly name: string;
   isAnswered: boolean;
 }
@@ -404,7 +404,7 @@ export class Delegations {
     this.#acknowledgements.later(speak, delayMs);
   }
 
-  /** Cancels the pending acknowledgement: text was appended. */
+  /** Cancels the pending acknowledgement, because text was appended. */
   stopAcknowledging(): void {
     this.#acknowledgements.stop();
   }
@@ -412,17 +412,17 @@ export class Delegations {
 
 const TELEPHONE_RATE_HZ = 8_000;
 
-/** Silence in both laws of G.711. */
+/** Silence in both G.711 encodings. */
 const TELEPHONE_SILENCE = 0xff;
 
-/** Returns the duration of audio of the client, in milliseconds. @throws {Refusal} */
+/** Returns the duration of client audio, in milliseconds. @throws {Refusal} */
 export function lengthOf(base64: string, { audio }: SessionResource): number {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') return pcmLength(base64, format.rate);
   return (Buffer.byteLength(base64, 'base64') * 1000) / TELEPHONE_RATE_HZ;
 }
 
-/** Returns the duration of PCM16 of this rate, in milliseconds. @throws {Refusal} */
+/** Returns the duration of PCM16 audio at this rate, in milliseconds. @throws {Refusal} */
 export function pcmLength(base64: string, rateHz: number): number {
   try {
     return (decodePcm16Base64(base64).length * 1000) / rateHz;
@@ -441,7 +441,7 @@ export function silenceOf(durationMs: number, { audio }: SessionResource): strin
   return Buffer.alloc(samples, TELEPHONE_SILENCE).toString('base64');
 }
 
-/** Returns the audio of a piece of speech, in base64. */
+/** Returns the audio of a piece of speech, as base64. */
 export function soundOf({ startMs, durationMs }: SpeechPiece, { audio }: SessionResource): string {
   const format = audio?.format;
   if (format?.type === 'audio/pcm') {
@@ -457,17 +457,17 @@ type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 type Resource = Mutable<SessionResource>;
 
-/** The initial memory of a fork. */
+/** A fork's initial memory. */
 export interface LiveMemory {
   readonly resource: SessionResource;
   readonly items: readonly FakeItem[];
 }
 
 export interface LiveSession {
-  /** The session as the wire shows it. */
+  /** The session in the protocol's form. */
   readonly resource: Resource;
   readonly items: FakeItem[];
-  /** The start time, by the clock of the environment. */
+  /** The start time, by the environment's clock. */
   readonly startedAt: number;
 }
 

@@ -1,4 +1,4 @@
-// The official types of the Live wire, for checks at compile time only: `openai` is a development dependency, so a
+// The official types of the Live protocol, for checks at compile time only: `openai` is a development dependency, so a
 // published declaration may not refer to it.
 
 // oxlint-disable-next-line offstage/import-direction -- types only; in no published declaration

@@ -1,5 +1,5 @@
-// The input audio buffer of the fake: it only counts and stores audio; the test decides where speech begins and ends,
-// and its words.
+// The fake's input audio buffer: it only counts and stores audio; the test decides where speech starts and ends, and
+// its words.
 
 import {
   checkCommitted,
@@ -14,10 +14,10 @@ import { ProviderError } from '../../../values/errors.ts';
 import type { TranscriptTiming } from '../engine/control.ts';
 import type { Timers } from '../engine/timers.ts';
 
-/** The length of silence that is kept. */
+/** The duration of silence that is kept. */
 const PREFIX_MS = 1_000;
 
-/** The words of an utterance, and the time at which they are known. */
+/** An utterance's words, and when they become known. */
 export interface Spoken {
   readonly text: string;
   readonly words: Promise<string>;
@@ -31,7 +31,7 @@ export class FakeTranscriber implements InputBuffer {
   readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
   #listens = false;
   #itemId: string | null = null;
-  /** Words spoken without turn detection: the words of the next commit. */
+  /** Words spoken without turn detection, which belong to the next commit. */
   #spoken = nothingSaid;
 
   constructor(events: InputAudioEvents, onCommitted: (itemId: string, text: string) => void) {
@@ -39,7 +39,7 @@ export class FakeTranscriber implements InputBuffer {
     this.#onCommitted = onCommitted;
   }
 
-  /** The audio since the connection began. */
+  /** The audio since the connection started. */
   get heardMs(): number {
     return this.#buffer.endMs;
   }
@@ -113,7 +113,7 @@ export function transcriptOf(
       const failed = Promise.reject(
         new ProviderError('audio_unintelligible', 'The audio could not be transcribed.'),
       );
-      // The session reads the rejection if the client wants transcripts; otherwise it is no failure.
+      // The session reads the rejection if the client wants transcripts; otherwise it is not a failure.
       failed.catch(() => {});
       return failed;
     }

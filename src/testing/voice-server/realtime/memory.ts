@@ -1,12 +1,12 @@
-// The memory of a Realtime session, as a test sees it, and the cause of its current turn.
+// A Realtime session's memory as a test sees it, and the cause of its current turn.
 
 import type { ConversationItem, Remembered } from '../../../adapters/local-voice/conversation.ts';
 import type { InputItem } from '../../../adapters/local-voice/client-events.ts';
 import type { FakeItem, VoiceCause } from '../engine/control.ts';
 
-/** Facts about items that the wire does not carry. */
+/** Facts about items that the protocol does not contain. */
 export interface ItemNotes {
-  /** The words of the user, by item. */
+  /** The user's words, by item. */
   readonly spoken: ReadonlyMap<string, string>;
   /** The items that the model generated. */
   readonly generated: ReadonlySet<string>;
@@ -64,7 +64,7 @@ function causeOfRemembered(newest: Remembered, items: readonly ConversationItem[
   }
 }
 
-/** Derives the cause of a response with separate input from the last item of that input. */
+/** Derives the cause of a response with its own input from the input's last item. */
 export function causeOfInput(input: readonly InputItem[], items: readonly FakeItem[]): VoiceCause {
   const given = input.at(-1);
   if (given === undefined) return { type: 'nothing' };
@@ -87,7 +87,7 @@ export function causeOfInput(input: readonly InputItem[], items: readonly FakeIt
   }
 }
 
-/** Returns the calls without an answer. */
+/** Returns the calls without a result. */
 export function openCalls(
   items: readonly ConversationItem[],
 ): { readonly callId: string; readonly name: string }[] {

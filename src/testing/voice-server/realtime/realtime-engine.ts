@@ -1,8 +1,8 @@
-// The fake of the OpenAI Realtime wire (GA). The server of the local voice (`RealtimeSession`) implements the
-// protocol of sessions, items and responses, with refusals that were captured from the real server; this
-// module adds its transcriber, its script and its faults.
+// The fake of the OpenAI Realtime server (GA). The local voice server (`RealtimeSession`) implements sessions, items
+// and responses, with refusals captured from the real server; this module adds its transcriber, its script and its
+// faults.
 //
-// Every event is typed against the official union where it is made (`wire-events.ts`).
+// Every event is typed against the official union where it is created (`wire-events.ts`).
 
 import { parseClientFrame } from '../../../adapters/local-voice/client-events.ts';
 import { RealtimeSession } from '../../../adapters/local-voice/realtime-session.ts';
@@ -32,10 +32,10 @@ interface OwnTurn {
   readonly steps: readonly VoiceStep[];
 }
 
-/** The requester of a response, and its cause. */
+/** A response's requester and cause. */
 interface Asking {
   readonly own: OwnTurn | null;
-  /** null: the cause is the newest item. */
+  /** If null, the cause is the newest item. */
   readonly cause: VoiceCause | null;
   readonly instructions: string | null;
 }
@@ -51,7 +51,7 @@ export class RealtimeEngine implements VoiceEngine {
   readonly #timers: Timers;
   readonly #ownTurns: OwnTurn[] = [];
   #transcriber: FakeTranscriber | null = null;
-  /** The requester of the next response; `noRequester` if the end of an utterance begins it. */
+  /** The requester of the next response; `noRequester` if the end of an utterance starts it. */
   #asking: Asking = noRequester;
   #lastCommitted: string | null = null;
   #isConfigured = false;
@@ -125,7 +125,7 @@ export class RealtimeEngine implements VoiceEngine {
     this.#transcriber?.begin();
   }
 
-  /** The wire sends words only after the end. */
+  /** The protocol sends words only after the end. */
   userSays(): void {}
 
   userEnds(text: string, _rest: string, transcript: TranscriptTiming): void {
@@ -255,7 +255,7 @@ export class RealtimeEngine implements VoiceEngine {
   }
 }
 
-/** The remaining limits of an account that is hardly used. */
+/** The remaining limits of an account with little usage. */
 const rateLimits = [
   { name: 'requests' as const, limit: 1_000, remaining: 999, reset_seconds: 60 },
   { name: 'tokens' as const, limit: 50_000, remaining: 49_000, reset_seconds: 60 },

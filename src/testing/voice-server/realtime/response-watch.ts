@@ -1,5 +1,4 @@
-// Watches the responses of a Realtime session on the wire: records them for the test, and applies the faults
-// that repeat a part of them.
+// Watches a Realtime session's responses: records them for the test, and applies the faults that repeat a part of them.
 
 import type { ServerEventBody } from '../../../adapters/local-voice/wire-events.ts';
 import type { VoiceCause } from '../engine/control.ts';

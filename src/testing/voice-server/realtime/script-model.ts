@@ -1,5 +1,5 @@
-// A script as the language model and the voice of a Realtime session: text and calls for its responses, and a tone for
-// its speech.
+// A script as a Realtime session's language model and voice: text and calls for its responses, and a tone for its
+// speech.
 import {
   toUsage,
   type TextModel,
@@ -15,16 +15,16 @@ import { speechMs, tone } from '../engine/sound.ts';
 
 const SAMPLE_RATE_HZ = 24_000;
 const CHARACTERS_PER_TOKEN = 4;
-/** A model that writes streams about twenty words a second. */
+/** A writing model streams about twenty words a second. */
 const WRITTEN_WORD_MS = 50;
 
 export class ScriptModel implements TextModel {
   readonly #scheduler: Scheduler;
   readonly #takeTurn: () => readonly VoiceStep[] | null;
-  /** The speaking time of the sentences of steps with a chosen duration. */
+  /** The speaking time of the sentences in steps with an explicit duration. */
   readonly #chosenMs = new Map<string, number>();
 
-  /** @param takeTurn called when a response begins: returns its steps */
+  /** @param takeTurn called when a response starts; returns its steps */
   constructor(scheduler: Scheduler, takeTurn: () => readonly VoiceStep[] | null) {
     this.#scheduler = scheduler;
     this.#takeTurn = takeTurn;
@@ -82,7 +82,7 @@ export class ScriptModel implements TextModel {
     }
   }
 
-  /** Writes word by word, like a model that writes. */
+  /** Writes word by word, like a real model. */
   async *#write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
     for (const word of text.match(/(?:^\s+)?\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;
