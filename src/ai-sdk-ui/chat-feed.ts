@@ -1,19 +1,19 @@
-// Feeds the messages of a session to one chat: knows which messages the chat has, and streams new and changed ones.
+// Feeds a session's messages to one chat: knows which messages the chat has, and streams new and changed ones.
 //
 //   state ─▶ messages ─▶ new or changed? ─┬─▶ the reply to sent words: their stream
 //                                         ├─▶ other messages, if the chat follows: its messages are set
 //                                         └─▶ other messages, otherwise: a held stream, which ends when all is sent
 //
-// Owns:     the messages that the chat has, the words that the chat wrote, the receipts of its answers.
+// Owns:     the messages that the chat has, the words that the chat sent, the receipts for its answers.
 // Does not: know `useChat`, or the connection to the session.
 //
 // Invariants
-//   CHAT-FEED-1. A chat gets each new and each changed message, whichever stream is open. After a broken stream only its
-//       complete messages count as received.
-//   CHAT-FEED-2. A held stream opens with the first new message, and ends when all messages are sent.
-//   CHAT-FEED-3. A delivery or question is reported as shown when the chat has received the whole message that contains
+//   CHAT-FEED-1. A chat receives each new and each changed message, whichever stream is open. After a broken stream,
+//       only its complete messages count as received.
+//   CHAT-FEED-2. A held stream opens with the first new message, and ends when all messages have been sent.
+//   CHAT-FEED-3. A delivery or question is reported as shown once the chat has received the whole message that contains
 //       it, and the screen is visible.
-//   CHAT-FEED-4. The feed does not send a chat its own words.
+//   CHAT-FEED-4. The feed does not send a chat the chat's own words.
 
 import {
   questionFor,
@@ -36,13 +36,13 @@ import {
 } from './chat-messages.ts';
 
 export interface Sending {
-  /** The W3C trace context of the request. */
+  /** The request's W3C trace context. */
   readonly traceparent?: string;
   /** Called when the session has accepted the words; the reply may take longer. */
   readonly taken?: () => void;
 }
 
-/** The session of a chat: a client, or a session of the same process. */
+/** A chat's session: a client, or a session in this process. */
 export interface ChatSource {
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
@@ -54,11 +54,11 @@ export interface ChatSource {
   questionShown(requestId: string): unknown;
 }
 
-/** Returns the updated messages of a chat. */
+/** Returns a chat's updated messages. */
 export type UpdateMessages = (held: SessionMessage[]) => SessionMessage[];
 
 interface SentWords {
-  /** The id of the message in the chat. */
+  /** The message id in the chat. */
   readonly id: string;
   readonly text: string;
   /** The ids of the messages that the session had before. */
@@ -74,7 +74,7 @@ export interface Screen {
   onVisible(callback: () => void): () => void;
 }
 
-/** The limit of sent words that await their item in the transcript. */
+/** The maximum number of sent words whose transcript item is pending. */
 const MAX_WRITTEN = 20;
 
 export class ChatFeed {
@@ -84,31 +84,31 @@ export class ChatFeed {
   readonly #subscriptions: (() => void)[] = [];
   /** The messages that the chat has, by id. */
   readonly #taken = new Map<string, ChatMessage>();
-  /** Replaced at each change. */
+  /** Replaced on each change. */
   #receipts: Receipts = new Map();
   #made: {
     readonly state: SessionState;
     readonly receipts: Receipts;
     readonly messages: readonly ChatMessage[];
   } | null = null;
-  /** The chat's words whose item in the transcript has not arrived yet. */
+  /** The chat's words whose transcript item has not arrived yet. */
   #written: SentWords[] = [];
-  /** The ids under which the chat keeps its own words. */
+  /** The ids that the chat uses for its own words. */
   readonly #ownIds = new Map<string, string>();
   readonly #waiting = new Set<() => void>();
   /** Reports of shown messages that wait until the screen is visible. */
   #unseen: (() => void)[] = [];
-  /** The number of sent words without a reply: the next speech of the lead agent is the reply. */
+  /** The number of sent words without a reply: the lead agent's next speech is the reply. */
   #unreplied = 0;
   /** The messages that are being streamed as replies. */
   readonly #replyIds = new Set<string>();
   #isClosed = false;
-  /** The callbacks that keep the messages of following chats up to date. */
+  /** The callbacks that update following chats. */
   readonly #followers = new Set<() => void>();
 
   /**
-   * @param screen Null: the page itself reports what it shows.
-   * @param by The user of the chat; null: the state of the source is already the state for this user.
+   * @param screen Null if the page itself reports what it shows.
+   * @param by The chat's user; null if the source's state is already the state for this user.
    */
   constructor(source: ChatSource, screen: Screen | null, by: string | null = null) {
     this.#source = source;
@@ -119,7 +119,7 @@ export class ChatFeed {
     if (screen) this.#subscriptions.push(screen.onVisible(() => this.#report()));
   }
 
-  /** Sends words of the user. The stream contains the reply; without a reply it ends empty. */
+  /** Sends user words. The stream contains the reply; it ends empty if there is none. */
   async send(
     text: string,
     id: string,
@@ -135,7 +135,7 @@ export class ChatFeed {
     };
     this.#written = [...this.#written.slice(1 - MAX_WRITTEN), words];
     this.#unreplied += 1;
-    // The item of words that answer a question can arrive after the stream has ended.
+    // The transcript item of words that answer a question can arrive after the stream has ended.
     const over = (): void => {
       this.#replied(words, null);
       this.#wake();
@@ -164,8 +164,8 @@ export class ChatFeed {
   }
 
   /**
-   * Resolves with a stream when there is a new message; with null when the signal aborts, when the feed is closed, and
-   * for a chat that follows the session.
+   * Resolves with a stream when there is a new message; with null if the signal aborts, if the feed is closed, and for
+   * a chat that follows the session.
    */
   async resume(signal?: AbortSignal): Promise<ReadableStream<SessionChunk> | null> {
     if (this.#followers.size > 0) return null;
@@ -180,7 +180,7 @@ export class ChatFeed {
     );
   }
 
-  /** Keeps the messages of a chat equal to the session's. Calls `set` at once, and at each change. */
+  /** Keeps a chat's messages equal to the session's. Calls `set` at once and on each change. */
   follow(set: (update: UpdateMessages) => void): () => void {
     let isFirst = true;
     const look = (): void => {
@@ -219,7 +219,7 @@ export class ChatFeed {
     while (!message.isFinal) {
       const next = this.#news().find((each) => each.id === id);
       const more = next && continuation(message, next);
-      // The text was replaced, not continued: a held stream sends the new message.
+      // The text was replaced instead of continued: a held stream sends the new message.
       if (more === null) return;
       if (next && more) {
         yield* more;
@@ -231,7 +231,7 @@ export class ChatFeed {
     yield { type: 'finish' };
   }
 
-  /** The words no longer await a reply. `id`: the message that is streamed as their reply. */
+  /** The words no longer wait for a reply. `id`: the message that is streamed as their reply. */
   #replied(words: SentWords, id: string | null): void {
     if (words.isUnreplied) this.#unreplied -= 1;
     words.isUnreplied = false;
@@ -246,7 +246,7 @@ export class ChatFeed {
   }
 
   async *#rest(cut: AbortSignal): AsyncGenerator<SessionChunk, void> {
-    /** The message that the last chunks belong to. */
+    /** The message to which the last chunks belong. */
     let current: ChatMessage | null = null;
     for (;;) {
       const next = this.#next();
@@ -255,13 +255,13 @@ export class ChatFeed {
         await this.#change(cut);
       } else if (next.id === current?.id) {
         const more = continuation(current, next);
-        // Only the start of a stream can replace the message of the same id.
+        // Only the start of a stream can replace the message with the same id.
         if (more === null) break;
         yield* more;
         this.#take(next);
         current = next;
       } else {
-        // The message is unfinished: a later stream repeats it from its beginning.
+        // The message is unfinished: a later stream repeats it from the start.
         if (current && !current.isFinal) {
           yield { type: 'text-end', id: TEXT_ID };
           this.#taken.delete(current.id);
@@ -274,13 +274,13 @@ export class ChatFeed {
   }
 
   *#whole(message: ChatMessage): Generator<SessionChunk, void> {
-    // If the stream breaks here, the message stays new.
+    // If the stream breaks here, the message remains new.
     this.#taken.delete(message.id);
     yield* chunksOf(message);
     this.#take(message);
   }
 
-  /** The chat has received all chunks of the message (CHAT-FEED-3). */
+  /** The chat has received all of the message's chunks (CHAT-FEED-3). */
   #take(message: ChatMessage): void {
     this.#taken.set(message.id, message);
     if (!this.#screen || !message.isFinal) return;
@@ -295,7 +295,7 @@ export class ChatFeed {
     for (const report of this.#unseen.splice(0)) report();
   }
 
-  /** Returns the first new message that no reply stream carries. */
+  /** Returns the first new message that is not part of a reply stream. */
   #next(): ChatMessage | undefined {
     return this.#news().find((message) => !this.#isOfStream(message));
   }
@@ -341,10 +341,7 @@ export class ChatFeed {
     return messages;
   }
 
-  /**
-   * Merges the messages of the session into those of the chat, in the order of time; messages that only the chat has keep
-   * their place.
-   */
+  /** Merges the session's messages into the chat's, by time; messages that only the chat has keep their place. */
   #merged(held: readonly SessionMessage[]): SessionMessage[] {
     const heldById = new Map(held.map((message) => [message.id, message]));
     const known = new Map<string, SessionMessage>();
@@ -358,7 +355,7 @@ export class ChatFeed {
         this.#take(message);
       }
     }
-    // The chat alone has words that are being sent, and the beginning of a long conversation.
+    // Only the chat has words that are being sent, and the start of a long conversation.
     const after = new Map<string | null, SessionMessage[]>();
     let last: string | null = null;
     for (const message of held)
@@ -379,12 +376,12 @@ export class ChatFeed {
   }
 
   #wake(): void {
-    // Each waiter resumes in a separate task, and may wait again.
+    // Each waiter resumes in its own task, and may wait again.
     for (const resolve of this.#waiting) resolve();
     for (const look of this.#followers) look();
   }
 
-  /** Resolves at the next change, and when the signal aborts. */
+  /** Resolves on the next change, and when the signal aborts. */
   #change(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = (): void => {
@@ -414,7 +411,7 @@ function continuation(before: ChatMessage, after: ChatMessage): readonly Session
   ];
 }
 
-/** Makes a chunk on demand. `over` is called once, when the stream ends or is cancelled. */
+/** Creates a chunk on demand. `over` is called once, when the stream ends or is cancelled. */
 function streamOf(
   make: (cut: AbortSignal) => AsyncGenerator<SessionChunk, void>,
   over: () => void,

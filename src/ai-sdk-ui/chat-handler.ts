@@ -1,20 +1,23 @@
-// The server of the stock `DefaultChatTransport`: a session in `useChat` over plain HTTP, without Offstage code in the page.
+// The server for the standard `DefaultChatTransport`: a session in `useChat` over plain HTTP, without Offstage code in
+// the page.
 //
 //   POST …            ─▶ the last words of the user, or an answer ─▶ the reply, as server-sent events
 //   GET …/<chat>/stream ─▶ held until the session has a message; then sends all new ones. After `holdMs`, before a proxy
 //                          ends it, the response ends empty, and the page asks again
 //
-// Owns:     requests and responses, and the feed of each chat.
+// Owns:     requests and responses, and each chat's feed.
 // Does not: identify the sender of a request (the app does), or keep a chat longer than its session.
 //
 // Invariants
-//   CHAT-HANDLER-1. The body of a request that the app refuses is not read, and no body is read beyond the limit of its size.
-//   CHAT-HANDLER-2. Only JSON is accepted: an HTML form of another site cannot send it.
-//   CHAT-HANDLER-4. A session of a pool stays awake while one of its responses is open, and no longer.
-//   CHAT-HANDLER-5. The responses of one user are limited, over all sessions; a response counts before its request is read.
-//   CHAT-HANDLER-6. A response sends something at least every `holdMs`: a proxy would otherwise replace it by an error page.
-//   CHAT-HANDLER-3. A client is attached while a response is open. A remembered chat listens all the time: messages that it has
-//       not received wait, and do not count as shown.
+//   CHAT-HANDLER-1. The body of a request that the app refuses is not read, and no body is read beyond the size limit.
+//   CHAT-HANDLER-2. Only JSON is accepted, because another site's HTML form cannot send it.
+//   CHAT-HANDLER-4. A pool's session stays awake only while one of its responses is open.
+//   CHAT-HANDLER-5. The number of open responses per user is limited, over all sessions; a response counts before its
+//                   request is read.
+//   CHAT-HANDLER-6. A response sends something at least every `holdMs`, because a proxy would otherwise replace it with
+//                   an error page.
+//   CHAT-HANDLER-3. A client is attached while a response is open. A remembered chat listens all the time: messages
+//       that it has not received wait, and do not count as shown.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
 import type { AnswerReceipt, SessionState } from '../actors/contracts/session-views.ts';
@@ -35,7 +38,7 @@ import { ChatFeed, type Screen, type Sending } from './chat-feed.ts';
 import type { SessionChunk } from './chat-messages.ts';
 import { wordsOf } from './chat-words.ts';
 
-/** The part of a session that chats use; `TextSession` and `VoiceSession` have it. */
+/** The part of a session that chats use; `TextSession` and `VoiceSession` implement it. */
 export interface ChatSession {
   start(): Promise<unknown>;
   attach(): () => void;
@@ -63,11 +66,11 @@ type Traced = Pick<Sending, 'traceparent'>;
 
 /** The identity of a request's sender. */
 export type ChatIdentity = {
-  /** The `by` of words and answers. */
+  /** The `by` value of words and answers. */
   readonly user: string;
   /**
-   * Whether messages that this user receives count as shown to the session's user, who counts as present meanwhile; false for a
-   * supervisor who only reads. @defaultValue true
+   * Whether messages that this user receives count as shown to the session's user, who then counts as present; false
+   * for a supervisor who only reads. @defaultValue true
    */
   readonly hears?: boolean;
 } & (
@@ -85,26 +88,33 @@ export interface ChatPool {
 export interface ChatHandlerOptions {
   /** Returns the sender's identity and session; null refuses the request. */
   readonly authorize: (request: Request) => ChatIdentity | null | Promise<ChatIdentity | null>;
-  /** The sessions, each kept awake while a response is open; `authorize` then returns a `sessionId`. @defaultValue none */
+  /**
+   * The pool of sessions, each kept awake while a response is open; `authorize` then returns a `sessionId`.
+   * @defaultValue none
+   */
   readonly pool?: ChatPool;
-  /** The limit of a request in bytes. By default a page sends its whole chat with each request. @defaultValue 16777216 */
+  /**
+   * The maximum request size in bytes. By default, a page sends its whole chat with each request. @defaultValue
+   * 16777216
+   */
   readonly maxBodyBytes?: number;
   /**
-   * The limit of open responses of one user, over all sessions. A further one ends the oldest held `GET` (204; its page asks
-   * again when it is next used); without a held `GET` the request is refused (429). A browser opens at most six connections to a
-   * server over HTTP/1.1: raise the limit behind HTTP/2, and in an app where many people share one `user`. @defaultValue 5
+   * The maximum number of open responses per user, over all sessions. A further response ends the oldest held `GET`
+   * (204; its page asks again when it is next used); if there is none, the request is refused (429). A browser opens at
+   * most six connections to an HTTP/1.1 server: raise the limit behind HTTP/2, and in an app where many people share
+   * one `user`. @defaultValue 5
    */
   readonly responsesPerUser?: number;
   /**
-   * How long a `GET` is held, and the interval between the comments that keep other responses alive, in milliseconds. It must be
-   * shorter than the timeout of any proxy (Bun: 10 s, nginx: 60 s). @defaultValue 8000
+   * How long a `GET` is held, and the interval between the comments that keep other responses alive, in milliseconds.
+   * It must be shorter than the timeout of any proxy (Bun: 10 s, nginx: 60 s). @defaultValue 8000
    */
   readonly holdMs?: number;
-  /** The number of chats that are remembered for one session; a forgotten chat gets all messages again. @defaultValue 20 */
+  /** The number of remembered chats per session; a forgotten chat receives all messages again. @defaultValue 20 */
   readonly maxChats?: number;
-  /** Time. @defaultValue that of the host */
+  /** The clock. @defaultValue the host's */
   readonly environment?: Pick<Environment, 'scheduler'>;
-  /** Receives the failures that the page is not told. @defaultValue they are not reported */
+  /** Receives failures that the page does not learn. @defaultValue they are not reported */
   readonly onError?: (error: unknown) => void;
 }
 
@@ -133,12 +143,12 @@ const isSession = objectWith(
   'questionShown',
 );
 
-/** The server cannot ask the page: sent messages count as shown. */
+/** The server cannot ask the page, so sent messages count as shown. */
 const screen: Screen = { isVisible: () => true, onVisible: () => () => undefined };
 
 const headers = {
   'content-type': 'text/event-stream',
-  // `compression` and proxies would otherwise buffer the response.
+  // Otherwise `compression` and proxies would buffer the response.
   'cache-control': 'no-cache, no-transform',
   'x-vercel-ai-ui-message-stream': 'v1',
   'x-accel-buffering': 'no',
@@ -147,7 +157,7 @@ const headers = {
 /** The codes with which a session refuses because another process has it, or will have it. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['POOL_CLOSED', 'POOL_DRAINING', 'SCOPE_IN_USE']);
 
-/** An error response to a page, with its status. */
+/** An error response to a page, and its status. */
 class Refusal extends Error {
   readonly status: number;
 
@@ -157,25 +167,25 @@ class Refusal extends Error {
   }
 }
 
-/** A request of a chat to its session. */
+/** A chat's request to its session. */
 interface ChatTurn {
   readonly session: ChatSession;
   readonly user: string;
   readonly hears: boolean;
   readonly chatId: string;
-  /** Null: the page asks for the messages that it lacks. */
+  /** Null if the page asks for the messages that it lacks. */
   readonly body: Readonly<Record<string, unknown>> | null;
   readonly signal: AbortSignal;
   readonly traced: Traced;
 }
 
-/** The place that a response takes among those of its user (CHAT-HANDLER-5). */
+/** The response's place among those of its user (CHAT-HANDLER-5). */
 interface Place {
   readonly isHeld: boolean;
   readonly cut: AbortController;
 }
 
-/** The chats of one session, the most recently used last. */
+/** One session's chats, the most recently used last. */
 type Chats = Map<string, { readonly feed: ChatFeed; open: number; leave(): void }>;
 
 /**
@@ -221,7 +231,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
         responseOf({ session, user, hears, chatId, body, signal, traced }, whenOver);
       if (sessionId === undefined) return await respond(who.session, leave);
       return await new Promise((resolve, reject) => {
-        // The pool keeps the session awake until the response is over.
+        // The pool keeps the session awake until the response ends.
         void pool
           ?.use(sessionId, async (session) => {
             const { promise: over, resolve: end } = Promise.withResolvers<void>();
@@ -237,7 +247,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
     }
   }
 
-  /** @throws {Refusal} if the user has too many responses, and none of them is held (CHAT-HANDLER-5). */
+  /** @throws {Refusal} if the user has too many responses and none of them is held (CHAT-HANDLER-5) */
   function placeOf(user: string, isHeld: boolean) {
     const places = placesOf.get(user) ?? new Set<Place>();
     if (places.size >= responsesPerUser) {
@@ -363,7 +373,7 @@ export function chatHandler(options: ChatHandlerOptions): (request: Request) => 
   };
 }
 
-/** @throws {TypeError} unless the value has a user, and a session or, with a pool, its id. */
+/** @throws {TypeError} unless the value has a user, and a session or (with a pool) its id */
 function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | null {
   if (given === null) return null;
   const { session, sessionId, user, hears } = Object(given) as Partial<ChatIdentity>;
@@ -383,7 +393,7 @@ function identityOf(given: unknown, pool: ChatPool | undefined): ChatIdentity | 
   );
 }
 
-/** Attaches the reader of a text session. A voice session has its listener attached elsewhere. */
+/** Attaches a text session's reader. A voice session's listener is attached elsewhere. */
 function attachTo(session: ChatSession): () => void {
   return 'audioIn' in session ? () => undefined : session.attach();
 }
@@ -423,7 +433,7 @@ async function sent(
 }
 
 /**
- * Reads the answer that accompanies a button's words:
+ * Reads the answer that is sent together with a button's words:
  * `sendMessage({ text: label }, { body: { answer: { requestId, optionId } } })`.
  */
 function answerIn(
@@ -467,7 +477,7 @@ async function bodyOf(
   throw new Refusal(400, `Expected a JSON object, got ${shown(body)}`);
 }
 
-/** The chunks of a response; a promise until the lead agent starts to reply. */
+/** A response's chunks; a promise until the lead agent starts to reply. */
 type Reply = ReadableStream<SessionChunk> | Promise<ReadableStream<SessionChunk>>;
 
 /** The empty response to a held request, after which the page asks again. */
@@ -527,7 +537,7 @@ function said(status: number, message: string): Response {
   });
 }
 
-/** Recognises an answer; the session checks its fields. */
+/** Recognises an answer; the session validates its fields. */
 function isAnswer(given: object): given is ClientAnswer {
   return 'optionId' in given || 'text' in given || 'approved' in given;
 }

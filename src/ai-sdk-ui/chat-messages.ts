@@ -1,13 +1,12 @@
-// A session as UI messages of the AI SDK: the transcript, one message for each task with its questions, and cards for
+// A session as UI messages of the AI SDK: the transcript, one message per task with its questions, and cards for
 // deliveries.
 //
-// Owns:     the shape of the messages, and the chunks of a message.
-// Does not: know which messages a screen has (chat-feed.ts).
+// Owns:     the form of the messages, and a message's chunks.
+// Does not: know which messages a screen has (`chat-feed.ts`).
 //
 // Invariants
 //   CHAT-MESSAGES-1. A view always belongs to the message with the same id: a later message replaces an earlier one.
-//   CHAT-MESSAGES-2. All words are text or data: no content of a session becomes markup, a link or a tool call of the
-//       page.
+//   CHAT-MESSAGES-2. All words are text or data: no session content becomes markup, a link or a tool call of the page.
 
 import type { UIMessage, UIMessageChunk } from 'ai';
 import type {
@@ -21,33 +20,33 @@ import type {
 
 /** A question or an approval in a message. */
 export interface ChatQuestion extends QuestionView {
-  /** The fate of an answer that was given through this transport; null: no answer was given. */
+  /** What happened to an answer given through this transport; null if none was given. */
   readonly receipt: AnswerReceipt | 'pending' | null;
 }
 
 /** The data parts of a session's messages: `data-subagent`, `data-question` and so on. */
-// A type, not an interface: it must fit the record that the AI SDK expects.
+// A type instead of an interface, because it must match the record that the AI SDK expects.
 export type SessionDataParts = {
-  /** A task. The parts of its subagents follow in the same message. */
+  /** A task. Its subagents' parts follow in the same message. */
   subagent: SubagentView;
   question: ChatQuestion;
   /** A result or notice that could not be said. */
   delivery: DeliveryView;
-  /** Words of the user from another source than this chat: speech, or another tab. */
+  /** User words from a source other than this chat: speech, or another tab. */
   transcript: TranscriptItem;
 };
 
-/** The metadata of a message of the session in a chat. */
+/** The metadata of a session's message in a chat. */
 export interface SessionMessageMetadata {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The user interrupted this message: `text` holds the words that were heard. */
+  /** The user interrupted this message: `text` contains the words that were heard. */
   readonly interrupted?: boolean;
-  /** The results that the message reports. */
+  /** The results that the message tells. */
   readonly deliveryIds?: readonly string[];
 }
 
-/** The messages of `useChat` over a session: `useChat<SessionMessage>`. */
+/** The messages of `useChat` for a session: `useChat<SessionMessage>`. */
 export type SessionMessage = UIMessage<SessionMessageMetadata, SessionDataParts>;
 
 export type SessionChunk = UIMessageChunk<SessionMessageMetadata, SessionDataParts>;
@@ -60,26 +59,26 @@ type DataPart = {
   };
 }[keyof SessionDataParts];
 
-/** A message, before it is sent to a screen. */
+/** A message before it is sent to a screen. */
 export interface ChatMessage {
   readonly id: string;
-  /** A message of the user is complete: `text` is its whole text. */
+  /** A user message is complete: `text` is its whole text. */
   readonly isOfUser: boolean;
   readonly metadata: SessionMessageMetadata;
   readonly text: string | null;
   /** False while more text may follow. */
   readonly isFinal: boolean;
   readonly parts: readonly DataPart[];
-  /** The views that the message is made of: while they are the same objects, the message is unchanged. */
+  /** The views from which the message is made: the message is unchanged while they are the same objects. */
   readonly sources: readonly unknown[];
-  /** The deliveries and questions to report as shown when a screen has the message. */
+  /** The deliveries and questions to report as shown once a screen has the message. */
   readonly shows: { readonly deliveries: readonly string[]; readonly questions: readonly string[] };
 }
 
-/** The answers of a chat, by the id of their question. */
+/** A chat's answers, by question id. */
 export type Receipts = ReadonlyMap<string, Exclude<ChatQuestion['receipt'], null>>;
 
-/** Returns the messages of a session, in the order of time. */
+/** Returns a session's messages, ordered by time. */
 export function chatMessages(state: SessionState, receipts: Receipts): readonly ChatMessage[] {
   const { transcript, deliveries } = state;
   const told = new Set(transcript.flatMap(deliveriesOf));
@@ -115,7 +114,7 @@ function deliveriesOf({ deliveryId, deliveryIds = [] }: TranscriptItem): readonl
   return [...new Set([...(deliveryId === undefined ? [] : [deliveryId]), ...deliveryIds])];
 }
 
-/** Returns one message for each subagent of the lead agent, with all subagents below it. */
+/** Returns one message per subagent of the lead agent, including all subagents below it. */
 function tasks({ subagents, questions }: SessionState, receipts: Receipts): readonly ChatMessage[] {
   const byId = new Map(subagents.map((view) => [view.id, view]));
   const rootOf = (id: string): string => {
@@ -185,7 +184,7 @@ export function isSameMessage(one: ChatMessage, other: ChatMessage): boolean {
 /** The id of a message's only text. */
 export const TEXT_ID = 'text';
 
-/** Returns the chunks of a whole message; a text that is not final stays open. */
+/** Returns a whole message's chunks; a text that is not final stays open. */
 export function chunksOf(message: ChatMessage): readonly SessionChunk[] {
   const { id, text, parts, isFinal, isOfUser, metadata } = message;
   return [

@@ -1,12 +1,13 @@
-// The transport of `useChat` over a session: `chatTransport(client)`.
+// The `useChat` transport for a session: `chatTransport(client)`.
 //
 //   sendMessages ─▶ the last words of the user, or an answer ─▶ session
 //   follow ─▶ the messages of the chat are kept equal to the session's
 //   reconnectToStream ─▶ for a chat that does not follow: held until the session has a message
 //
 // Invariants
-//   CHAT-TRANSPORT-1. The transport reads only the last words of the user from a chat's messages: the session has the history.
-//   CHAT-TRANSPORT-2. A request that a session cannot fulfil is refused by name, before anything is sent.
+//   CHAT-TRANSPORT-1. The transport reads only the user's last words from a chat's messages: the session has the
+//                     history.
+//   CHAT-TRANSPORT-2. A request that a session cannot fulfil is refused by name before anything is sent.
 
 import type { ChatTransport } from 'ai';
 import type { AnswerReceipt } from '../actors/contracts/session-views.ts';
@@ -29,8 +30,8 @@ import { screen } from '../client/screen.ts';
 /** The options of `chatTransport`. */
 export interface ChatTransportOptions {
   /**
-   * Who reports results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`, by
-   * `client.shown` and `client.questionShown`.
+   * Who reports results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`,
+   * with `client.shown` and `client.questionShown`.
    * @defaultValue 'chat'
    */
   readonly shownBy?: 'chat' | 'page';
@@ -75,9 +76,9 @@ function checkClient(client: ChatClient): void {
 
 /** Connects a session to one `useChat`, in both directions. */
 export class SessionChatTransport implements ChatTransport<SessionMessage> {
-  /** The evidence for a delivery: a chat shows it, and cannot report it as heard. */
+  /** The evidence for a delivery: a chat shows it, but cannot report it as heard. */
   readonly heard = 'shown';
-  /** A message is sent as a whole, and replaces the message of the same id. */
+  /** A message is sent as a whole, and replaces the message with the same id. */
   readonly resumeStreamIsReplay = true;
   readonly #connect: () => ChatClient;
   readonly #screen: Screen | null;
@@ -99,7 +100,7 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
     }
   }
 
-  /** The feed. A `client` that is a function is called at first use: server-side rendering does not call it. */
+  /** The feed. If `client` is a function, it is called at first use, so that server-side rendering does not call it. */
   get #feed(): ChatFeed {
     if (this.#made) return this.#made;
     const client = this.#connect();
@@ -121,16 +122,16 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 
   /**
    * Answers a question or an approval; the question's part also contains the receipt.
-   * @throws {OffstageError} as `client.answer` (rejects).
+   * @throws {OffstageError} like `client.answer` (rejects)
    */
   answer(requestId: string, answer: ClientAnswer): Promise<AnswerReceipt> {
     return this.#feed.answer(requestId, answer);
   }
 
   /**
-   * Sends the last words of the user.
-   * @throws {ConfigurationError} `INVALID_MESSAGE` for anything but words of the user; {OffstageError} as `client.send`
-   *   (rejects).
+   * Sends the user's last words.
+   * @throws {ConfigurationError} `INVALID_MESSAGE` unless the message contains user words; {OffstageError} like
+   *   `client.send` (rejects)
    */
   async sendMessages(options: SendOptions): Promise<ReadableStream<SessionChunk>> {
     const { text, id } = wordsOf(options);
@@ -138,17 +139,18 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
   }
 
   /**
-   * Resolves with a stream when the session has a new message; with null when the client is closed, and at once for a chat
-   * that follows. A chat that follows must not use it: a held stream would repeat a message from its beginning as a second
-   * message.
+   * Resolves with a stream when the session has a new message; with null when the client is closed, and at once for a
+   * chat that follows. A chat that follows must not use it: a held stream would repeat a message from the start as a
+   * second message.
    */
   reconnectToStream(options: ReconnectOptions): Promise<ReadableStream<SessionChunk> | null> {
     return this.#feed.resume(options.abortSignal);
   }
 
   /**
-   * Keeps the messages of a chat equal to the session's, including messages that the chat did not ask for. Takes `setMessages`
-   * of `useChat`, or a function as `(update) => (chat.messages = update(chat.messages))`. Returns the function that ends it.
+   * Keeps a chat's messages equal to the session's, including messages that the chat did not request. Pass
+   * `setMessages` of `useChat`, or a function such as `(update) => (chat.messages = update(chat.messages))`. Returns a
+   * function that ends it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   follow(setMessages: (update: UpdateMessages) => void): () => void {
@@ -168,8 +170,8 @@ export class SessionChatTransport implements ChatTransport<SessionMessage> {
 }
 
 /**
- * Returns the transport of one `useChat` over a session. `client`: the result of `connect`, or a function that connects; the
- * function is called at first use, so that server-side rendering does not connect.
+ * Returns the transport for one `useChat` over a session. `client`: the result of `connect`, or a function that
+ * connects; the function is called at first use, so that server-side rendering does not connect.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function chatTransport(

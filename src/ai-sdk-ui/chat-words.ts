@@ -5,11 +5,11 @@ import { ConfigurationError } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
 import type { SessionMessage } from './chat-messages.ts';
 
-/** A request of `useChat`, in this process or over the network: unchecked data. */
+/** A request of `useChat`, from this process or the network: unvalidated data. */
 export interface ChatRequest {
   readonly trigger?: unknown;
   readonly messages?: unknown;
-  /** The last message alone: the AI SDK's recipe for long chats, which sends no `trigger`. */
+  /** Only the last message: the AI SDK's recipe for long chats, which sends no `trigger`. */
   readonly message?: unknown;
   readonly messageId?: unknown;
 }

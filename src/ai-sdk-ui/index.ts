@@ -1,5 +1,5 @@
-// The entry `offstage/ai-sdk-ui`: a session in `useChat` of the AI SDK. It imports types of `ai` only, and loads no code
-// of it.
+// The entry `offstage/ai-sdk-ui`: a session in `useChat` of the AI SDK. It imports only types of `ai`, and loads none
+// of its code.
 
 export { chatHandler, type ChatHandlerOptions } from './chat-handler.ts';
 export {

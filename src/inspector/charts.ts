@@ -1,12 +1,13 @@
-// Statecharts as plain data for a page: nested states, the events between them, and the graph that a layout algorithm (ELK)
-// places.
+// Statecharts as plain data for a page: nested states, the events between them, and the graph that a layout algorithm
+// (ELK) positions.
 //
 // Owns:     the displayed names of events, the sizes of boxes and labels.
-// Does not: place anything: laid-out-charts.ts has the placed charts of Offstage; the page places those of an app.
+// Does not: position anything: `laid-out-charts.ts` has the positioned charts of Offstage; the page positions an app's
+//           charts.
 //
 // Invariants
-//   CHARTS-1. The boxes of a graph are the states of the chart in the same order, at each level; other boxes come after them. The
-//       graph's ids contain no name of a state or event.
+//   CHARTS-1. At each level, a graph's first boxes are the chart's states in the same order; other boxes follow. The
+//       graph's ids contain no state or event names.
 
 import type { AnyStateMachine, AnyStateNode } from 'xstate';
 import {
@@ -19,12 +20,12 @@ import {
   subagentMachine,
 } from '../machines/index.ts';
 
-/** A state with its child states. */
+/** A state and its child states. */
 export interface ChartState {
   readonly key: string;
   readonly type: string;
   readonly states: readonly ChartState[];
-  /** The events that the state takes, each with the states that it leads to; empty: the state stays. */
+  /** The events that the state handles, each with the states that it leads to; empty if the state stays. */
   readonly on: readonly { readonly event: string; readonly to: readonly string[] }[];
 }
 
@@ -48,7 +49,7 @@ export const shownMachines: Readonly<Record<ChartName, AnyStateMachine>> = {
   source: eventSourceMachine,
 };
 
-/** Returns the chart of a machine. */
+/** Returns a machine's chart. */
 export const chartOf = ({ root }: AnyStateMachine): ChartState => stateOf(root);
 
 function stateOf(node: AnyStateNode): ChartState {
@@ -74,7 +75,7 @@ const transitionsOf = (node: AnyStateNode) => [
   ...(node.always ?? []),
 ];
 
-/** Returns the displayed name of an event: `xstate.after.1000.light.green` becomes `after 1000 ms`. */
+/** Returns an event's displayed name: `xstate.after.1000.light.green` becomes `after 1000 ms`. */
 export function eventName(type: string): string {
   if (type === '') return 'always';
   if (type === '*') return 'any event';
@@ -88,7 +89,7 @@ export function eventName(type: string): string {
   return type.startsWith('xstate.done.state.') ? 'done' : type;
 }
 
-/** A box of a graph of ELK. */
+/** A box of an ELK graph. */
 interface GraphBox {
   readonly id: string;
   readonly width?: number;
@@ -97,7 +98,10 @@ interface GraphBox {
   readonly layoutOptions?: Readonly<Record<string, string>>;
 }
 
-/** A graph for the layout algorithms of ELK: https://eclipse.dev/elk/documentation/tooldevelopers/graphdatastructure/jsonformat.html */
+/**
+ * A graph for ELK's layout algorithms:
+ * https://eclipse.dev/elk/documentation/tooldevelopers/graphdatastructure/jsonformat.html
+ */
 export interface Graph extends GraphBox {
   readonly edges: readonly {
     readonly id: string;
@@ -115,9 +119,9 @@ const CHAR_WIDTH = 6.6;
 const BOLD_CHAR_WIDTH = 8;
 const LINE_HEIGHT = 14;
 const MAX_NAME = 40;
-/** The number of events that are named on one arrow. */
+/** The maximum number of events named on one arrow. */
 const MAX_EVENTS = 4;
-/** A chart with more states or arrows is not placed: the page shows it as nested boxes. */
+/** A chart with more states or arrows is not positioned: the page shows it as nested boxes. */
 const MAX_STATES = 400;
 const MAX_ARROWS = 1_500;
 

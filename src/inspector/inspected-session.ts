@@ -1,22 +1,23 @@
-// One session as the inspector shows it: its entries as they arrive, the facts that each entry has changed, and the session's
-// machines at any entry. All of it is derived from the journal, so that a session of this process looks like one of another
-// process or of last year.
+// One session as the inspector shows it: its entries as they arrive, the facts that each entry has changed, and the
+// session's machines at any entry. Everything is derived from the journal, so a session of this process looks like one
+// of another process or from last year.
 //
-// Owns:     the redaction of shown data, the replay that follows new entries, another replay for past entries.
-// Does not: know requests (inspector.ts) or act in the session.
+// Owns:     the redaction of shown data, the replay that follows new entries, and another replay for past entries.
+// Does not: know requests (`inspector.ts`), or act in the session.
 //
 // Invariants
-//   INSPECTED-1. Following costs at most a twentieth of the time: after a reading the next one waits for 20 times its length.
-//       The journal is read only while a page asks.
-//   INSPECTED-6. Folding blocks the event loop for at most `SLICE_MS` at a time, so that the app that serves the page keeps
-//       running.
-//   INSPECTED-4. Following a session reads and folds new entries only, if the journal has `readAfter`. A session that was
-//       trimmed beyond its latest entry, or has restarted, is folded again, under another `epoch`.
-//   INSPECTED-5. If the journal has dropped the beginning, the page has the kept entries, and the states from the first entry
-//       on with which a replay may begin.
-//   INSPECTED-3. A past state is folded from a checkpoint: at most 32 are kept, 1,000 entries apart; the distance doubles
-//       when there would be more.
-//   INSPECTED-2. With redaction no word of a user or a model is sent: in facts, events, contexts and ledgers.
+//   INSPECTED-1. Following takes at most a twentieth of the time: after a read, the next one waits for 20 times its
+//       duration. The journal is read only while a page requests it.
+//   INSPECTED-6. Folding blocks the event loop for at most `SLICE_MS` at a time, so that the app that serves the page
+//       keeps running.
+//   INSPECTED-4. Following a session reads and folds only new entries, if the journal has `readAfter`. A session that
+//       was trimmed beyond its latest known entry, or has restarted, is folded again with a new `epoch`.
+//   INSPECTED-5. If the journal has dropped the oldest entries, the page has the kept entries, and the states from the
+//       first entry at which a replay can start.
+//   INSPECTED-3. A past state is folded from a checkpoint: there are at most 32 checkpoints, 1,000 entries apart; the
+//       distance doubles when there would be more.
+//   INSPECTED-2. With redaction, no user or model words are sent: neither in facts and events nor in contexts and
+//                ledgers.
 
 import { propertiesOf } from '../values/json.ts';
 import type { Environment } from '../actors/ports/environment.ts';
@@ -33,11 +34,11 @@ import { codeOf } from '../values/errors.ts';
 import { clip } from '../values/clip.ts';
 import { subjectOf, type ShownSubject } from './shown-subject.ts';
 
-/** An entry in the form that the page gets. */
+/** An entry in the form that the page receives. */
 export interface ShownEntry {
-  /** Counts from 1. */
+  /** Starts at 1. */
   readonly n: number;
-  /** The number of the entry in its unit; it identifies the entry even after earlier entries were dropped. */
+  /** The entry's number in its unit, which identifies the entry even after earlier entries were dropped. */
   readonly seq: number;
   readonly at: number;
   readonly unit: string;
@@ -45,9 +46,9 @@ export interface ShownEntry {
   readonly type: string;
   /** Whether this version of Offstage would accept the event here. */
   readonly ok: boolean;
-  /** The facts that the entry has changed; null: the fact no longer exists. */
+  /** The facts that the entry changed; null if the fact no longer exists. */
   readonly changes: Readonly<Record<string, string | null>>;
-  /** Subagents that appear with this entry, by their ids. */
+  /** The ids of subagents that appear with this entry. */
   readonly spawned?: Readonly<Record<string, Spawned>>;
 }
 
@@ -56,11 +57,11 @@ interface Spawned {
   readonly parentId: string | null;
 }
 
-/** Reading waits for this multiple of its own duration (INSPECTED-1). */
+/** Before the next read, this multiple of the last read's duration must pass (INSPECTED-1). */
 const SHARE_OF_TIME = 20;
 /** INSPECTED-6 */
 const SLICE_MS = 10;
-/** After this time a request is answered with the entries read so far, and the page asks again. */
+/** After this time, a request is answered with the entries read so far, and the page asks again. */
 const PATIENCE_MS = 200;
 /** INSPECTED-3 */
 const CHECKPOINT_EVERY = 1_000;
@@ -78,10 +79,10 @@ export class InspectedSession {
   #replay = new Replay(new Map());
   /** Whether the journal has dropped entries that no kept entry replaces. */
   #isCut = false;
-  /** The number of the first entry after which the state is known; null: none (INSPECTED-5). */
+  /** The number of the first entry after which the state is known; null if there is none (INSPECTED-5). */
   #stateFrom: number | null = null;
   #epoch = 0;
-  /** The step of the newest entry; it is valid until the next entry is folded. */
+  /** The newest entry's step, which is valid until the next entry is folded. */
   #newest: ReplayStep | null = null;
   #past: { readonly replay: Replay; taken: number; step: ReplayStep | null } | null = null;
   #checkpoints: ReplayCheckpoint[] = [];
@@ -89,7 +90,7 @@ export class InspectedSession {
   #spacing = CHECKPOINT_EVERY;
   #nextReadAt = 0;
   #reading: Promise<void> | null = null;
-  /** Resolves when there are entries to send while the reading continues. */
+  /** Resolves when there are entries to send while reading continues. */
   #some = Promise.withResolvers<void>();
   #failure: unknown = null;
 
@@ -105,7 +106,7 @@ export class InspectedSession {
     this.#environment = environment;
   }
 
-  /** The error that stopped the reading; null without one. */
+  /** The error that stopped the reading; null if none. */
   get failure(): unknown {
     return this.#failure;
   }
@@ -116,7 +117,7 @@ export class InspectedSession {
     await this.#reading;
   }
 
-  /** As `refresh`, but waits only a moment once there are entries to send. */
+  /** Like `refresh`, but waits only a moment once there are entries to send. */
   async look(): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.refresh().then(resolve, reject);
@@ -134,12 +135,14 @@ export class InspectedSession {
     return this.#shown.slice(after, after + most);
   }
 
-  /** Returns the journal's entries with which a replay leads to the state after entry `n`; none if that state is unknown. */
+  /**
+   * Returns the journal entries from which a replay reaches the state after entry `n`; none if that state is unknown.
+   */
   upTo(n: number): readonly JournalEntry[] {
     return this.#stateFrom === null ? [] : this.#entries.slice(this.#stateFrom - 1, n);
   }
 
-  /** The number of the first entry after which the state is known; null: none. */
+  /** The number of the first entry after which the state is known; null if there is none. */
   get stateFrom(): number | null {
     return this.#stateFrom;
   }
@@ -150,7 +153,7 @@ export class InspectedSession {
     return this.#isCut || (first !== undefined && standsForAll(first));
   }
 
-  /** Names the list of entries: a new name means that earlier answers belong to another list. */
+  /** Identifies the list of entries: a new value means that earlier responses belong to a different list. */
   get epoch(): string {
     const [first] = this.#entries;
     return `${this.#epoch} ${first?.unit} ${first?.seq} ${first?.at}`;
@@ -161,8 +164,8 @@ export class InspectedSession {
   }
 
   /**
-   * Returns a subject of the session in its state after entry `n`; null if there is no such entry. `by`: the viewer, who may
-   * answer.
+   * Returns a subject of the session in its state after entry `n`; null if there is no such entry. `by`: the viewer,
+   * who may answer.
    */
   subjectAt(n: number, id: string, by: string): ShownSubject | null {
     const entry = this.#entries[n - 1];
@@ -219,7 +222,7 @@ export class InspectedSession {
       this.#failure = error;
     }
     const now = clock.now();
-    // A whole session is folded once, so that only work that the next reading repeats counts.
+    // A whole session is folded once, so only work that the next read repeats counts.
     const repeated = isSameLife ? now - began : this.#journal.readAfter ? 0 : readAt - began;
     this.#nextReadAt = now + SHARE_OF_TIME * repeated;
   }
@@ -282,7 +285,10 @@ export class InspectedSession {
     return quarantineReasons(later).size === 0;
   }
 
-  /** INSPECTED-5. Reads all kept entries. A journal that has dropped the beginning returns them only without a scope. */
+  /**
+   * INSPECTED-5. Reads all kept entries. A journal that has dropped the oldest entries returns the rest only without a
+   *              scope.
+   */
   async #whole(): Promise<{
     readonly entries: readonly JournalEntry[];
     readonly isCut: boolean;
@@ -327,7 +333,7 @@ export class InspectedSession {
     const { name, parentId } = propertiesOf(event);
     let spawned: readonly (readonly [id: string, name: string, parentId: unknown])[] = [];
     if (event.type === 'subagent.spawned') spawned = [[unit, String(name), parentId]];
-    // A snapshot contains its subagents. Elsewhere the view of all subagents would be slow.
+    // A snapshot contains its subagents. In other cases, viewing all subagents would be slow.
     else if (n === this.#stateFrom)
       spawned = step.view.subagents.map((each) => [each.id, each.name, each.parentId]);
     if (spawned.length === 0) return undefined;
@@ -342,7 +348,7 @@ export class InspectedSession {
     );
   }
 
-  /** INSPECTED-2. Words follow the colon of a fact. */
+  /** INSPECTED-2. A fact's words follow its colon. */
   #fact(name: string, value: string): string {
     if (this.#redact === redactNothing) return value;
     if (WORDS.test(name)) {
@@ -354,7 +360,7 @@ export class InspectedSession {
   }
 }
 
-/** The limit of a name in a list, in characters: another app's journal may have names of any length. */
+/** The maximum length of a name in a list, in characters: another app's journal may contain names of any length. */
 const MAX_NAME = 300;
 
 /** Returns an entry without its changes. */

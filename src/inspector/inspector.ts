@@ -3,14 +3,14 @@
 //   page ─▶ Host, Origin ─▶ token ─▶ the journal
 //                                └─▶ the session, if the app lets it act
 //
-// Owns:     access to the page and to actions, the routes, the kept sessions.
-// Does not: listen (the app or the command line does), or fold entries (inspected-session.ts).
+// Owns:     access to the page and its actions, the routes, the cached sessions.
+// Does not: listen (the app or the command line does), or fold entries (`inspected-session.ts`).
 //
 // Invariants
-//   INSPECTOR-1. A request without the token, with an untrusted Host, or from a page of another origin gets no data of a
-//       session. The page itself contains none.
-//   INSPECTOR-2. The page acts only if `act` is given, by the frames and methods of a client, under the name `user`. It
-//       writes forks only if `forks` is set: a fork is a separate session, and delivers nothing.
+//   INSPECTOR-1. A request without the token, with an untrusted Host, or from a page of another origin receives no
+//       session data. The page itself contains no session data.
+//   INSPECTOR-2. The page can act only if `act` is given, with a client's frames and methods, under the name `user`. It
+//       writes forks only if `forks` is set: a fork is a separate session and delivers nothing.
 //   INSPECTOR-3. No request throws, and no body is read beyond `MAX_BODY_BYTES`.
 
 import { readFile } from 'node:fs/promises';
@@ -45,41 +45,44 @@ export type ActedSession = CommandedSession;
 
 /** The options of `inspector`. */
 export interface InspectorPageOptions {
-  /** The journal of the sessions; `scopes` lists them. @defaultValue none: the page shows the machines of `inspect` only */
+  /**
+   * The journal with the sessions, listed by `scopes`. @defaultValue none: the page shows only the machines of
+   * `inspect`
+   */
   readonly journal?: Journal;
   /** The secret that gives access: at least 16 characters, in the fragment of the page's URL. */
   readonly token: string;
   /**
-   * Returns the running session with this id; null if this process does not run it. The page may then answer, dismiss, write,
-   * cancel and raise budgets. @defaultValue none: the page is read-only
+   * Returns the running session with this id; null if this process does not run it. The page can then answer, dismiss,
+   * write, cancel and raise budgets. @defaultValue none: the page is read-only
    */
   readonly act?: (sessionId: string) => ActedSession | null | Promise<ActedSession | null>;
   /**
-   * Whether the page may copy the beginning of a session under another id into the journal, as `forkSession` does.
+   * Whether the page may copy the start of a session to the journal under another id, like `forkSession`.
    * @defaultValue false
    */
   readonly forks?: boolean;
-  /** The `by` of actions on the page. @defaultValue 'inspector' */
+  /** The `by` value of actions on the page. @defaultValue 'inspector' */
   readonly user?: string;
-  /** The path of the page. @defaultValue '/inspect' */
+  /** The page's path. @defaultValue '/inspect' */
   readonly path?: string;
-  /** Whether words of users and models are hidden, or a function that decides; see `redactWords`. @defaultValue true */
+  /** Whether user and model words are hidden, or a function that decides; see `redactWords`. @defaultValue true */
   readonly redact?: boolean | Redact;
-  /** Further accepted names of the server in `Host`. @defaultValue localhost only */
+  /** Additional accepted host names in `Host`. @defaultValue localhost only */
   readonly hosts?: readonly string[];
-  /** Time and randomness. @defaultValue those of the process */
+  /** Time and randomness. @defaultValue the process's */
   readonly environment?: Environment;
-  /** Called with errors that the page does not get. */
+  /** Called with errors that the page does not receive. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
-/** The page of a journal's sessions and of an app's machines, as `inspector` returns it. */
+/** The page for a journal's sessions and an app's machines, as `inspector` returns it. */
 export interface InspectorPage {
-  /** Answers a request of the page. Another path calls `next`; without `next` it is answered with 404. */
+  /** Handles a request of the page. Any other path calls `next`; without `next`, it is answered with 404. */
   readonly handle: (request: IncomingMessage, response: ServerResponse, next?: () => void) => void;
   /**
-   * Shows the actors of an app's machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and converts
-   * data only when a page asks.
+   * Shows the actors of an app's machines: `createActor(machine, { inspect: page.inspect })`. It never throws, and
+   * converts data only when a page requests it.
    */
   readonly inspect: (event: InspectionEvent) => void;
 }
@@ -101,7 +104,7 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<InspectorPageOptions>);
 
 /**
- * Creates the inspector's page for the sessions of a journal, to mount in a server.
+ * Creates the inspector's page for a journal's sessions, to mount in a server.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function inspector(options: InspectorPageOptions): InspectorPage {
@@ -111,9 +114,9 @@ export function inspector(options: InspectorPageOptions): InspectorPage {
 
 const MAX_BODY_BYTES = 65_536;
 const BODY_TIMEOUT_MS = 10_000;
-/** The limit of entries in one answer. */
+/** The maximum number of entries in one response. */
 const MAX_ENTRIES = 10_000;
-/** The number of sessions whose entries are kept. */
+/** The number of sessions whose entries are cached. */
 const MAX_SESSIONS = 8;
 
 interface Answer {
@@ -128,7 +131,7 @@ const json = (value: unknown, status = 200): Answer => ({
   body: JSON.stringify(value),
 });
 
-/** The files of elkjs that the page loads to place a chart of an app. */
+/** The elkjs files that the page loads to position an app's chart. */
 const ELK_FILES: ReadonlyMap<string, string> = new Map([
   ['/elk-api.js', 'elkjs/lib/elk-api.js'],
   ['/elk-worker.js', 'elkjs/lib/elk-worker.min.js'],
@@ -283,7 +286,7 @@ class Page implements InspectorPage {
     return found(subject ?? null, 'There is no such entry');
   }
 
-  /** Returns the session up to an entry as a test. Without its words a recording would replay differently. */
+  /** Returns the session up to an entry as a test. Without its words, a recording would replay differently. */
   async #test(query: URLSearchParams): Promise<Answer> {
     if (this.#redact !== redactNothing)
       return refusal(403, 'A test holds the words of the session, and they are hidden here');
@@ -353,7 +356,7 @@ class Page implements InspectorPage {
     });
   }
 
-  /** Returns the posted value, or the refusal. */
+  /** Returns the posted value or the refusal. */
   async #posted(request: IncomingMessage): Promise<Answer | { readonly value: unknown }> {
     if (!(request.headers['content-type'] ?? '').startsWith('application/json'))
       return refusal(415, 'Expected content-type application/json');
@@ -368,7 +371,7 @@ class Page implements InspectorPage {
   }
 }
 
-/** Returns the charts of the session's machines with their places. */
+/** Returns the charts of the session's machines, with their layout. */
 function chartsBody(): string {
   const charts = Object.entries(shownMachines).map(([name, machine]) => [name, chartOf(machine)]);
   return `{"charts":${JSON.stringify(Object.fromEntries(charts))},"placed":${laidOutCharts}}`;
@@ -378,8 +381,8 @@ const found = (value: object | null, otherwise: string): Answer =>
   value === null ? refusal(404, otherwise) : json(value);
 
 /**
- * elkjs is a package of the app: without it the page shows nested boxes. A refused script would appear as an error in the
- * console.
+ * elkjs is a package of the app: without it, the page shows nested boxes. A refused script would appear as an error in
+ * the console.
  */
 async function elkFile(name: string): Promise<Answer> {
   const type = 'text/javascript';
@@ -397,7 +400,7 @@ const forkSchema = z.strictObject({
   to: z.string().regex(/^[\w.:@-]{1,200}$/, 'expected an id of letters, digits and `_.:@-`'),
 });
 
-/** Returns the result of an action: the value, or the reason for the refusal. */
+/** Returns an action's result: the value, or the reason for the refusal. */
 async function receiptOf(action: () => Promise<unknown>): Promise<Answer> {
   try {
     return json({ ok: true, value: (await action()) ?? null });
@@ -431,8 +434,8 @@ function wholeNumber(text: string | null): number | null {
 }
 
 /**
- * Returns the beginning of a session as a test: one file that runs with `node --test`.
- * @throws the errors of `exportRecording`
+ * Returns the start of a session as a test: one file that runs with `node --test`.
+ * @throws like `exportRecording`
  */
 async function savedTest(
   scope: string,

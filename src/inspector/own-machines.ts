@@ -1,14 +1,14 @@
-// The actors of an app's machines for the inspector: the actors whose events XState reports to `inspect`.
+// The actors of an app's machines for the inspector, which XState reports to `inspect`.
 //
-// Owns:     the record of each actor, and its redaction.
-// Does not: keep an actor alive, or place a chart.
+// Owns:     each actor's record, and its redaction.
+// Does not: keep an actor alive, or position a chart.
 //
 // Invariants
 //   OWN-MACHINES-1. `inspect` never throws and converts nothing: it keeps references to XState's reports, at most
-//       `MAX_EVENTS` for each actor. Data is converted only when the page asks.
-//   OWN-MACHINES-2. With redaction no words of contexts, events, outputs and errors are sent. Names of states and events
-//       belong to the machine, and are shown.
-//   OWN-MACHINES-3. The latest `MAX_ENDED` ended actors are kept; at most `MAX_LISTED` actors are listed.
+//       `MAX_EVENTS` per actor. Data is converted only when the page requests it.
+//   OWN-MACHINES-2. With redaction, no words of contexts, events, outputs or errors are sent. State and event names
+//       belong to the machine and are shown.
+//   OWN-MACHINES-3. The latest `MAX_ENDED` ended actors are kept, and at most `MAX_LISTED` actors are listed.
 
 import type { AnyStateMachine, InspectionEvent } from 'xstate';
 import type { Clock } from '../actors/ports/environment.ts';
@@ -25,23 +25,23 @@ export interface ListedMachine {
   readonly state: string;
 }
 
-/** One actor in its present state. */
+/** One actor in its current state. */
 export interface ShownMachine extends ListedMachine {
   readonly status: string;
   /** The state of the actor's machine; null for an actor without states. */
   readonly value: unknown;
-  /** The id of the machine's chart, which the page requests once; null without a chart. */
+  /** The id of the machine's chart, which the page requests once; null if there is none. */
   readonly chart: string | null;
   readonly context: unknown;
   readonly output: unknown;
   readonly error: unknown;
-  /** The latest events, the newest first. */
+  /** The latest events, newest first. */
   readonly events: readonly {
     readonly at: number;
     readonly type: string;
     readonly event: unknown;
   }[];
-  /** The last transitions, by the path of the state that took the event. */
+  /** The last transitions, by the path of the state that handled the event. */
   readonly moves: readonly {
     readonly from: string;
     readonly event: string;
@@ -49,7 +49,7 @@ export interface ShownMachine extends ListedMachine {
   }[];
 }
 
-/** The chart of an app's machine, and its graph to place; null: the graph is too large. */
+/** The chart of an app's machine, and its graph to position; null if the graph is too large. */
 export interface OwnChart {
   readonly chart: ChartState;
   readonly graph: Graph | null;
@@ -66,7 +66,7 @@ interface Transition {
   readonly target?: readonly { readonly path: readonly string[] }[] | undefined;
 }
 
-/** The recent events and transitions of an actor. */
+/** An actor's recent events and transitions. */
 interface History {
   readonly events: Noted[];
   transitions: readonly Transition[];
@@ -83,7 +83,7 @@ export class OwnMachines {
   readonly #actors = new ActorRegistry(MAX_ENDED);
   readonly #histories = new WeakMap<ActorRecord, History>();
   readonly #machines = new Map<string, WeakRef<AnyStateMachine>>();
-  /** Keyed by the definition: providing a machine with other actions does not change its chart. */
+  /** Keyed by definition: providing a machine with other actions does not change its chart. */
   readonly #charts = new WeakMap<object, string>();
   readonly #redact: Redact;
   readonly #clock: Clock;
@@ -99,7 +99,7 @@ export class OwnMachines {
     this.#since = clock.now();
   }
 
-  /** The inspection callback for XState. */
+  /** XState's inspection callback. */
   readonly inspect = (event: InspectionEvent): void => {
     try {
       this.#note(event);
@@ -117,7 +117,7 @@ export class OwnMachines {
     return listed;
   }
 
-  /** Returns an actor in its present state; null if it is unknown or forgotten. */
+  /** Returns an actor in its current state; null if it is unknown or forgotten. */
   at(id: string): ShownMachine | null {
     const record = this.#recordOf(id);
     if (!record) return null;
@@ -145,7 +145,7 @@ export class OwnMachines {
     };
   }
 
-  /** Returns the chart of this name; null if its machine was garbage-collected. */
+  /** Returns the chart with this name; null if its machine was garbage-collected. */
   chart(name: string): OwnChart | null {
     const machine = this.#machines.get(name)?.deref();
     return machine ? { chart: chartOf(machine), graph: graphOf(machine) } : null;
@@ -179,7 +179,7 @@ export class OwnMachines {
     return history;
   }
 
-  /** Names the chart of a machine. */
+  /** Returns the name of a machine's chart. */
   #name(logic: unknown): void {
     if (!isMachine(logic) || this.#charts.has(logic.config)) return;
     this.#count += 1;

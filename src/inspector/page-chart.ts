@@ -1,5 +1,5 @@
-// The part of the page's script that draws statecharts: the placed charts of Offstage, the charts of an app that elkjs places,
-// and nested boxes for charts without places.
+// The part of the page's script that draws statecharts: Offstage's positioned charts, an app's charts that elkjs
+// positions, and nested boxes for charts without a layout.
 
 export const chartScript = String.raw`// A chart of an app is placed once, by elkjs, which is loaded for it.
 async function ownChart(name) {

@@ -1,6 +1,6 @@
-// The inspector's page: its document and its style. It contains no data of a session.
+// The inspector's page: its document and style. It contains no session data.
 
-/** `base` is the path of the page. */
+/** `base` is the page's path. */
 export function pageHtml(base: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -1,7 +1,7 @@
-// A subject of a session as the page shows it at an entry: its machine, the reason why it waits, its words, its usage.
+// A subject of a session as the page shows it at an entry: its machine, why it waits, its words, its usage.
 //
-// Owns:     the ids of subjects (`subagent sub_1`, `question sub_1.q1`), and the description of each.
-// Does not: read or fold entries (inspected-session.ts). With redaction no words are sent (INSPECTED-2).
+// Owns:     the ids of subjects (`subagent sub_1`, `question sub_1.q1`), and each one's description.
+// Does not: read or fold entries (`inspected-session.ts`). With redaction, no words are sent (INSPECTED-2).
 
 import type { BudgetLimits } from '../actors/contracts/config.ts';
 import {
@@ -25,32 +25,36 @@ export interface ShownSubject {
   readonly at: number;
   readonly id: string;
   readonly chart: ChartName | null;
-  /** The value of its machine; null if it has none, or has ended. */
+  /** Its machine's value; null if it has none or has ended. */
   readonly value: unknown;
   readonly context: unknown;
-  /** The reason why it waits; null if it does not wait. */
+  /** Why it waits; null if it does not wait. */
   readonly wait: Wait | null;
   /** All waiting parts, at most `MAX_WAITS` of them. */
   readonly waits: readonly Wait[];
-  /** The number of all waiting parts. */
+  /** The total number of waiting parts. */
   readonly waiting: number;
-  /** Whether the viewer may answer the subject; always true for a subject that is not a question. */
+  /** Whether the viewer may answer the subject; always true if the subject is not a question. */
   readonly mayAnswer: boolean;
-  /** A question, a delivery or a call in words; null for any other subject, and after its end. */
+  /** A question, delivery or call in words; null for any other subject, and after its end. */
   readonly detail: unknown;
-  /** The latest lines that the model of a subagent, running or ended, has read and written; or those of the conversation. */
+  /**
+   * The latest lines that a subagent's model has read and written, even after its end; or the conversation's latest
+   * lines.
+   */
   readonly said: readonly SaidLine[];
-  /** The latest questions of a subagent, the answers to them, and all messages to it. */
+  /** A subagent's latest questions and their answers, and all messages to it. */
   readonly exchanged: readonly SaidLine[];
-  /** The outcome of an ended subagent. */
+  /** An ended subagent's outcome. */
   readonly outcome: unknown;
   /**
-   * The usage of a subagent's or the lead agents' model calls, alone and with all subagents below; null for other subjects.
+   * The usage of a subagent's or the lead agents' model calls, with and without all subagents below; null for other
+   * subjects.
    */
   readonly usage: { readonly own: Usage; readonly whole: Usage } | null;
-  /** The limits of the budget of a subagent or the session; null without limits, and for other subjects. */
+  /** The budget limits of a subagent or the session; null if there are none, and for other subjects. */
   readonly budget: BudgetLimits | null;
-  /** The event of the entry. */
+  /** The entry's event. */
   readonly event: unknown;
 }
 
@@ -66,9 +70,9 @@ const MAX_LINES = 100;
 
 interface Subject {
   readonly entry: JournalEntry;
-  /** The entries up to `entry` with which a replay begins. */
+  /** The entries up to `entry` with which a replay starts. */
   readonly entries: readonly JournalEntry[];
-  /** Null: the state after the entry is unknown. */
+  /** Null if the state after the entry is unknown. */
   readonly step: ReplayStep | null;
   /** The replay that has taken the step. */
   readonly replay: Replay | undefined;
@@ -123,7 +127,7 @@ export function subjectOf({
   };
 }
 
-/** INSPECTED-2. A shown sentence names the identities that may answer. */
+/** INSPECTED-2. A displayed sentence names the identities that may answer. */
 function hideNames(machines: WaitingState | null, redact: Redact): WaitingState | null {
   if (redact === redactNothing || !machines?.answerableBy) return machines;
   const hidden = [...machines.answerableBy].map(
@@ -133,7 +137,7 @@ function hideNames(machines: WaitingState | null, redact: Redact): WaitingState 
   return { ...machines, answerableBy: new Map(hidden) };
 }
 
-/** Returns the words of a question, a delivery or a call, or the task of a subagent. */
+/** Returns the words of a question, a delivery or a call, or a subagent's task. */
 function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: string): unknown {
   const [what, rest] = partsOf(id);
   switch (what) {
@@ -154,7 +158,7 @@ function detailOf({ questions, outbox, calls, subagents }: ReplayView, id: strin
   }
 }
 
-/** The fields of the events of questions and messages that a line shows. */
+/** The fields of question and message events that a line shows. */
 interface Told {
   readonly type: string;
   readonly at?: number;
@@ -211,7 +215,7 @@ function answerIn({ approved, answer: { userResponse = '' } = {} }: Told): strin
   return [consent, userResponse].filter((part) => part !== '').join(': ');
 }
 
-/** Returns the words of an ended question, and its end. */
+/** Returns an ended question's words and how it ended. */
 function questionIn(
   entries: readonly JournalEntry[],
   { of, id }: Pick<Wait, 'of' | 'id'>,
@@ -238,7 +242,7 @@ function linesIn(view: ReplayView | null): readonly SaidLine[] {
 
 type Message = NonNullable<ReturnType<Replay['messagesOf']>>[number];
 
-/** The parts of a message as lines. */
+/** A message's parts as lines. */
 function linesOf({ role, content }: Message): readonly SaidLine[] {
   if (typeof content === 'string') return [{ role, text: content }];
   return content.map((part) => {
@@ -262,7 +266,10 @@ function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLi
   return shown.toReversed();
 }
 
-/** Parses an id: `question sub_1.q1` is the question of this id; `session`, `interaction` and `outbox` name themselves. */
+/**
+ * Parses an id: `question sub_1.q1` is the question with this id; `session`, `interaction` and `outbox` name
+ * themselves.
+ */
 function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   const [kind, rest] = partsOf(id);
   switch (kind) {
@@ -309,7 +316,7 @@ function machineOf(
   if (subject.of === 'service')
     return ['service', machines?.services?.get(subject.id)?.state ?? null];
   if (subject.of === 'source') {
-    // The name of a source may have a slash.
+    // A source's name may contain a slash.
     for (const [service, { sources }] of machines?.services ?? []) {
       const state = subject.id.startsWith(`${service}/`)
         ? sources.get(subject.id.slice(service.length + 1))

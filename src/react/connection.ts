@@ -1,4 +1,4 @@
-// The parts of `offstage/react` for the state of the connection and for failures. They have no styles.
+// The parts of `offstage/react` for the connection state and for failures. They have no styles.
 
 'use client';
 
@@ -9,7 +9,7 @@ import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
 
 /** The props of `ConnectionStatus`. */
 export interface ConnectionStatusProps {
-  /** The client of the session. */
+  /** The session's client. */
   readonly client: SessionClient;
   /** Moves the voice to this page; the button appears while another client owns the voice. @defaultValue no button */
   readonly onTakeVoice?: () => void;
@@ -17,7 +17,7 @@ export interface ConnectionStatusProps {
   readonly labels?: {
     readonly retry?: string;
     readonly takeVoice?: string;
-    /** The name of the lead agent in the texts. @defaultValue 'The assistant' */
+    /** The lead agent's name in the texts. @defaultValue 'The assistant' */
     readonly agent?: string;
   };
 }
@@ -27,7 +27,7 @@ export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
   const { client, onTakeVoice, labels = {} } = props;
   const { status, connection } = useSession(client);
   const isWaiting = status.state === 'waiting';
-  // `retryAt` is a time of this machine's clock, not the server's.
+  // `retryAt` is a time on this machine's clock, not the server's.
   const now = useServerTime(ourTime, isWaiting);
   const seconds = Math.ceil(Math.max(0, (status.retryAt ?? 0) - now) / 1000);
   const isElsewhere =
@@ -50,7 +50,7 @@ export function ConnectionStatus(props: ConnectionStatusProps): ReactElement {
 
 /** The props of `Alerts`. */
 export interface AlertsProps {
-  /** The client of the session. */
+  /** The session's client. */
   readonly client: SessionClient;
   /** How long an alert is shown, in milliseconds. @defaultValue 8000 */
   readonly forMs?: number;
@@ -59,14 +59,14 @@ export interface AlertsProps {
     /** The session has ended; `reason` comes from the server. */
     readonly closed?: (reason: string) => string;
     readonly unanswered?: string;
-    /** A crash interrupted a call, so that its outcome is unknown. */
+    /** A crash interrupted a call, so its outcome is unknown. */
     readonly inDoubt?: (toolName: string) => string;
   };
 }
 
 /**
- * Shows alerts: an unanswered utterance, a call with an unknown outcome, an error, the end of the session. The server sends
- * errors and doubtful calls only if the `share` option of `serve` lists these events.
+ * Shows alerts: an unanswered utterance, a call with an unknown outcome, an error, the end of the session. The server
+ * sends errors and calls with an unknown outcome only if the `share` option of `serve` lists these events.
  */
 export function Alerts({ client, forMs = 8_000, labels = {} }: AlertsProps): ReactElement {
   const { status } = useSession(client);

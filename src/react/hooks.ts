@@ -1,12 +1,13 @@
 // The hooks of `offstage/react`: parts of a session's state, and the connection that a component opens.
 //
 // Owns:     the connection of `useSession(options)`, from mount to unmount.
-// Does not: keep a copy of the state: `client.store` has the state.
+// Does not: copy the state: `client.store` has the state.
 //
 // Invariants
-//   REACT-1. A hook returns the same object until the selected part changes, so that other components are not rendered
+//   REACT-1. A hook returns the same object until the selected part changes, so that other components do not render
 //       again.
-//   REACT-2. A server renders an empty session, and opens no connection; the first render of a hydration does the same.
+//   REACT-2. On a server, an empty session is rendered and no connection opened; the first render of a hydration does
+//            the same.
 //   REACT-3. A component that StrictMode mounts twice opens one connection.
 
 'use client';
@@ -31,7 +32,7 @@ import { emptySessionState } from '../actors/contracts/session-views.ts';
 import type { SpeakerStatus } from '../client/speaker.ts';
 import type { Subscription, WatchableValue } from '../client/watchable.ts';
 
-/** A source of a session's state: a client, or a session of the same process. */
+/** A source of a session's state: a client, or a session in this process. */
 export interface SessionSource {
   readonly store: {
     getSnapshot(): { readonly context: SessionState };
@@ -43,11 +44,11 @@ export interface SessionSource {
 export interface UsedSession {
   /** Null on a server, and until the component is mounted. */
   readonly client: SessionClient | null;
-  /** The connection of the client to its server. */
+  /** The client's connection to its server. */
   readonly status: ClientStatus;
-  /** The connection of the session to its model. */
+  /** The session's connection to its model. */
   readonly connection: SessionState['connection'];
-  /** The party that speaks now. */
+  /** Who is speaking now. */
   readonly floor: SessionState['floor'];
   /** The lead agent that talks with the user. */
   readonly agent: SessionState['agent'];
@@ -56,7 +57,7 @@ export interface UsedSession {
 const SECOND_MS = 1_000;
 const { clock, scheduler } = nodeEnvironment();
 export { scheduler };
-/** The clock of this machine, as a source of time. */
+/** This machine's clock, as a source of time. */
 export const ourTime = { serverNow: () => clock.now() };
 
 const noStatus: ClientStatus = Object.freeze({
@@ -81,8 +82,8 @@ const noAnswers: ReadonlyMap<string, number> = new Map();
 const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
 
 /**
- * Connects to a session while the component is mounted; a given client is used and left open. A change of `url`,
- * `session`, `transport` or a `token` that is a text connects again; other changed options take effect at the next mount.
+ * Connects to a session while the component is mounted; a client that is passed in is used and left open. A change of
+ * `url`, `session`, `transport` or a text `token` reconnects; other changed options take effect on the next mount.
  */
 export function useSession(connection: SessionClient | ConnectOptions): UsedSession {
   const client = useConnection(connection);
@@ -96,17 +97,17 @@ export function useSession(connection: SessionClient | ConnectOptions): UsedSess
   );
 }
 
-/** Returns the transcript, in the order of time. */
+/** Returns the transcript, ordered by time. */
 export function useTranscript(source: SessionSource | null): readonly TranscriptItem[] {
   return useSelected(source, ({ transcript }) => transcript);
 }
 
-/** Returns the questions and approvals of subagents. */
+/** Returns the subagents' questions and approvals. */
 export function useQuestions(source: SessionSource | null): readonly QuestionView[] {
   return useSelected(source, ({ questions }) => questions);
 }
 
-/** Returns the subagents; `parentId` makes a tree of them. */
+/** Returns the subagents; `parentId` forms a tree. */
 export function useSubagents(source: SessionSource | null): readonly SubagentView[] {
   return useSelected(source, ({ subagents }) => subagents);
 }
@@ -116,12 +117,12 @@ export function useDeliveries(source: SessionSource | null): readonly DeliveryVi
   return useSelected(source, ({ deliveries }) => deliveries);
 }
 
-/** Returns the state of the microphone. Its level, which changes many times a second, is `client.microphone.level`. */
+/** Returns the microphone's state. Its level, which changes many times a second, is `client.microphone.level`. */
 export function useMicrophone(client: SessionClient | null): MicrophoneStatus {
   return useValue(client?.microphone.status, noMicrophone);
 }
 
-/** Returns the state of the speaker. `blocked`: the page must start the speaker in the handler of a click. */
+/** Returns the speaker's state. `blocked`: the page must start the speaker in a click handler. */
 export function useSpeaker(client: SessionClient | null): SpeakerStatus {
   return useValue(client?.speaker.status, noSpeaker);
 }
@@ -132,8 +133,8 @@ export function useAnswered(client: SessionClient | null): ReadonlyMap<string, n
 }
 
 /**
- * Returns the server's time in milliseconds since 1970, the clock of all times in a session's state. The value changes
- * each second while `isRunning`. 0 on a server, and in the first render.
+ * Returns the server's time in milliseconds since 1970, the clock for all times in a session's state. The value changes
+ * each second while `isRunning`; it is 0 on a server and in the first render.
  */
 export function useServerTime(client: Pick<SessionClient, 'serverNow'>, isRunning = true): number {
   const [now, setNow] = useState(0);
@@ -219,7 +220,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
     function withLatest(first: ConnectOptions): ConnectOptions {
       if (typeof first.token !== 'function') return first;
       const firstToken = first.token;
-      // An inline function of the component differs at each render.
+      // A component's inline function differs on each render.
       const token = (): ReturnType<typeof firstToken> => {
         const now = latest.current;
         return 'token' in now && typeof now.token === 'function' ? now.token() : firstToken();
@@ -231,7 +232,7 @@ function useConnection(given: SessionClient | ConnectOptions): SessionClient | n
   return own?.key === key ? own.client : null;
 }
 
-/** Connects again if the key of the options changes. */
+/** Reconnects if the key of the options changes. */
 function keyOf({ url, session, transport, token }: ConnectOptions): string {
   return JSON.stringify([
     String(url),

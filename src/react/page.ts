@@ -1,6 +1,6 @@
-// The browser interfaces that the parts use. The package is compiled without the browser's types.
+// The browser interfaces that the parts use. The package is compiled without browser types.
 
-/** An element of a page. Without the browser's types React's own element type has no members. */
+/** A page element. Without browser types, React's own element type has no members. */
 export type PageElement = HTMLElement & {
   scrollTop: number;
   readonly scrollHeight: number;
@@ -23,7 +23,7 @@ export interface PageKey {
 
 type OnKey = (event: PageKey) => void;
 
-/** The globals of a page; Node.js lacks them. */
+/** Globals of a page that Node.js lacks. */
 export const page = globalThis as {
   readonly document?: { readonly activeElement: unknown; readonly body: unknown };
   readonly ResizeObserver?: new (changed: () => void) => {
@@ -44,6 +44,6 @@ export function isIn(target: unknown, selector: string): boolean {
   return Boolean(closest?.call(target, selector));
 }
 
-/** Returns the value of the field that an event comes from. */
+/** Returns the value of the field that sent an event. */
 export const valueIn = (event: { readonly target: unknown }): string =>
   (event.target as { readonly value: string }).value;

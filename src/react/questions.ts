@@ -1,11 +1,12 @@
-// The parts of `offstage/react` for the questions of subagents: a card, and the list of the open questions, in the order in
-// which they are asked. The parts have no styles: `data-` attributes are for the app's style sheet. Texts of users and
-// models are shown as text, never as markup.
+// The parts of `offstage/react` for subagents' questions: a card, and the list of open questions, in asking order. The
+// parts have no styles: `data-` attributes are for the app's style sheet. User and model texts are shown as text, never
+// as markup.
 //
 // Invariants
 //   REACT-PARTS-1. A card shows nothing as done before the session confirms it: an answer is pending until its receipt.
 //   REACT-PARTS-2. A card whose question ends keeps the focus, and passes it to the list when the card disappears.
-//   REACT-PARTS-3. A card whose question is not yet asked, or is for another user, has no enabled button, and says why.
+//   REACT-PARTS-3. A card whose question has not been asked yet, or is for another user, has no enabled button, and
+//                  states why.
 
 'use client';
 
@@ -26,7 +27,7 @@ import { scheduler, useServerTime } from './hooks.ts';
 import { isForPage, page, valueIn, type PageElement, type PageKey } from './page.ts';
 import { clockTime, humanName, ordinal, type Timed } from './words.ts';
 
-/** The texts of a card; each is English by default. */
+/** A card's texts; each is English by default. */
 export interface QuestionLabels {
   /** The button that approves. @defaultValue 'Approve' */
   readonly approve?: string;
@@ -37,15 +38,15 @@ export interface QuestionLabels {
   readonly pending?: string;
   /** The heading of an approval's call. */
   readonly approval?: string;
-  /** The status of an unfinished question; `place` is its place in line. */
+  /** The status of an unfinished question; `place` is its position in the queue. */
   readonly turn?: (question: QuestionView, place: number) => string;
   readonly timeLeft?: string;
   /** The note on a question that another user has to answer. */
   readonly others?: string;
-  /** Replaces the remaining time while the clock is paused. */
+  /** Shown instead of the remaining time while the clock is paused. */
   readonly clockWaits?: string;
   readonly refused?: (reason: string) => string;
-  /** The note on a question that was put to the user again; `times` is 2 or more. */
+  /** The note on a question that was asked again; `times` is 2 or more. */
   readonly again?: (times: number) => string;
   readonly ended?: (question: QuestionView) => string;
 }
@@ -54,19 +55,19 @@ export interface QuestionLabels {
 export interface QuestionCardProps {
   /** The question to show. */
   readonly question: QuestionView;
-  /** With its `status`, the card of a session with a voice tells the user that an answer can be spoken. */
+  /** With its `status`, the card in a voice session tells the user that an answer can be spoken. */
   readonly client: Pick<SessionClient, 'answer' | 'questionShown'> &
     Partial<Timed & Pick<SessionClient, 'status'>>;
-  /** The place of the question in line. @defaultValue 1 */
+  /** The question's position in the queue. @defaultValue 1 */
   readonly place?: number;
   /** Whether the buttons show the digits 1 to 9. @defaultValue false */
   readonly shortcuts?: boolean;
   /**
    * The user of this page, such as `status.user` of `useSession`: the card names the author of another user's answer.
-   * @defaultValue no answer shows a name
+   * @defaultValue no names are shown
    */
   readonly user?: string | null;
-  /** The words of the card. @defaultValue English */
+  /** The card's texts. @defaultValue English */
   readonly labels?: QuestionLabels;
 }
 
@@ -109,7 +110,9 @@ function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): rea
   ];
 }
 
-/** A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. */
+/**
+ * A question or an approval, with its buttons or a field. The card reports to the session that the question is shown.
+ */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
   const { requestId, kind, state, subagentName, action, putAgain } = question;
@@ -276,7 +279,7 @@ function endOf({ state, answer, answeredBy }: QuestionView, user: string | null)
   return `${ends.answered}${by}: ${answer}`;
 }
 
-/** The arguments of a call, one line each. */
+/** A call's arguments, one per line. */
 function Call({ input }: { readonly input: unknown }): ReactElement {
   const text = (value: unknown): string =>
     visible(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
@@ -332,13 +335,13 @@ export interface QuestionListProps extends Pick<
   readonly questions: readonly QuestionView[];
   /** How long an ended question stays visible, in milliseconds. @defaultValue 5000 */
   readonly lingerMs?: number;
-  /** The words of the cards. @defaultValue English */
+  /** The cards' texts. @defaultValue English */
   readonly labels?: QuestionLabels & { readonly questions?: string };
 }
 
 /**
- * Lists the open questions: first the one that is being asked, then the others in line. An ended question stays visible for
- * `lingerMs`, with its answer. With `shortcuts`, the digits 1 to 9 press the buttons of the first question.
+ * Lists the open questions: first the one that is being asked, then the queued ones. An ended question stays visible
+ * for `lingerMs`, with its answer. With `shortcuts`, the digits 1 to 9 press the first question's buttons.
  */
 export function QuestionList(props: QuestionListProps): ReactElement {
   const { questions, lingerMs = LINGER_MS, labels = {}, ...card } = props;
@@ -350,7 +353,7 @@ export function QuestionList(props: QuestionListProps): ReactElement {
     for (const question of questions) {
       const { requestId } = question;
       if (!isOver(question)) wasOpen.current.add(requestId);
-      // A question that had ended before this page opened is not shown.
+      // A question that ended before this page opened is not shown.
       else if (wasOpen.current.delete(requestId)) {
         setLingering((before) => new Set(before).add(requestId));
         const cancel = scheduler.schedule(() => {

@@ -1,5 +1,5 @@
-// The parts of `offstage/react` for the tasks of the subagents and their results. They have no styles, and show texts of
-// users and models as text.
+// The parts of `offstage/react` for subagents' tasks and results. They have no styles, and show user and model texts as
+// text.
 
 'use client';
 
@@ -12,11 +12,11 @@ import { Elapsed, humanName, type Timed } from './words.ts';
 export interface SubagentListProps {
   /** The subagents to show. */
   readonly subagents: readonly SubagentView[];
-  /** With a client, each task shows its time, and a running task has a button that cancels it. */
+  /** With a client, each task shows its time, and a running task has a cancel button. */
   readonly client?: Pick<SessionClient, 'cancel'> & Partial<Timed>;
-  /** The number of ended tasks that are shown; the latest come first. @defaultValue all */
+  /** The number of ended tasks to show, latest first. @defaultValue all */
   readonly maxEnded?: number;
-  /** The texts of the list. @defaultValue English */
+  /** The list's texts. @defaultValue English */
   readonly labels?: {
     readonly tasks?: string;
     readonly cancel?: (subagent: SubagentView) => string;
@@ -37,7 +37,7 @@ const states: Readonly<Record<SubagentView['state'], string>> = {
   cancelled: 'cancelled',
 };
 
-/** Lists the tasks of the subagents, with their present activity. */
+/** Lists the subagents' tasks and their current activity. */
 export function SubagentList(props: SubagentListProps): ReactElement {
   const { subagents, client, maxEnded = Number.POSITIVE_INFINITY, labels = {} } = props;
   const ended = subagents
@@ -92,7 +92,7 @@ function Task(props: {
           'aria-disabled': isStopping,
           onClick: () => {
             if (isStopping) return;
-            // The button waits for the subagent's end.
+            // The button waits until the subagent has ended.
             setStopping(true);
             client.cancel(id, 'the user pressed the button').catch(() => setStopping(false));
           },
@@ -108,11 +108,11 @@ export interface DeliveryListProps {
   readonly deliveries: readonly DeliveryView[];
   /** The client that acknowledges what was shown or dismissed. */
   readonly client: Pick<SessionClient, 'shown' | 'dismiss'>;
-  /** The title of a subagent names its result. @defaultValue the label of each */
+  /** A subagent's title names its result. @defaultValue each delivery's label */
   readonly subagents?: readonly SubagentView[];
-  /** The number of deliveries that are shown, the latest first. @defaultValue 8 */
+  /** The number of deliveries to show, latest first. @defaultValue 8 */
   readonly max?: number;
-  /** The texts of the list. @defaultValue English */
+  /** The list's texts. @defaultValue English */
   readonly labels?: {
     readonly results?: string;
     readonly state?: (delivery: DeliveryView) => string;
@@ -122,8 +122,8 @@ export interface DeliveryListProps {
 }
 
 /**
- * Lists the results and notices. The text of a delivery that waits to be said stays hidden, because the session will say it;
- * a button shows the text instead. A delivery that could not be said is shown, and reported as shown.
+ * Lists the results and notices. The text of a delivery that waits to be said is hidden, because the session will say
+ * it; a button shows the text instead. A delivery that could not be said is shown, and reported as shown.
  */
 export function DeliveryList(props: DeliveryListProps): ReactElement {
   const { deliveries, client, subagents = [], max = 8, labels = {} } = props;

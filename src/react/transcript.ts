@@ -1,4 +1,4 @@
-// The part of `offstage/react` for the transcript. It has no styles, and shows texts of users and models as text.
+// The part of `offstage/react` for the transcript. It has no styles, and shows user and model texts as text.
 //
 // Invariants
 //   TRANSCRIPT-PART-1. The box stays scrolled to its end when words arrive or its size changes, unless the user has
@@ -17,13 +17,13 @@ import { useAnswered, useQuestions, useSubagents } from './hooks.ts';
 import { page, type PageElement } from './page.ts';
 import { humanName } from './words.ts';
 
-/** A line between the utterances, for example that a subagent has started. */
+/** A line between utterances, for example that a subagent has started. */
 export interface TranscriptNote {
-  /** The id of the note. */
+  /** The note's id. */
   readonly id: string;
-  /** The words of the note. */
+  /** The note's words. */
   readonly text: string;
-  /** The time that gives the line its place, in milliseconds since 1970. */
+  /** The time that determines the line's position, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -82,20 +82,20 @@ export interface TranscriptProps {
   /** The lines to show. */
   readonly items: readonly TranscriptItem[];
   /**
-   * The user of this page, such as `status.user` of `useSession`: words of other users show the speaker's name.
-   * @defaultValue words of all users have the name `labels.user`
+   * The user of this page, such as `status.user` of `useSession`: other users' words show the speaker's name.
+   * @defaultValue all users' words have the name `labels.user`
    */
   readonly user?: string | null;
-  /** Lines between the utterances. @defaultValue none */
+  /** Lines between utterances. @defaultValue none */
   readonly notes?: readonly TranscriptNote[];
   /**
-   * For a user who reads: interrupted speech keeps all words that were shown. Otherwise the words that were not heard
+   * For a user who reads: interrupted speech keeps all words that were shown. Otherwise, words that were not heard
    * disappear. @defaultValue false
    */
   readonly keepsWords?: boolean;
   /** Adds a button to the last interrupted line, which calls this function. */
   readonly onRepeat?: (item: TranscriptItem) => void;
-  /** The texts of the transcript. @defaultValue English */
+  /** The transcript's texts. @defaultValue English */
   readonly labels?: {
     readonly transcript?: string;
     readonly user?: string;

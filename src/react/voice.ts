@@ -1,4 +1,4 @@
-// The parts of `offstage/react` for speaking and typing: a talk button, a choice of talk modes, a field for words. They have
+// The parts of `offstage/react` for speaking and typing: a talk button, a choice of talk modes, a text field. They have
 // no styles.
 
 'use client';
@@ -13,13 +13,13 @@ import { isForPage, isIn, page, valueIn, type PageElement, type PageKey } from '
 
 /** The props of `TalkButton`. */
 export interface TalkButtonProps {
-  /** The client of the session. */
+  /** The session's client. */
   readonly client: SessionClient;
   /** Called by the button while the microphone is off. @defaultValue starts the microphone */
   readonly onStart?: () => void;
-  /** The content of the button. @defaultValue its label */
+  /** The button's content. @defaultValue its label */
   readonly children?: ReactNode;
-  /** The texts of the button. @defaultValue English */
+  /** The button's texts. @defaultValue English */
   readonly labels?: {
     readonly start?: string;
     readonly hold?: string;
@@ -29,9 +29,9 @@ export interface TalkButtonProps {
 }
 
 /**
- * The microphone as one button: it starts the microphone, mutes an open one, and with push to talk is held by a pointer or a
- * key. `aria-pressed` is true while the server hears the user; the style property `--level` has the level of the voice, 0 to
- * 1.
+ * The microphone as one button: it starts the microphone, mutes an open one, and with push to talk is held with a
+ * pointer or key. `aria-pressed` is true while the server hears the user; the style property `--level` contains the
+ * voice level, 0 to 1.
  */
 export function TalkButton({
   client,
@@ -124,7 +124,7 @@ export function useTalkKeys(client: SessionClient | null): void {
     const up = ({ code }: PageKey): void => {
       if (code === 'Space') microphone.release();
     };
-    // The page does not see a key that is released while another window has the focus.
+    // The page does not notice that a key is released while another window has the focus.
     const away = (): void => microphone.release();
     page.addEventListener?.('keydown', down);
     page.addEventListener?.('keyup', up);
@@ -139,9 +139,9 @@ export function useTalkKeys(client: SessionClient | null): void {
 
 /** The props of `TalkModes`. */
 export interface TalkModesProps {
-  /** The client of the session. */
+  /** The session's client. */
   readonly client: SessionClient;
-  /** Called when the user has chosen how to talk. */
+  /** Called when the user has chosen a talk mode. */
   readonly onMode?: (mode: MicrophoneStatus['mode']) => void;
   /** The texts of the choice. @defaultValue English */
   readonly labels?: {
@@ -152,7 +152,10 @@ export interface TalkModesProps {
   };
 }
 
-/** Lets the user choose an open microphone or push to talk, and mute. Renders nothing while the microphone is off. */
+/**
+ * Lets the user choose between an open microphone and push to talk, and mute. Renders nothing while the microphone is
+ * off.
+ */
 export function TalkModes({ client, onMode, labels = {} }: TalkModesProps): ReactElement | null {
   const { state, mode, isMuted } = useMicrophone(client);
   const name = useId();
@@ -232,15 +235,15 @@ function hintOf(
 export interface MessageFieldProps {
   /** The client that sends the message. */
   readonly client: Pick<SessionClient, 'send'>;
-  /** Called with the user's text, in place of `client.send`. */
+  /** Called with the user's text instead of `client.send`. */
   readonly onSend?: (text: string) => Promise<unknown>;
-  /** Whether the field has the focus at first. @defaultValue false */
+  /** Whether the field initially has the focus. @defaultValue false */
   readonly autoFocus?: boolean;
   /** The key that moves the focus from the page to the field, such as `/`. @defaultValue none */
   readonly shortcut?: string;
-  /** The content of the button. @defaultValue its label */
+  /** The button's content. @defaultValue its label */
   readonly children?: ReactNode;
-  /** The texts of the field. @defaultValue English */
+  /** The field's texts. @defaultValue English */
   readonly labels?: {
     readonly message?: string;
     readonly placeholder?: string;
@@ -248,7 +251,10 @@ export interface MessageFieldProps {
   };
 }
 
-/** A field for words to the lead agent. Escape leaves the field; a text that could not be sent reappears, with the reason. */
+/**
+ * A text field for words to the lead agent. Escape leaves the field; a text that could not be sent reappears, with the
+ * reason.
+ */
 export function MessageField(props: MessageFieldProps): ReactElement {
   const { client, onSend, autoFocus = false, shortcut, children, labels = {} } = props;
   const id = useId();

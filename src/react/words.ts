@@ -1,4 +1,4 @@
-// Names and numbers in a form for users: the parts show no internal name, and no number without its unit.
+// Names and numbers as users read them: the parts show no internal names, and no number without its unit.
 
 import { createElement, type ReactElement } from 'react';
 import { useServerTime } from './hooks.ts';
