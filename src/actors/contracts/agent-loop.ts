@@ -1,8 +1,8 @@
-// The settings of a `ToolLoopAgent` of the AI SDK that a subagent accepts, and their checked form.
+// The settings of an AI SDK `ToolLoopAgent` that a subagent accepts, and their checked form.
 
 import type { generateText, LanguageModelCallOptions, ToolLoopAgentSettings, ToolSet } from 'ai';
 
-/** Settings of the AI SDK's agents that a subagent refuses, each with its replacement. */
+/** The AI SDK agent settings that a subagent refuses, each with its replacement. */
 export const NOT_KEPT = {
   output: 'give `outputSchema` beside `agent`',
   prepareCall: 'give `createInstance` beside `agent`, which returns a configuration for each run',
@@ -52,11 +52,11 @@ export type CallSettings = LanguageModelCallOptions &
   >;
 
 /**
- * The loop of a `ToolLoopAgent`: `agentSubagent({ agent: settings })` makes it of the settings that a configuration does
- * not already have (`model`, `tools`, `instructions`, `toolApproval` and `toolsContext`).
+ * The loop of a `ToolLoopAgent`, which `agentSubagent({ agent: settings })` creates from the settings that a
+ * configuration does not already have (`model`, `tools`, `instructions`, `toolApproval` and `toolsContext`).
  */
 export interface AgentLoop {
-  /** The executor of the loop. */
+  /** Executes the loop. */
   readonly steps: { readonly stepsBy: 'agent' };
   /** The settings of every call; a step may override them. */
   readonly call: CallSettings;

@@ -1,13 +1,13 @@
-// Standing orders to the lead agent, which a tool or a hook sets and removes: "speak slowly", "the user is a customer".
+// Standing orders to the lead agent, which tools and hooks set and remove: "speak slowly", "the user is a customer".
 // They follow the agent's instructions in every response.
 //
-// Owns:     the directives in force, as an immutable value, and their text form.
+// Owns:     the directives in force, as an immutable value, and their text.
 // Does not: send them to a model (the lead does), or decide when they end (the records do).
 //
 // Invariants
-//   DIRECTIVES-1. Each key and scope has one value; for the same key the agent's value overrides the session's.
-//   DIRECTIVES-2. The number of directives and the characters of each are limited; more are refused.
-//   DIRECTIVES-3. A value is one entry: no line of it can be mistaken for another entry.
+//   DIRECTIVES-1. Each key has one value per scope; the agent's value overrides the session's.
+//   DIRECTIVES-2. The number of directives and the length of each are limited; excess directives are refused.
+//   DIRECTIVES-3. A value is one entry: none of its lines can be mistaken for another entry.
 
 import { shown } from '../../values/plain-checks.ts';
 import { CapacityError, ConfigurationError } from '../../values/errors.ts';
@@ -43,7 +43,7 @@ export class Directives {
     return new Directives(all);
   }
 
-  /** All directives, in force or overridden. */
+  /** All directives, whether in force or overridden. */
   get all(): readonly Directive[] {
     return this.#all;
   }
@@ -71,8 +71,8 @@ export class Directives {
   }
 
   /**
-   * Checks whether the directive could be set.
-   * @throws {ConfigurationError} `INVALID_DIRECTIVE` for an invalid key, value or scope.
+   * Checks whether the directive can be set.
+   * @throws {ConfigurationError} `INVALID_DIRECTIVE` if the key, value or scope is invalid.
    * @throws {CapacityError} `DIRECTIVES_FULL` (DIRECTIVES-2).
    */
   check(key: unknown, value: unknown, scope: unknown): void {
@@ -99,7 +99,7 @@ export class Directives {
   }
 }
 
-/** Returns the instructions of the lead model: its language, the agent's instructions, and the directives in force. */
+/** Returns the lead model's instructions: its language, the agent's instructions, and the directives in force. */
 export function leadInstructions(
   instructions: string,
   language: string | undefined,

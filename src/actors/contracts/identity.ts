@@ -1,13 +1,13 @@
-// Identities that the app knows: a user's id, an operator, a service. The app that owns a connection vouches for its
+// Identities that the app knows: a user id, an operator, a service. The app that owns a connection vouches for its
 // identity (`by`); a message from a client never contains one.
 //
 // Does not: authenticate identities.
 //
 // Invariants
-//   WHO-1. Only the identities in `answerableBy` may answer a question. An attempt by another identity, or without one,
-//       changes nothing: the question stays open.
-//   WHO-2. The identity behind an answer is in the journal, in the receipt, in the ledger of the subagent's calls, and
-//       in the context of the tool that the answer permits.
+//   WHO-1. Only the identities in `answerableBy` may answer a question. An attempt by any other identity, or without an
+//       identity, changes nothing: the question stays open.
+//   WHO-2. The identity that answered is in the journal, in the receipt, in the ledger of the subagent's calls, and in
+//       the context of the tool that the answer permits.
 
 import { z } from 'zod';
 import { check } from '../../values/checks.ts';
@@ -22,14 +22,14 @@ export const identity = z
   .max(MAX_IDENTITY_CHARS)
   .refine((name) => name.isWellFormed() && !name.includes('\0'), 'expected text without NUL');
 
-/** The identities that may answer. An empty list is refused, because no identity could answer. */
+/** The identities that may answer. An empty list is refused, because then no identity could answer. */
 export const identities = z.array(identity).min(1).max(1000);
 
-/** The identity that the app vouches for. */
+/** The identity for which the app vouches. */
 export interface VouchedFor {
   /**
-   * The identity of the caller, at most 200 characters. The app takes it from what it knows of the connection, never
-   * from data received over it. @defaultValue the session's `user`
+   * The identity of the caller, at most 200 characters. The app takes it from its own knowledge of the connection,
+   * never from data received over the connection. @defaultValue the session's `user`
    */
   readonly by?: string;
 }
@@ -37,7 +37,7 @@ export interface VouchedFor {
 /** The caller who sends words. */
 export interface SaidBy extends VouchedFor {
   /**
-   * The W3C `traceparent` of the caller's span, for the trace that `tracedJournal` writes; an invalid one is ignored.
+   * The `traceparent` header (W3C) of the caller's span, for the trace that `tracedJournal` writes; an invalid one is ignored.
    * @defaultValue none
    */
   readonly traceparent?: string;
@@ -53,7 +53,7 @@ export function checkedBy(where: string, options: unknown): string | undefined {
 const saidBy = vouchedFor.extend({ traceparent: z.string().optional() });
 
 /**
- * Checks `by`, as `checkedBy` does, and reads the W3C trace context of the caller; an invalid one is left out.
+ * Checks `by`, like `checkedBy`, and reads the caller's W3C trace context; an invalid one is omitted.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`
  */
 export function checkedSource(where: string, options: unknown) {

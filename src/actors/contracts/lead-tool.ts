@@ -3,7 +3,7 @@ import type { SetDirective } from './directives.ts';
 import type { FlexibleSchema } from 'ai';
 import type { DeliveryMode } from '../../machines/index.ts';
 
-/** The context that an inline tool gets beside its arguments. */
+/** The context that an inline tool receives together with its arguments. */
 export interface ToolContext {
   /** The id of the call. */
   readonly callId: string;
@@ -11,61 +11,61 @@ export interface ToolContext {
   readonly agentName: string;
   /** The id of the session. */
   readonly sessionId: string;
-  /** The same for every attempt at this call, also after a crash: pass it to operations that must not happen twice. */
+  /** The same for every attempt at this call, even after a crash: pass it to operations that must not happen twice. */
   readonly idempotencyKey: string;
-  /** The identity behind the words that caused the call, if the app vouched for one (`SessionOptions.user`, `by`). */
+  /** The identity whose words caused the call, if the app vouched for one (`SessionOptions.user`, `by`). */
   readonly requester: string | null;
   /** The identity that approved this call, if a subagent with this tool had to ask. */
   readonly approver: string | null;
-  /** Aborts when the call is cancelled or has taken too long. */
+  /** Aborts when the call is cancelled or exceeds its time limit. */
   readonly abortSignal: AbortSignal;
   /** All subagents of the session; the lead agent's `Requester` is `THE_LEAD`. */
   readonly subagents: SubagentService;
-  /** Sends JSON to the clients: the event `client.json` of `session.events`. */
+  /** Sends JSON to the clients, as the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
   /**
-   * Sets a standing order to the lead agent, from its next response on; null removes it. With the scope `agent` it ends
-   * when another agent leads. @defaultValue scope 'session'
-   * @throws {ConfigurationError} for a key or value that is empty or too long.
-   * @throws {CapacityError} for too many directives.
+   * Sets a standing order to the lead agent, starting with its next response; null removes it. With the scope `agent`,
+   * it ends when another agent leads. @defaultValue scope 'session'
+   * @throws {ConfigurationError} if a key or value is empty or too long.
+   * @throws {CapacityError} if there are too many directives.
    */
   readonly setDirective: SetDirective;
 }
 
 /** A tool of the lead agent. */
 export interface ToolDefinition<Args = never> {
-  /** The name by which the model calls it; it is unique among the tools of an agent. */
+  /** The name with which the model calls the tool, unique among an agent's tools. */
   readonly name: string;
-  /** Tells the model what the tool does, and when to call it. */
+  /** Tells the model what the tool does and when to call it. */
   readonly description: string;
   /**
-   * A zod schema, or any other schema that the AI SDK accepts, of an object or a union of objects. The model gets the
-   * properties of all objects of a union; the schema validates the value.
+   * A zod schema, or any other schema that the AI SDK accepts, for an object or a union of objects. The model sees the
+   * properties of all objects in a union; the schema validates the value.
    */
   readonly parameters: FlexibleSchema<Args>;
   /**
-   * `inline`: the model waits for `execute`. `background`: the subagent configured under this name works while the
+   * `inline`: the model waits for `execute`. `background`: the subagent with this configuration name works while the
    * conversation continues. @defaultValue 'inline'
    */
   readonly execution?: 'inline' | 'background';
-  /** Background: the text that the model says at once. Absent: the model gets nothing before the result. */
+  /** Background: the text that the model speaks at once. If absent, the model receives nothing before the result. */
   readonly pendingMessage?: string;
   /**
    * Background: whether the result may be told together with those of other calls for the same request.
-   * @defaultValue the setting of the subagent's configuration, else true
+   * @defaultValue the setting of the subagent's configuration, otherwise true
    */
   readonly consolidate?: boolean;
   /**
-   * Background: how the result reaches the user; see `SubagentConfig.delivery`.
-   * @defaultValue the setting of the subagent's configuration, else 'when_idle'
+   * Background: how the user receives the result; see `SubagentConfig.delivery`.
+   * @defaultValue the setting of the subagent's configuration, otherwise 'when_idle'
    */
   readonly delivery?: DeliveryMode;
-  /** Runs an inline tool, for which it is required. */
+  /** Runs an inline tool; required for inline tools. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /** The time limit of `execute`, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
   /**
-   * Inline: whether a call that a crash interrupted may run again, with the same `idempotencyKey`. Otherwise the model
+   * Inline: whether a call that a crash interrupted may run again with the same `idempotencyKey`. Otherwise, the model
    * and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
    */
   readonly idempotent?: boolean;

@@ -1,21 +1,21 @@
-// The commands of a user to a session: from a client, from the inspector, or as events sent to its actor.
+// A user's commands to a session: from a client, from the inspector, or as events sent to the session's actor.
 
 import type { MessageMode } from '../../machines/index.ts';
 import type { BudgetLimits } from './config.ts';
 import type { VouchedFor } from './identity.ts';
 
-/** An answer as `session.answer` takes it: exactly one of the three. */
+/** An answer for `session.answer`: exactly one of the three. */
 export type ClientAnswer =
   /** The id of an option. */
   { readonly optionId: string } | { readonly text: string } | { readonly approved: boolean };
 
-/** The actions of a user at a client: words, answers, cancellations and acknowledgements. */
+/** A user's actions at a client: words, answers, cancellations and acknowledgements. */
 export type SessionCommand =
-  /** Words of the user. */
+  /** The user's words. */
   | {
       readonly type: 'send';
       readonly text: string;
-      /** The W3C trace context of the sender. */
+      /** The sender's W3C trace context. */
       readonly traceparent?: string;
     }
   | { readonly type: 'answer'; readonly requestId: string; readonly answer: ClientAnswer }
@@ -33,5 +33,5 @@ export type SessionCommand =
   | { readonly type: 'shown'; readonly deliveryId: string }
   | { readonly type: 'question.shown'; readonly requestId: string };
 
-/** The events that may be sent to the actor of a session. `by`: the sender, if the app vouches for one. */
+/** The events that may be sent to a session's actor. `by`: the sender, if the app vouches for one. */
 export type SessionActorEvent = SessionCommand & VouchedFor;

@@ -1,8 +1,8 @@
-// The protocol of a session's unit: the events that each address takes, and the effects that leave the unit.
-// `receive('outbox', …)` with an event of another address does not compile.
+// The protocol of a session's unit: the events that each address accepts, and the effects that leave the unit.
+// `receive('outbox', …)` with an event for another address does not compile.
 //
 // Owns:     the names of the addresses, and the content of their events.
-// Does not: deliver events (session-unit.ts), or validate the journal's entries (unit/session-entries.ts).
+// Does not: deliver events (session-unit.ts), or validate journal entries (unit/session-entries.ts).
 
 import type {
   Carrying,
@@ -26,12 +26,12 @@ import type {
 import type { AnswerReceipt } from './session-views.ts';
 import type { LeadUsage } from './usage.ts';
 
-/** Fields of events that the session's state stores; the machines do not read them. */
+/** Event fields that the session's state stores, but the machines do not read. */
 interface KeptFields {
-  /** When the previous entry was written: clients that were connected then count as gone since. */
+  /** When the previous entry was written: clients that were connected then are considered gone since that time. */
   readonly 'session.recovered': { readonly lastAt?: number };
   readonly 'transfer.started': { readonly enters?: true };
-  /** `by`: the identity for which the app vouches. */
+  /** `by`: the identity for which the app vouched. */
   readonly 'question.shown': { readonly by?: string };
   readonly 'question.answer': { readonly answer: Answer | null };
   readonly 'question.settle': { readonly answer: Answer | null };
@@ -44,7 +44,7 @@ interface KeptFields {
     readonly delivery?: DeliveryMode;
   };
   readonly 'call.invalid': { readonly error: Failure };
-  /** The output for the model, and the results of subagents that it may contain. */
+  /** The output for the model, and the subagent results that it may contain. */
   readonly 'call.executed': {
     readonly output: unknown;
     readonly returned?: readonly ReturnedResult[];
@@ -52,7 +52,7 @@ interface KeptFields {
   readonly 'subagent.accepted': { readonly subagentId: string };
   readonly 'subagent.rejected': {
     readonly error: Failure;
-    /** The output for the model. @defaultValue the message of the error */
+    /** The output for the model. @defaultValue the error's message */
     readonly output?: unknown;
     /** Whether a place in the outbox was reserved for the result and is now freed. */
     readonly reserved?: true;
@@ -69,7 +69,7 @@ type Input<Type extends SessionInputEvent['type']> = Extract<
 
 type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;
 
-/** The addresses of a session's unit, and the events that each takes. */
+/** The addresses of a session's unit, and the events that each one accepts. */
 export interface SessionProtocol {
   readonly session: Kept<MachineProtocol['session']>;
   readonly interaction: MachineProtocol['interaction'];
@@ -78,7 +78,7 @@ export interface SessionProtocol {
   readonly [question: `question:${string}`]: Kept<MachineProtocol[`question:${string}`]>;
   readonly [call: `call:${string}`]: Kept<MachineProtocol[`call:${string}`]>;
   readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
-  /** The batch that waits for this member's result, if there is one. */
+  /** The batch that waits for this member's result, if any. */
   readonly [member: `member:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
     'batch.asking' | 'batch.resumed' | 'batch.left'
@@ -88,7 +88,7 @@ export interface SessionProtocol {
     MachineProtocol['outbox'],
     'delivery.shown' | 'delivery.dismissed'
   >;
-  /** The outbox place that is reserved for the message about this event of a service. */
+  /** The outbox place reserved for the message about this service event. */
   readonly [place: `place:${string}`]: { readonly type: 'place.freed' };
   readonly conversation: Input<
     | 'conversation.noted'
@@ -150,7 +150,7 @@ const WITH_ID: ReadonlySet<string> = new Set<Kind>([
   'place',
 ]);
 
-/** Addresses of machines, which themselves decide which events they accept. */
+/** Addresses of machines, which decide themselves which events they accept. */
 const MACHINES: ReadonlySet<string> = new Set<Kind>(['session', 'interaction', 'outbox']);
 
 type Words = Exclude<Address, keyof MachineProtocol | `${string}:${string}`>;
@@ -160,8 +160,7 @@ type TakerOf<Type> = {
 }[Words];
 
 /**
- * The address of each event that no machine takes: an event type that is missing, or has a wrong address, does not
- * compile.
+ * The address of each event that no machine accepts: an event type that is missing, or has a wrong address, does not compile.
  */
 const ADDRESSES: ReadonlyMap<string, Words> = new Map(
   Object.entries({
@@ -192,8 +191,8 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
 );
 
 /**
- * Reads an address: `question:abc:1` is the question `abc:1`. Null: a session has no such address, or the address does not
- * take this event. Trusts the event's fields, since `receive` is typed and shapes are checked.
+ * Parses an address: `question:abc:1` is the question `abc:1`. Null if a session has no such address, or the address
+ * does not accept this event. Trusts the event's fields, since `receive` is typed and shapes are checked.
  */
 export function received(
   actor: string,
@@ -207,29 +206,29 @@ export function received(
   return { kind, id: colon < 0 ? '' : actor.slice(colon + 1), event } as Received;
 }
 
-/** The effects of the unit, in addition to those of its machines. */
+/** The unit's effects, in addition to those of its machines. */
 export interface UnitEffects {
   /** The view of the session, or of a question, may have changed. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
-  /** Whether the outbox has a place for the message about an event of a service. */
+  /** Whether the outbox has a place for the message about a service event. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };
   /** A snapshot is in the journal, with this number. */
   readonly 'snapshots.written': { readonly seq: number };
-  /** The use of the lead agent's model. */
+  /** The usage of the lead agent's model. */
   readonly 'usage.reported': { readonly used: LeadUsage };
-  /** The lead agent has to answer these words. `about`: the question that had the floor. */
+  /** The lead agent must answer these words. `about`: the question that had the floor. */
   readonly 'user.heardUser': { readonly utterance: Utterance; readonly about?: string };
-  /** The words answer the question of a subagent. */
+  /** The words answer a subagent's question. */
   readonly 'user.overheard': {
     readonly utterance: Utterance;
     readonly subagentName: string;
     readonly were: WordsToQuestion;
   };
-  /** The asker of a question returns words, which the lead agent then gets. */
+  /** The asker of a question returns words, which then go to the lead agent. */
   readonly 'questions.returned': ReturnedWords & { readonly subagentName: string };
-  /** The lead agent's settlement of a question counts, or is refused. */
+  /** The lead agent's settlement of a question is accepted or refused. */
   readonly 'answers.settled': Omit<EventFor<'answers'> & { type: 'question.settled' }, 'type'>;
   readonly 'answers.receipt': { readonly ticket: string; readonly receipt: AnswerReceipt };
   readonly 'transfers.refused': { readonly transferId: string };
@@ -240,7 +239,7 @@ export interface UnitEffects {
   };
 }
 
-/** The effects of a session's unit with their parameters. */
+/** The effects of a session's unit, with their parameters. */
 export type EffectParams = MachineEffects & UnitEffects;
 export type EffectName = keyof EffectParams;
 

@@ -1,4 +1,4 @@
-// The public state of a session and its services: plain records for screens, and one union of events. They are
+// The public state of a session and its services: plain records for screens, and a union of events. They are
 // projections of the machines' states.
 
 import type {
@@ -25,32 +25,32 @@ import {
 
 /** One line of the conversation. */
 export interface TranscriptItem {
-  /** The id of the line; an update of the line keeps it. */
+  /** The line's id, which stays the same when the line is updated. */
   readonly id: string;
   /** The speaker of the line. */
   readonly role: 'user' | 'assistant';
-  /** For words of a user: the identity for which the app vouched. @defaultValue none */
+  /** For a user's words: the identity for which the app vouched. @defaultValue none */
   readonly by?: string;
   /**
    * The text; empty if there is nothing to show: the message was interrupted before any of it was heard, or the words
-   * that were shown so far are ignored (an echo, "mm-hm").
+   * shown so far are ignored (an echo, "mm-hm").
    */
   readonly text: string;
-  /** False while more text may follow. */
+  /** False if more text may follow. */
   readonly final: boolean;
-  /** When the item began, in milliseconds since 1970. */
+  /** When the item started, in milliseconds since 1970. */
   readonly at: number;
   /** Whether the user interrupted the message: `text` is the part that was heard. */
   readonly interrupted?: boolean;
-  /** Whether the item is a filler, which neither the model nor a subagent gets. */
+  /** Whether the item is a filler, which neither the model nor a subagent receives. */
   readonly filler?: boolean;
-  /** In a text session: the delivery whose whole text this item is. `session.shown` acknowledges it. */
+  /** In a text session: the delivery whose entire text this item is. `session.shown` acknowledges it. */
   readonly deliveryId?: string;
   /** The results that this item tells together. */
   readonly deliveryIds?: readonly string[];
 }
 
-/** The state of a subagent; the last three are final. */
+/** A subagent's state; the last three are final. */
 export type SubagentState =
   | 'spawning'
   | 'ready'
@@ -77,25 +77,25 @@ export interface SubagentView {
   readonly toolName: string;
   /** The description of the task; for a call, the description of the tool. */
   readonly task: string;
-  /** A title of the work: the `title` of the configuration, or `task`. */
+  /** A title of the work: the configuration's `title`, or `task`. */
   readonly title: string;
   /** Its state now. */
   readonly state: SubagentState;
-  /** Whether the subagent shows no sign of life; the next sign clears the mark. */
+  /** Whether the subagent has shown no sign of life; the next sign clears the mark. */
   readonly hung: boolean;
-  /** The current model step, from 1; 0 before the first. */
+  /** The current model step, from 1; 0 before the first step. */
   readonly step: number;
-  /** The most model steps that it may take. */
+  /** The maximum number of model steps. */
   readonly maxSteps: number;
   /** When it was started, in milliseconds since 1970. */
   readonly startedAt: number;
-  /** When it ended, in milliseconds since 1970; null: it has not ended. */
+  /** When it ended, in milliseconds since 1970; null if it has not ended. */
   readonly endedAt: number | null;
   /** The latest progress note. */
   readonly progress: string | null;
-  /** The usage of the subagent's model calls so far; `subtreeUsage` adds that of all subagents below. */
+  /** The usage of the subagent's own model calls so far; `subtreeUsage` adds that of all subagents below. */
   readonly usage: Usage;
-  /** Its end, with its output or error; null: it has not ended. */
+  /** The end, with its output or error; null if it has not ended. */
   readonly outcome: Outcome | null;
 }
 
@@ -109,10 +109,10 @@ export interface QuestionOption {
   readonly description?: string;
 }
 
-/** The id of an approval's button that permits a third-party agent this call and later ones. */
+/** The id of the approval button that permits a third-party agent this call and later ones. */
 export const APPROVE_LASTING = 'approve_lasting';
 
-/** A question or approval of a subagent for the user, as views show it. */
+/** A subagent's question or approval for the user, as views show it. */
 export interface QuestionView {
   /** The id that an answer must name. */
   readonly requestId: string;
@@ -120,13 +120,13 @@ export interface QuestionView {
   readonly subagentId: string;
   /** The `name` of its configuration. */
   readonly subagentName: string;
-  /** A question wants words or an option, an approval consent. */
+  /** A question expects words or an option, an approval expects consent. */
   readonly kind: 'question' | 'approval';
-  /** The words of the question. */
+  /** The text of the question. */
   readonly question: string;
-  /** The options; empty: free text is expected. */
+  /** The options; empty if free text is expected. */
   readonly options: readonly QuestionOption[];
-  /** How far it has come. */
+  /** The current state of the question. */
   readonly state:
     | 'queued'
     | 'presenting'
@@ -138,41 +138,43 @@ export interface QuestionView {
     | 'superseded';
   /** When it was asked, in milliseconds since 1970. */
   readonly askedAt: number;
-  /** When the time to answer is over, in milliseconds since 1970; null while the clock is paused. */
+  /** When the time for an answer ends, in milliseconds since 1970; null while the clock is paused. */
   readonly dueAt: number | null;
   /** When the question is presented again after the user asked for time, in milliseconds since 1970. */
   readonly heldUntil?: number;
-  /** The time for an answer, in milliseconds. */
+  /** How long the user may take to answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The answer as text. */
   readonly answer: string | null;
-  /** Why the question was withdrawn, such as "cancelled", or that its tool changed at a restart. */
+  /** Why the question was withdrawn: "cancelled", for example, or a change of its tool at a restart. */
   readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
   /**
-   * True for an approval that is too long to be said, whose `question` is shortened: only `approved` consents to it,
+   * True for an approval that is too long for speech and whose `question` is shortened: only `approved` consents to it,
    * after its `action` was shown.
    */
   readonly byButton?: true;
-  /** The identities that may answer; absent: any. `serve` sends this list only to operators. */
+  /** The identities that may answer; absent for any identity. `serve` sends this list only to operators. */
   readonly answerableBy?: readonly string[];
   /** At a client: whether the client's user may answer. @defaultValue true */
   readonly mayAnswer?: boolean;
   /** The identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
-  /** The last presentation, if the question was put to the user more than once: a screen shows that it is asked again. */
+  /**
+   * The last presentation, if the question was presented to the user more than once; a screen shows that it is asked again.
+   */
   readonly putAgain?: QuestionPut;
 }
 
 export interface QuestionPut {
-  /** How often the question has been put to the user, from 1. */
+  /** How often the question has been presented to the user, from 1. */
   readonly times: number;
-  /** The words of the last presentation, such as those that read an approval back. */
+  /** The text of the last presentation, such as the read-back of an approval. */
   readonly text: string;
 }
 
-/** Returns the full text of a question, for a client that shows only text. */
+/** Returns a question's full text, for a client that shows only text. */
 export function wholeWords({
   question,
   action,
@@ -181,7 +183,7 @@ export function wholeWords({
   return byButton && action ? `${question}\n${argumentsText(action.input)}` : question;
 }
 
-/** Returns the text of an approval without the arguments of its call; the text of another question unchanged. */
+/** Returns an approval's text without the arguments of its call; any other question's text unchanged. */
 export function withoutArguments({
   question,
   action,
@@ -200,7 +202,7 @@ export function mayAnswer(
   return answerableBy === undefined || (by !== undefined && answerableBy.includes(by));
 }
 
-/** Returns a question for a user who learns whether they may answer it, but not which other identities may. */
+/** Returns a question for a user, who learns whether they may answer it, but not who else may. */
 export function questionFor(question: QuestionView, by: string): QuestionView {
   if (!question.answerableBy) return question;
   const { answerableBy: _, ...shown } = question;
@@ -211,41 +213,41 @@ export function questionFor(question: QuestionView, by: string): QuestionView {
 export interface DeliveryView {
   /** The id for `session.shown` and `session.dismiss`. */
   readonly deliveryId: string;
-  /** The kind of its content: a result, a question, a notice or progress. */
+  /** The kind of content: a result, a question, a notice or progress. */
   readonly kind: DeliveryKind;
-  /** Its place among the waiting deliveries; `urgent` interrupts. */
+  /** The priority among the waiting deliveries; `urgent` interrupts. */
   readonly priority: DeliveryPriority;
-  /** The heading of a card that shows it. */
+  /** The heading of the card. */
   readonly label: string;
-  /** The words of the result or notice. */
+  /** The text of the result or notice. */
   readonly text: string;
-  /** The subagent whose result it is; null for a notice of the app. */
+  /** The subagent whose result it is; null for the app's notice. */
   readonly subagentId: string | null;
-  /** How far it has come: the last three states are its ends. */
+  /** The current state of the delivery; the last three states are final. */
   readonly state: 'pending' | 'offered' | 'playing' | 'delivered' | 'dismissed' | 'dropped';
-  /** How the delivery reached the user; null: it has not. */
+  /** How the user received the delivery; null if they have not. */
   readonly grade: HearingGrade | null;
-  /** The reason why the delivery will not be said; null: none. */
+  /** Why the delivery will not be spoken; null if there is no reason. */
   readonly dropped: DropReason | null;
   /** The number of attempts to tell it. */
   readonly attempts: number;
   /** The identity that the app named when the delivery was shown or dismissed, if any. */
   readonly by?: string;
-  /** Whether the delivery could not be said and has to be shown. */
+  /** Whether the delivery could not be spoken and must be shown. */
   readonly card: boolean;
   /** When it was posted, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** The remaining allowance of the voice model's provider, as last reported. */
+/** The remaining allowance at the voice model's provider, as last reported. */
 export interface LimitView {
   /** A name such as `requests` or `tokens`. */
   readonly name: string;
   /** The allowance for a whole period. */
   readonly limit: number;
-  /** The part of the allowance that is left. */
+  /** The remaining part of the allowance. */
   readonly remaining: number;
-  /** Time until the allowance is full again, in milliseconds from the report. */
+  /** The time until the allowance is full again, in milliseconds from the report. */
   readonly resetInMs: number;
 }
 
@@ -256,32 +258,32 @@ export type ConnectionState =
   | 'active'
   | 'reconnecting'
   /**
-   * The voice model cannot be reached. Subagents continue; results and questions wait. The session connects again at
+   * The voice model is unreachable. Subagents continue; results and questions wait. The session reconnects at
    * `outage.retryAt`, or earlier when a client attaches, the user types, or the app calls `reconnect()`.
    */
   | 'resting'
   /**
-   * Like `resting`, but the provider has refused the connection, for example because of a wrong key: the session does not
-   * retry by itself.
+   * Like `resting`, but the provider has refused the connection, for example because of a wrong key: the session does
+   * not retry by itself.
    */
   | 'refused'
   | 'transferring'
   | 'closing'
   | 'closed'
-  /** The session has left this process. Start a session with the same id to resume it from its journal. */
+  /** The session has left this process. To resume it from its journal, start a session with the same id. */
   | 'suspended';
 
 /** Why there is no connection to the voice model. */
 export interface ConnectionOutage {
   /** `TRANSPORT_LOST` or `CONNECT_TIMEOUT`. */
   readonly code: string;
-  /** The provider's message, if it gave one. */
+  /** The provider's message, if any. */
   readonly message: string;
-  /** When the session connects again, in milliseconds since 1970; null: now, or only on request. */
+  /** When the session reconnects, in milliseconds since 1970; null for now, or only on request. */
   readonly retryAt: number | null;
 }
 
-/** The events of a session, in order. Facts are in the past tense, commands imperative. */
+/** A session's events, in order. Facts are in the past tense, commands are imperatives. */
 export type SessionEvent =
   | {
       readonly type: 'connection.changed';
@@ -309,7 +311,7 @@ export type SessionEvent =
   /** After a crash: a call that was running and does not run again; the app must find out its outcome. */
   | ({ readonly type: 'tool.in_doubt' } & DoubtfulCall)
   /**
-   * The session has left this process; start a session with the same id to resume it from its journal. `error`: the
+   * The session has left this process; to resume it from its journal, start a session with the same id. `error`: the
    * suspension was not requested; the journal refuses this process, because another process has the session.
    */
   | { readonly type: 'session.suspended'; readonly error: Failure | null }
@@ -319,9 +321,9 @@ export type SessionEvent =
   | { readonly type: 'question.changed'; readonly question: QuestionView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
-  /** An event of a service that no agent examined completely. */
+  /** A service event that no agent examined completely. */
   | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
-  /** An agent begins to lead; `from` led before. After a failed transfer both are the same agent. */
+  /** An agent starts to lead; `from` led before. After a failed transfer, both are the same agent. */
   | { readonly type: 'agent.entered'; readonly agentName: string; readonly from: string | null }
   | { readonly type: 'agent.exited'; readonly agentName: string; readonly to: string }
   | {
@@ -352,8 +354,8 @@ export type SessionEvent =
       readonly lifetime: 'ephemeral' | 'session';
     }
   /**
-   * A subagent reported progress. `percent` is 0 to 100, or null if the report has none; `at` is in milliseconds since
-   * 1970.
+   * A subagent reported progress. `percent` is from 0 to 100, or null if the report does not contain it; `at` is in
+   * milliseconds since 1970.
    */
   | {
       readonly type: 'subagent.progressed';
@@ -362,12 +364,12 @@ export type SessionEvent =
       readonly percent: number | null;
       readonly at: number;
     }
-  /** A subagent has ended; emitted once for each. */
+  /** A subagent has ended; emitted once per subagent. */
   | {
       readonly type: 'subagent.ended';
       readonly subagent: SubagentView;
       readonly outcome: Outcome;
-      /** The batch with which the result is told; null: it is told alone, or not at all. */
+      /** The batch whose results are told together; null if this result is told alone, or not at all. */
       readonly batchId: string | null;
       /** The user's words that led to the subagent; null if the user did not request the work. */
       readonly request: string | null;
@@ -380,25 +382,24 @@ export type SessionEvent =
   | { readonly type: 'memory.distilled'; readonly facts: readonly MemoryFact[] }
   /** An agent or a tool sent data to the clients. */
   | { readonly type: 'client.json'; readonly data: unknown }
-  /** The client must drop the audio that it has not played yet, and report how much it has played. */
+  /** The client must discard the audio that it has not played yet, and report how much it has played. */
   | { readonly type: 'playout.clear' }
   | { readonly type: 'speech.interrupted'; readonly itemId: string; readonly playedMs: number }
   /**
-   * The user's utterance was no interruption: speech continues after `playedMs` of `itemId`. The rest arrives as a new
-   * item.
+   * The user's utterance was not an interruption: speech continues after `playedMs` of `itemId`. The rest arrives as a
+   * new item.
    */
   | { readonly type: 'speech.resumed'; readonly itemId: string; readonly playedMs: number }
   /**
-   * The user has been silent for `silentMs` since all parties fell silent; `user.back` follows when the user is heard
-   * again.
+   * The user has been silent for `silentMs` since all parties became silent; `user.back` follows when the user is heard again.
    */
   | { readonly type: 'user.away'; readonly silentMs: number }
   | { readonly type: 'user.back' }
-  /** A backchannel of the user ("mm-hm"), which gets no answer. */
+  /** A backchannel from the user ("mm-hm"), which receives no answer. */
   | { readonly type: 'backchannel.heard'; readonly utteranceId: string; readonly text: string }
   /**
-   * The recipient of an utterance of the user is decided, once for each: the lead agent, the question that has the floor,
-   * or no recipient, with the reason.
+   * The recipient of a user's utterance is decided, once per utterance: the lead agent, the question that has the
+   * floor, or no recipient, with the reason.
    */
   | {
       readonly type: 'utterance.routed';
@@ -407,8 +408,8 @@ export type SessionEvent =
       readonly reason: UnaddressedReason | null;
     }
   /**
-   * The user gets this instead of an answer: show it, so that no utterance is met with silence. `utteranceId` is the
-   * user's last utterance if the lead agent has no reply; null: the user has not spoken.
+   * The user receives this instead of an answer: show it, so that every utterance has a visible reaction. `utteranceId`
+   * is the user's last utterance if the lead agent has no reply; null if the user has not spoken.
    */
   | {
       readonly type: 'utterance.unanswered';
@@ -416,8 +417,8 @@ export type SessionEvent =
       readonly reason: UnansweredReason;
     }
   /**
-   * The usage has changed. `used`: the use of the lead agent's model since its last report. Absent: a subagent has used
-   * more.
+   * The usage has changed. `used`: the usage of the lead agent's model since its last report. Absent if a subagent's
+   * usage has changed.
    */
   | { readonly type: 'usage.changed'; readonly usage: UsageView; readonly used?: LeadUsage }
   | { readonly type: 'limits.changed'; readonly limits: readonly LimitView[] }
@@ -426,13 +427,13 @@ export type SessionEvent =
       readonly type: 'error.reported';
       readonly code: string;
       readonly message: string;
-      /** With `UNFOLDABLE_ENTRY`: the entry of the journal that was quarantined. */
+      /** With `UNFOLDABLE_ENTRY`: the journal entry that was quarantined. */
       readonly entry?: QuarantinedEntry;
     };
 
 /**
  * Why an utterance has no recipient: it has no words; it is a backchannel ("mm-hm"); it is the lead agent's own speech,
- * heard by the microphone; the wire could not transcribe it; or it is a distant voice that keeps talking.
+ * picked up by the microphone; the wire could not transcribe it; or it is a distant voice that keeps talking.
  */
 export type UnaddressedReason =
   | 'no_words'
@@ -442,28 +443,28 @@ export type UnaddressedReason =
   | 'background';
 
 /**
- * Why an utterance has no answer, or none yet. `words_late`: its words are not known in time; they are answered when they
- * arrive. `no_reply`: the model of the lead agent failed or returned no text in every attempt.
+ * Why an utterance has no answer, or none yet. `words_late`: its words are not known in time, and are answered when
+ * they arrive. `no_reply`: the lead agent's model failed or returned no text in every attempt.
  */
 export type UnansweredReason = 'words_late' | 'no_reply';
 
 /** A tool call with an unknown outcome. */
 export interface DoubtfulCall {
-  /** The subagent that made the call; null for a call of the lead agent. */
+  /** The subagent that made the call; null for a call by the lead agent. */
   readonly subagentId: string | null;
-  /** The subagent that made the call; null: the lead agent. */
+  /** The subagent that made the call; null for the lead agent. */
   readonly subagentName: string | null;
   /** The id of the call. */
   readonly callId: string;
-  /** The name of the called tool. */
+  /** The name of the tool. */
   readonly toolName: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The idempotency key of the call: ask the external system about it. */
+  /** The call's idempotency key, with which to ask the external system about it. */
   readonly idempotencyKey: string;
 }
 
-/** The report of a session that was recovered after a crash. */
+/** The report on a session that was recovered after a crash. */
 export interface RecoveryReport {
   /** The number of folded entries. */
   readonly entries: number;
@@ -481,23 +482,23 @@ export interface RecoveryReport {
 export interface SessionState {
   /** The connection to the model. */
   readonly connection: ConnectionState;
-  /** Why there is no connection to the voice model; null: the session is connected, or was not connected yet. */
+  /** Why there is no connection to the voice model; null if the session is connected, or was not connected yet. */
   readonly outage: ConnectionOutage | null;
-  /** The party that speaks now. */
+  /** The party that is speaking. */
   readonly floor: 'user' | 'model' | 'nobody';
-  /** The name of the lead agent; null before the session is connected. */
+  /** The lead agent's name; null before the session is connected. */
   readonly agent: string | null;
-  /** The lines of the conversation, in their order. */
+  /** The lines of the conversation, in order. */
   readonly transcript: readonly TranscriptItem[];
   /** The subagents of the session. */
   readonly subagents: readonly SubagentView[];
-  /** The questions and approvals of the subagents. */
+  /** The subagents' questions and approvals. */
   readonly questions: readonly QuestionView[];
   /** The results and notices for the user. */
   readonly deliveries: readonly DeliveryView[];
-  /** The usage of the session: by the lead agent, by subagents, and in total. */
+  /** The session's usage: by the lead agent, by subagents, and in total. */
   readonly usage: UsageView;
-  /** The provider's limits; empty until the wire has reported them. */
+  /** The provider's limits; empty until the wire reports them. */
   readonly limits: readonly LimitView[];
 }
 
@@ -525,12 +526,12 @@ export const KEPT_VIEWS = {
 
 /** Whether an answer was accepted. */
 export type AnswerReceipt =
-  /** `by`: the identity under which the answer is recorded, if there is one. */
+  /** `by`: the identity under which the answer is recorded, if any. */
   | { readonly accepted: true; readonly by?: string }
   | {
       readonly accepted: false;
       readonly reason:
-        /** Only other identities may answer: the question stays open. */
+        /** Only other identities may answer, so the question stays open. */
         | 'not_allowed'
         | 'unknown'
         | 'queued'
@@ -558,13 +559,13 @@ export interface QuarantinedEntry {
 export interface ServiceCounts {
   /** Events that were queued for the agent. */
   readonly accepted: number;
-  /** Events about which the agent informed the user. */
+  /** Events about which the agent told the user. */
   readonly told: number;
-  /** Events about which the agent did not inform the user. */
+  /** Events about which the agent did not tell the user. */
   readonly silent: number;
   /** Events whose examination failed. */
   readonly failed: number;
-  /** Events that were dropped before the agent got them; `service.dropped` gave the reason. */
+  /** Events that were dropped before the agent received them; `service.dropped` contains the reason. */
   readonly dropped: number;
   /** Events that `shouldInvoke` rejected. */
   readonly ignored: number;
@@ -576,7 +577,7 @@ export interface ServiceCounts {
 export interface EventSourceView {
   /** The name of the source. */
   readonly name: string;
-  /** The state of the source now. */
+  /** The current state of the source. */
   readonly state: 'created' | 'starting' | 'running' | 'releasing' | 'backing_off' | 'stopped';
   /** The number of consecutive failures. */
   readonly failures: number;
@@ -588,11 +589,11 @@ export interface EventSourceView {
 export interface ServiceView {
   /** The name of the agent. */
   readonly name: string;
-  /** The state of the service now. */
+  /** The current state of the service. */
   readonly state: 'created' | 'idle' | 'invoking' | 'waiting' | 'stopped';
   /** The number of waiting events. */
   readonly waiting: number;
-  /** The numbers of its events so far, by their fate. */
+  /** The number of its events so far, by result. */
   readonly counts: ServiceCounts;
   /** The event sources of the service. */
   readonly sources: readonly EventSourceView[];

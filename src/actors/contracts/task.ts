@@ -1,18 +1,18 @@
-// The task of a subagent, the content of its steps, and the type of the toolsets that come with Offstage.
+// A subagent's task, the content of its steps, and the type of Offstage's own toolsets.
 
 import type { Tool } from 'ai';
 
 /** A delegated task. */
 export interface SubagentTask {
-  /** The tool that was called. */
+  /** The called tool. */
   readonly toolName: string;
-  /** The arguments of the tool call. */
+  /** The tool call's arguments. */
   readonly args: Readonly<Record<string, unknown>>;
   /** The task, in words. */
   readonly description: string;
 }
 
-/** Streamed text and calls of a subagent with `stream: true`. The journal does not have them. */
+/** Streamed text and calls of a subagent with `stream: true`. They are not in the journal. */
 export type StreamedChunk =
   | { readonly type: 'text_delta'; readonly step: number; readonly delta: string }
   | { readonly type: 'thinking'; readonly step: number; readonly delta: string }
@@ -29,13 +29,13 @@ export type StreamedChunk =
       readonly callId: string;
       readonly toolName: string;
       readonly output: unknown;
-      /** The message of the tool's error, if it failed. */
+      /** The tool's error message, if it failed. */
       readonly error?: string;
     };
 
 /** The content of a committed model step. */
 export interface StepReport {
-  /** The number of the model step, from 1. */
+  /** The step's number, from 1. */
   readonly step: number;
   /** The names of the tools that the step called. */
   readonly toolCalls: readonly string[];
@@ -54,19 +54,18 @@ export interface CallInDoubt {
   readonly idempotencyKey: string;
 }
 
-/** A question of a subagent to its parent. */
+/** A subagent's question to its parent. */
 export interface AskedInput {
   readonly requestId: string;
   readonly subagentId: string;
   readonly subagentName: string;
   readonly question: string;
   readonly context?: string;
-  /** The time to answer, in milliseconds, if the call sets one; otherwise the scope's default applies. */
+  /**
+   * How long the parent may take to answer, in milliseconds, if the call sets a time; otherwise the scope's default applies.
+   */
   readonly timeoutMs?: number;
 }
 
-/**
- * AI SDK tools by name. Their inputs are described by schemas only: types of the inputs would expose the types of
- * another package.
- */
+/** AI SDK tools by name. Their inputs are described only by schemas: input types would expose another package's types. */
 export type Toolset<Name extends string> = Readonly<Record<Name, Tool>>;

@@ -1,7 +1,7 @@
-// The usage and the cost of model calls. The app knows the prices; the runtime asks for the cost of each call, and stores it
+// The usage and the cost of model calls. The app knows the prices; the runtime asks for each call's cost, and stores it
 // with the usage.
 
-/** Tokens as the provider counted them; 0 if it gave no count. */
+/** Tokens as the provider counted them; 0 without a count. */
 export interface Usage {
   /** The tokens of the prompts. */
   readonly inputTokens: number;
@@ -16,13 +16,13 @@ export interface Usage {
   /** The reasoning part of the output, if the provider reports it. */
   readonly reasoningTokens?: number;
   /**
-   * The cost in the currency of the app: as `price` of the runtime returned it, or as a relay reported it. Absent if neither
-   * did.
+   * The cost in the app's currency: as returned by the runtime's `price`, or as reported by a relay. Absent if neither
+   * is available.
    */
   readonly cost?: number;
 }
 
-/** Returns the sum of two usages; a part that neither has is absent. */
+/** Returns the sum of two usages; a part missing from both is absent. */
 export function addUsage(left: Usage, right: Usage): Usage {
   const sum: Record<string, number> = {};
   for (const part of USAGE_PARTS) {
@@ -45,7 +45,7 @@ const USAGE_PARTS = [...TOKEN_KINDS, 'totalTokens', 'cost'] as const;
 
 export const NO_USAGE: Usage = { inputTokens: 0, outputTokens: 0, totalTokens: 0 };
 
-/** Returns the usage beyond an earlier one. */
+/** Returns the usage minus an earlier usage. */
 export function usageSince(all: Usage, before: Usage): Usage {
   const since: Record<string, number> = {};
   for (const part of USAGE_PARTS)
@@ -54,15 +54,15 @@ export function usageSince(all: Usage, before: Usage): Usage {
 }
 
 /**
- * Tokens of the lead agent's model, and of model calls for the conversation (summaries, facts, a judge of claims); null if none
- * were reported.
+ * The tokens of the lead agent's model, and of model calls for the conversation (summaries, facts, a claim judge); null
+ * if none were reported.
  */
 export interface LeadUsage {
-  /** The tokens of the prompts; null: the model gave no count. */
+  /** The tokens of the prompts; null if the model gave no count. */
   readonly inputTokens: number | null;
-  /** The tokens of the answers; null: the model gave no count. */
+  /** The tokens of the answers; null if the model gave no count. */
   readonly outputTokens: number | null;
-  /** The part of the input that the provider read from its cache. Absent, like the other parts: not reported. */
+  /** The part of the input that the provider read from its cache. Absent, like the other parts, if it was not reported. */
   readonly cachedInputTokens?: number;
   /** The part of the input that the provider wrote to its cache. */
   readonly cacheWriteTokens?: number;
@@ -72,17 +72,17 @@ export interface LeadUsage {
   readonly audioInputTokens?: number;
   /** The tokens of spoken answers. @defaultValue absent if the model gave no count */
   readonly audioOutputTokens?: number;
-  /** The cost that `price` of the runtime returned, in the currency of the app. Absent: there is no `price`. */
+  /** The cost that the runtime's `price` returned, in the app's currency. Absent without `price`. */
   readonly cost?: number;
 }
 
-/** The usage of a conversation so far, over all its processes and connections. */
+/** A conversation's usage so far, over all its processes and connections. */
 export interface UsageView {
-  /** The usage of the lead agent's model, in text or voice, and of summaries, facts and verdicts on claims. */
+  /** The usage of the lead agent's model, in text or voice, and of summaries, facts and claim verdicts. */
   readonly lead: LeadUsage;
   /** The usage of all subagents, including those that are no longer in the state. */
   readonly subagents: Usage;
-  /** The total; parts that the lead agent's wire does not report count as 0. */
+  /** The total; parts that the lead agent's wire does not report are counted as 0. */
   readonly total: Usage;
 }
 
@@ -103,7 +103,7 @@ export function leadUsageIn(
   return Object.keys(parts).length === 0 ? null : { ...NO_LEAD_USAGE, ...parts };
 }
 
-/** Returns the sum of two usages; a count that neither has stays null. */
+/** Returns the sum of two usages; a count missing from both stays null. */
 export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   const sum: Record<string, number> = {};
   for (const part of LEAD_PARTS) {
@@ -113,29 +113,29 @@ export function addLeadUsage(left: LeadUsage, right: LeadUsage): LeadUsage {
   return { ...NO_LEAD_USAGE, ...sum };
 }
 
-/** Returns the usage of a lead agent as that of a model: unknown counts become 0. */
+/** Returns a lead agent's usage as a model's usage: unknown counts become 0. */
 export function asUsage(usage: LeadUsage): Usage {
   const { audioInputTokens: _, audioOutputTokens: __, ...parts } = usage;
   const [inputTokens, outputTokens] = [parts.inputTokens ?? 0, parts.outputTokens ?? 0];
   return { ...parts, inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
 }
 
-/** Returns the usage of a conversation with these parts. */
+/** Returns a conversation's usage with these parts. */
 export function usageOfBoth(lead: LeadUsage, subagents: Usage): UsageView {
   return { lead, subagents, total: addUsage(asUsage(lead), subagents) };
 }
 
-/** The part of a subagent's view that its usage needs. */
+/** The part of a subagent's view that the usage needs. */
 export interface UsageOf {
   /** The id of the subagent. */
   readonly id: string;
-  /** The id of its parent; null: it has none. */
+  /** The id of its parent; null if it has none. */
   readonly parentId: string | null;
-  /** Its own tokens, without those of its children. */
+  /** Its own tokens, excluding its children's. */
   readonly usage: Usage;
 }
 
-/** Returns the usage of a subagent and all below it, from the views of a session; with null, of all subagents. */
+/** Returns the usage of a subagent and all subagents below it, from a session's views; with null, of all subagents. */
 export function usageBelow(subagents: readonly UsageOf[], id: string | null): Usage {
   const below = Map.groupBy(subagents, ({ parentId }) => parentId);
   const sum = (of: UsageOf): Usage =>
@@ -147,7 +147,7 @@ export function usageBelow(subagents: readonly UsageOf[], id: string | null): Us
   return roots.reduce((total, root) => addUsage(total, sum(root)), NO_USAGE);
 }
 
-/** The limit of a valid token count, which no model call reaches. */
+/** The maximum of a valid token count, which no model call reaches. */
 const MAX_TOKENS = 1_000_000_000;
 
 /** Returns a provider's token count, rounded; undefined if it is invalid. */
@@ -159,8 +159,8 @@ export function tokenCount(count: unknown): number | undefined {
 /** The names of a model. */
 export interface ModelNames {
   /**
-   * The provider of the model, as the AI SDK names it; `gateway` for a model that a string names, `unknown` for one that only a
-   * worker elsewhere has. For a voice model, the name of its transport.
+   * The model's provider, as the AI SDK names it; `gateway` for a model given as a string, `unknown` for a model that
+   * only a remote worker has. For a voice model, the name of its transport.
    */
   readonly provider: string;
   /** The model's id at its provider; for `unknown`, the name of the configuration. */
@@ -170,8 +170,8 @@ export interface ModelNames {
 /** A model call that a provider has processed. */
 export interface PricedCall extends ModelNames {
   /**
-   * The usage, as the provider counted it; estimated from the length of the texts if it counted nothing. For a voice model: the
-   * usage since its last report, with its audio parts.
+   * The usage as the provider counted it; estimated from the length of the texts if it counted nothing. For a voice
+   * model: the usage since its last report, with its audio parts.
    */
   readonly usage: Omit<Usage, 'cost'> & Pick<LeadUsage, 'audioInputTokens' | 'audioOutputTokens'>;
   /** The name of the subagent's configuration, or of the lead agent; `summary`, `facts` or `claim_judge`. */
@@ -179,30 +179,30 @@ export interface PricedCall extends ModelNames {
 }
 
 /**
- * Returns the cost of a model call, in a currency of the app's choice: a number of at least 0. Called once for each processed
- * call of a subagent, a lead agent or `ModelCalls`, but not for those of relays; the journal stores the cost, so that a later
- * price changes no earlier cost.
+ * Returns a model call's cost, in a currency of the app's choice: a number of at least 0. Called once for each
+ * processed call of a subagent, a lead agent or `ModelCalls`, but not for relays' calls; the journal stores the cost,
+ * so that a later price does not change an earlier cost.
  */
 export type Price = (call: PricedCall) => number;
 
-/** A model call that no agent makes: a summary, facts, a verdict on claims. */
+/** A model call that no agent makes: a summary, facts, or a verdict on claims. */
 export interface ModelUse extends ModelNames, Pick<PricedCall, 'name'> {
-  /** The usage, as the provider counted it; empty if it counted nothing. */
+  /** The usage as the provider counted it; empty if it counted nothing. */
   readonly usage: Partial<Omit<Usage, 'totalTokens' | 'cost'>>;
   /** The estimated usage for `price`, if the provider counted nothing. @defaultValue none */
   readonly estimated?: Omit<Usage, 'cost'>;
-  /** When the call began, in milliseconds since 1970. */
+  /** When the call started, in milliseconds since 1970. */
   readonly beganAt: number;
 }
 
-/** The account of a conversation, for model calls made on its behalf. */
+/** A conversation's account, for model calls made on its behalf. */
 export interface ModelCalls {
   /**
-   * Counts the use of a call, with its cost, in `usage.lead` of the state. Call it once for each call that a provider has
+   * Counts a call's usage, with its cost, in the state's `usage.lead`. Call it once for each call that a provider has
    * processed.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`
    */
   used(use: ModelUse): void;
-  /** Returns whether the trace of the conversation has a span of each counted call. */
+  /** Returns whether the conversation's trace has a span for each counted call. */
   tracesModelCalls(): boolean;
 }

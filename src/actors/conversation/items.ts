@@ -23,6 +23,7 @@ interface ItemBase {
 export interface MessageItem extends ItemBase {
   /** The speaker of the message. */
   readonly role: 'user' | 'assistant' | 'system';
+  /** The text of the message. */
   readonly text: string;
   /** Whether more text may follow. */
   readonly partial: boolean;
@@ -53,9 +54,11 @@ export interface MessageItem extends ItemBase {
 /** A call that the lead agent made. */
 export interface ToolCallItem extends ItemBase {
   readonly role: 'tool_call';
+  /** The id of the call. */
   readonly callId: string;
   /** The name of the tool. */
   readonly toolName: string;
+  /** The arguments of the call. */
   readonly args: JSONValue;
   /** The text for the model while the result is pending. */
   readonly pendingText?: string;
@@ -81,6 +84,7 @@ export type ToolOutput =
 
 export interface ToolResultItem extends ItemBase {
   readonly role: 'tool_result';
+  /** The id of the call. */
   readonly callId: string;
   /** The name of the tool. */
   readonly toolName: string;
@@ -329,6 +333,7 @@ export function withinLimits(
 export interface ConversationTurn {
   /** The speaker of the turn. */
   readonly role: 'user' | 'assistant';
+  /** The text of the turn. */
   readonly content: string;
   /** When the turn started, in milliseconds since 1970. */
   readonly at: number;

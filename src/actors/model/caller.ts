@@ -24,6 +24,7 @@ export interface Caller {
 
 /** A tool's `context`, as the runtime extends it. */
 export interface CallerContext {
+  /** The tool's caller. */
   readonly offstage: Caller;
 }
 

@@ -24,6 +24,7 @@ export type SystemAs = 'system' | 'user';
 /** One message of a note. */
 export interface NoteMessage {
   readonly role: SystemAs;
+  /** The text of the message. */
   readonly text: string;
   /** `note`: sentences, with or without their quotations. `data`: only quotations. */
   readonly part: 'note' | 'data';

@@ -45,6 +45,7 @@ export interface Job {
 
 /** Why a job has no result. */
 export interface JobFailure {
+  /** The code of the failure. */
   readonly code: string;
   /** The cause, in words. */
   readonly message: string;

@@ -61,6 +61,7 @@ export function canStandFirst(entry: JournalEntry): boolean {
 
 /** A summary of one scope's stored entries. */
 export interface ScopeSummary {
+  /** The name of the scope. */
   readonly scope: string;
   /** The number of kept entries. */
   readonly entries: number;
@@ -170,7 +171,9 @@ export function passedOn(journal: Journal): Journal {
 
 /** A unit's work, or a part of it. */
 export interface TracedWork {
+  /** The name of the scope. */
   readonly scope: string;
+  /** The unit of the work. */
   readonly unit: string;
   /** The current model call, or a tool call by its id. @defaultValue the work as a whole */
   readonly part?: 'model' | { readonly callId: string };

@@ -26,6 +26,7 @@ export interface MemoryFact {
 
 /** A query for facts in one scope of a memory. */
 export interface FactQuery {
+  /** The scope of the facts. */
   readonly scope: string;
   /** The query in plain words. If absent, the newest facts are returned. */
   readonly query?: string;

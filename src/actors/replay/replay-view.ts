@@ -21,6 +21,7 @@ export interface ReplayItem {
   readonly id: string;
   /** The kind of the item. */
   readonly role: 'user' | 'assistant' | 'system' | 'tool_call' | 'tool_result' | 'transfer';
+  /** The text of the item. */
   readonly text: string;
   /** When the item started, in milliseconds since 1970. */
   readonly at: number;
@@ -30,6 +31,7 @@ export interface ReplayItem {
 
 /** A tool call of the lead agent that has not ended. */
 export interface ReplayCall {
+  /** The id of the call. */
   readonly callId: string;
   /** The name of the tool. */
   readonly name: string;
@@ -41,6 +43,7 @@ export interface ReplayCall {
 
 /** A delivery that waits to be told. */
 export interface ReplayDelivery {
+  /** The id of the delivery. */
   readonly deliveryId: string;
   /** The kind of content: a result, a question, a notice or progress. */
   readonly kind: DeliveryKind;
@@ -56,6 +59,7 @@ export interface ReplayDelivery {
 
 /** A subagent in a `ReplayView`. */
 export interface ReplaySubagent {
+  /** The id of the subagent. */
   readonly id: string;
   /** The `name` of its configuration. */
   readonly name: string;
