@@ -46,7 +46,7 @@ function draw() {
     const name = names[index];
     const blocks = state.lanes.get(name);
     let low = 0, high = blocks.length;
-    // Blocks begin in order; an earlier one may reach into the view.
+    // Blocks are sorted by start; an earlier one may extend into the view.
     while (low < high) {
       const middle = (low + high) >> 1;
       if (blocks[middle].from < state.from) low = middle + 1; else high = middle;
@@ -55,12 +55,12 @@ function draw() {
     for (let each = Math.max(0, low - 200); each < blocks.length; each += 1) {
       const block = blocks[each];
       if (block.from > state.to) break;
-      // A block that has just begun is seen, too.
+      // A block that has just started is also visible.
       const left = Math.min(width - 2, Math.max(NAMES, x(block.from)));
       const right = Math.max(left + 2, x(block.to ?? endAt()));
       if (right < NAMES) continue;
       const pixel = Math.floor(right);
-      // At most one rectangle for each kind and column.
+      // At most one rectangle per kind and column.
       if (painted.get(block.kind) === pixel && right - left <= 2) continue;
       painted.set(block.kind, pixel);
       g.fillStyle = COLORS[block.kind] ?? '#8a8f98';
@@ -89,7 +89,7 @@ function draw() {
   if (now && now.at >= state.from && now.at <= state.to) g.fillRect(Math.min(width - 1, x(now.at)), 0, 1, height);
   $('span').textContent = ((state.to - state.from) / 1000).toFixed(1) + ' s';
 }
-/** A text that is squeezed cannot be read. */
+/** Squeezed text would be unreadable. */
 function cutTo(g, text, width) {
   if (g.measureText(text).width <= width) return text;
   let length = text.length;

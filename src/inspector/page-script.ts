@@ -39,10 +39,10 @@ const say = (text) => {
 };
 const of = (params) => new URLSearchParams(params).toString();
 
-/** Characters that change the direction of what is around them are told, not obeyed: somebody approves what stands there. */
+/** Shows characters that change the text direction as escapes: a user must not approve a reordered text. */
 const plain = (text) => String(text).replace(/[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
   (mark) => '\\u' + mark.charCodeAt(0).toString(16).padStart(4, '0'));
-// A selection of the user stays where nothing has changed.
+// Unchanged text is not replaced, so that the user's selection remains.
 const setText = (box, text) => { if (box.textContent !== plain(text)) box.textContent = plain(text); };
 
 function el(name, fields = {}, ...children) {
@@ -88,7 +88,7 @@ function forget(epoch) {
 let polls = 0;
 async function poll() {
   if (!document.hidden) {
-    // Not while somebody has the list open.
+    // Not while the user has the list open.
     if (++polls % LIST_POLLS === 0 && document.activeElement !== $('session')) await listSessions().catch((error) => say(error.message));
     await loadMachines().catch((error) => say(error.message));
     await load();
@@ -100,9 +100,9 @@ function load() {
   loading ??= loadAll().catch((error) => say(error.message)).finally(() => { loading = null; });
   return loading;
 }
-// One at a time: two would take the same entries.
+// Sequential: parallel loads would receive the same entries.
 async function loadAll() { while (await loadOnce()); }
-/** Returns whether there is more. */
+/** Returns whether there are more entries. */
 async function loadOnce() {
   if ($('session').options.length === 0) await listSessions();
   const session = state.session;
@@ -120,7 +120,7 @@ async function loadOnce() {
     if (chosen) state.wanted = { unit: chosen.unit, seq: chosen.seq };
     const had = state.entries.length;
     forget(got.epoch);
-    // These came after the entries of before.
+    // The response continued the old list: load the new list from the start.
     if (had > 0) return true;
   }
   state.stateFrom = got.stateFrom;
@@ -144,7 +144,7 @@ async function loadOnce() {
   if (state.isLive || state.at === 0) state.at = state.entries.length;
   state.at = Math.min(state.at, state.entries.length);
   if (state.fits) fit();
-  // While much is read, what is there is shown now and then.
+  // During a long load, the page is updated at intervals.
   state.isBehind = isMore && performance.now() - shownAt < SHOW_MS;
   if (!state.isBehind) {
     show();
@@ -153,7 +153,7 @@ async function loadOnce() {
   return isMore;
 }
 
-/** A journal does not keep everything for good, and the page does not hide that. */
+/** Tells which entries the journal no longer has. */
 function droppedIn({ isDropped, stateFrom }) {
   if (!isDropped) return '';
   const kept = 'The journal has dropped the beginning of this session. ';
@@ -208,7 +208,7 @@ function factsAt(n) {
   return facts;
 }
 
-// Lists whose rows are in the document only while they are seen
+// Lists whose rows are in the document only while visible
 
 function list(box, role, row) {
   const space = el('div', { class: 'space', role: 'presentation' });
@@ -236,14 +236,14 @@ function list(box, role, row) {
   view.draw = draw;
   view.reveal = () => {
     const top = view.selected * ROW;
-    // The box cannot scroll to what it has no room for.
+    // The box can scroll only within the height of its content.
     space.style.height = view.items.length * ROW + 'px';
     if (view.selected >= 0 && (top < box.scrollTop || top + ROW > box.scrollTop + box.clientHeight))
       box.scrollTop = Math.max(0, top - box.clientHeight / 2);
     draw();
   };
   box.addEventListener('scroll', draw);
-  // By its place: the row may be another element since the button went down.
+  // Found by position: since the button was pressed, the row's element may have been replaced.
   space.addEventListener('click', (event) => {
     const index = Math.floor((event.clientY - space.getBoundingClientRect().top) / ROW);
     if (index < view.items.length) view.choose(index);
@@ -273,7 +273,7 @@ const entries = list($('entries'), 'option', (entry) => el('div', {},
   el('span', {}, entry.type)));
 entries.choose = (index) => go(entries.items[index].n);
 
-// The entries that are looked for, as far as they were looked at
+// The search results among the entries searched so far
 const looked = { key: '', upTo: 0, found: [] };
 function foundEntries() {
   const text = $('find').value.trim().toLowerCase(), id = $('only').checked && !state.chosen.startsWith('machine ') ? state.chosen : null;
@@ -346,7 +346,7 @@ function choose(id) {
   if (id.startsWith('machine ')) void machineDetail();
 }
 
-/** The service of a source: both may have a slash in their names. */
+/** The service of a source; both names may contain a slash. */
 function sourceParent(facts, name) {
   for (let at = name.indexOf('/'); at >= 0; at = name.indexOf('/', at + 1)) {
     const service = 'service ' + name.slice('source '.length, at);
@@ -495,7 +495,7 @@ async function detail() {
   setText($('subject'), id);
   $('diff-title').textContent = 'Changed by this entry';
   $('event-title').textContent = 'Event of this entry';
-  // The actions of what was chosen before are not those of this.
+  // Removes the actions of the previously chosen subject.
   if (!($('actions').dataset.key ?? '').startsWith(id + ' ')) {
     $('actions').dataset.key = '';
     $('actions').replaceChildren();
@@ -531,7 +531,7 @@ async function detail() {
 
 const endOf = ({ status, error }) => status + (error?.message ? ': ' + error.message : '');
 
-/** A question in words, what is to be approved, who has answered: names and values, the words first. */
+/** A question in words, what needs approval, who has answered: names and values, the words first. */
 function termsOf(detail) {
   const rank = ([name]) => (FIRST_TERMS.indexOf(name) + 1) || 99;
   return Object.entries(detail ?? {}).filter(([, value]) => value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0))
@@ -605,7 +605,7 @@ async function machineDetail() {
     if (asked === state.asked) setText($('why'), error.message);
   }
 }
-// Actions, by the frames of a client
+// Actions, sent as a client's frames
 
 let serial = 0;
 const act = (frame) => post('act', { session: state.session, frame: { id: ++serial, ...frame } });
