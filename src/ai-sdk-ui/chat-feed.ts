@@ -246,7 +246,7 @@ export class ChatFeed {
   }
 
   async *#rest(cut: AbortSignal): AsyncGenerator<SessionChunk, void> {
-    /** The message to which the last chunks belong. */
+    /** The message that the last chunks belong to. */
     let current: ChatMessage | null = null;
     for (;;) {
       const next = this.#next();

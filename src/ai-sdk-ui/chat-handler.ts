@@ -1,8 +1,8 @@
 // The server for the standard `DefaultChatTransport`: a session in `useChat` over plain HTTP, without Offstage code in
 // the page.
 //
-//   POST …            ─▶ the last words of the user, or an answer ─▶ the reply, as server-sent events
-//   GET …/<chat>/stream ─▶ held until the session has a message; then sends all new ones. After `holdMs`, before a proxy
+//   POST …            ─▶ the user's last words, or an answer ─▶ the reply, as server-sent events
+//   GET …/<chat>/stream ─▶ held until the session has a message; then sends all new messages. After `holdMs`, before a proxy
 //                          ends it, the response ends empty, and the page asks again
 //
 // Owns:     requests and responses, and each chat's feed.
@@ -154,7 +154,7 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-/** The codes with which a session refuses because another process has it, or will have it. */
+/** The codes of a session's refusal because another process has it, or will have it. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['POOL_CLOSED', 'POOL_DRAINING', 'SCOPE_IN_USE']);
 
 /** An error response to a page, and its status. */

@@ -69,7 +69,7 @@ export interface ChatMessage {
   /** False while more text may follow. */
   readonly isFinal: boolean;
   readonly parts: readonly DataPart[];
-  /** The views from which the message is made: the message is unchanged while they are the same objects. */
+  /** The message's source views: the message is unchanged while they are the same objects. */
   readonly sources: readonly unknown[];
   /** The deliveries and questions to report as shown once a screen has the message. */
   readonly shows: { readonly deliveries: readonly string[]; readonly questions: readonly string[] };

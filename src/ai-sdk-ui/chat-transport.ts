@@ -1,7 +1,7 @@
 // The `useChat` transport for a session: `chatTransport(client)`.
 //
-//   sendMessages ─▶ the last words of the user, or an answer ─▶ session
-//   follow ─▶ the messages of the chat are kept equal to the session's
+//   sendMessages ─▶ the user's last words, or an answer ─▶ session
+//   follow ─▶ the chat's messages are kept equal to the session's
 //   reconnectToStream ─▶ for a chat that does not follow: held until the session has a message
 //
 // Invariants

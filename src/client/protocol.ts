@@ -2,7 +2,7 @@
 // client frames. docs/client-protocol.md describes the protocol for other clients.
 //
 //   text frames     JSON, one frame each: `ClientFrame` up, `ServerFrame` down
-//   binary frames   sound: a header of 8 bytes, then Int16 samples, little-endian, mono
+//   binary frames   audio: a header of 8 bytes, then Int16 samples, little-endian, mono
 //
 // Owns:     the names and shapes in the protocol, and their validation.
 // Does not: open a connection (`line.ts`), or apply a change to the state (`session-state.ts`).
@@ -164,7 +164,7 @@ export type ServerFrame =
       readonly url?: string;
     };
 
-/** The body of a POST, with which a stream client sends its frames. */
+/** The body of a POST; a stream client sends its frames this way. */
 export interface PostedFrames {
   readonly client: string;
   readonly frames: readonly ClientFrame[];

@@ -11,7 +11,7 @@
 //       with the receipt, or with the reason why there will be none.
 //   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. Words and messages
 //       are then not sent again (`FATE_UNKNOWN`); all other commands are, because executing them twice changes nothing.
-//   SESSION-CLIENT-4. The client drops a connection on which the server is silent for longer than announced.
+//   SESSION-CLIENT-4. The client drops a connection if the server is silent for longer than announced.
 //   SESSION-CLIENT-6. Once a WebSocket has worked, a stream only bridges the time until the next: audio needs one.
 //   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed and leaves no line open.
 

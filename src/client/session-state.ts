@@ -162,7 +162,7 @@ function patched<T extends View>(
 /** If the text had at least this length, the patch of a text that grew contains only the addition. */
 const MIN_CONTINUED_CHARS = 12;
 
-/** Returns the fields in which two views differ. */
+/** Returns the fields that differ between two views. */
 export function patchOf(
   before: object,
   after: object,

@@ -135,9 +135,7 @@ export class InspectedSession {
     return this.#shown.slice(after, after + most);
   }
 
-  /**
-   * Returns the journal entries from which a replay reaches the state after entry `n`; none if that state is unknown.
-   */
+  /** Returns the journal entries for a replay to the state after entry `n`; none if that state is unknown. */
   upTo(n: number): readonly JournalEntry[] {
     return this.#stateFrom === null ? [] : this.#entries.slice(this.#stateFrom - 1, n);
   }

@@ -1,7 +1,7 @@
 // The script of the inspector's page, as text, which the page loads without a build step. The script inserts all
 // session texts as text (`textContent`), never as markup.
 //
-//   entries ─▶ facts at an entry ─▶ tree         Lists have rows of one height, and only visible rows
+//   entries ─▶ facts at an entry ─▶ tree         Lists have rows of equal height, and only visible rows
 //           └▶ blocks of the lanes ─▶ canvas     are in the document.
 
 import { axisScript } from './page-axis.ts';

@@ -70,7 +70,7 @@ const MAX_LINES = 100;
 
 interface Subject {
   readonly entry: JournalEntry;
-  /** The entries up to `entry` with which a replay starts. */
+  /** The entries up to `entry` that a replay starts with. */
   readonly entries: readonly JournalEntry[];
   /** Null if the state after the entry is unknown. */
   readonly step: ReplayStep | null;

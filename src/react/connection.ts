@@ -117,7 +117,7 @@ const sessions: Readonly<
   closed: ['bad', 'The session is over'],
 };
 
-/** The codes with which a server refuses a client entirely. */
+/** The codes of a server's refusal of the whole client. */
 const refusals: Readonly<Record<string, (typeof sessions)['created']>> = {
   UNAUTHORIZED: ['bad', 'Not admitted'],
   HOST_REFUSED: ['bad', 'The server is not served under this name'],

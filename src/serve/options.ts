@@ -106,7 +106,7 @@ export interface ServeLimits {
   readonly maxUnsentBytes: number;
   /** The number of unsent bytes above which the server drops audio. @defaultValue 262_144 */
   readonly maxUnsentSoundBytes: number;
-  /** The time in which a new connection must send its first frame, in milliseconds. @defaultValue 10_000 */
+  /** How long a new connection may take to send its first frame, in milliseconds. @defaultValue 10_000 */
   readonly helloTimeoutMs: number;
   /** The longest interval between two frames to a client, in milliseconds. @defaultValue 15_000 */
   readonly aliveMs: number;

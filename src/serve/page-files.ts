@@ -126,7 +126,7 @@ export class PageReader {
     return fileIn(this.#folder, path.slice(1));
   }
 
-  /** Returns the URL with which a browser requests a module of an installed package. */
+  /** Returns the URL for a module of an installed package, as a browser requests it. */
   #addressOf(module: string): string {
     const [, name = '', subpath = ''] =
       /^((?:@[\w-]+\/)?[\w-]+)((?:\/[\w.-]+)*)$/.exec(module) ?? [];

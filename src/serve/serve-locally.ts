@@ -55,7 +55,7 @@ export interface ServeLocallyOptions<S extends ServedSession = ServedSession> ex
   ServeOptions<S>,
   'authorize' | 'hosts' | 'locate' | 'origins' | 'pool' | 'session'
 > {
-  /** The session to which the link gives access. */
+  /** The session that the link gives access to. */
   readonly session: S;
   /**
    * The page: a folder, or a function that returns a request handler, such as a bundler's; the function receives the
@@ -100,7 +100,7 @@ const DEFAULT_PORT = 3_000;
 const PORTS_TO_TRY = 20;
 const MAX_BODY_BYTES = 65_536;
 const BODY_TIMEOUT_MS = 10_000;
-/** The time in which the page's handler must take over a socket. */
+/** How long the page's handler may take to take over a socket. */
 const UPGRADE_TIMEOUT_MS = 10_000;
 
 const optionsSchema = z.strictObject({

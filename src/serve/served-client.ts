@@ -45,7 +45,7 @@ export class FrameText {
 /** The connection to one client. `close` first sends pending frames, `cut` does not. */
 export interface Channel {
   readonly kind: 'websocket' | 'stream';
-  /** The number of written bytes that have not left this process, as far as the channel knows. */
+  /** The number of written bytes that the channel has not sent, as far as it knows. */
   readonly unsentBytes: number;
   text(frame: FrameText): void;
   sound?(packet: Uint8Array): void;

@@ -350,7 +350,7 @@ export class A2aSession implements RelaySession {
     } else if (payload.value.status) this.#changed(turn, taskId, payload.value.status);
   }
 
-  /** The task has an id with which it can be resumed. */
+  /** The task has an id, so it can be resumed. */
   #named(turn: Turn, taskId: string, contextId: string): void {
     turn.taskId = taskId;
     if (contextId !== '') this.#contextId = contextId;

@@ -1,6 +1,6 @@
 // A journal whose events are encrypted with an app key: the underlying store, its copies and its operators see an
-// entry's scope, unit, time and length, but not its content. Also a codec that encrypts the job texts in an engine with
-// the same key.
+// entry's scope, unit, time and length, but not its content. It also provides a codec that encrypts the job texts in an
+// engine with the same key.
 //
 // Owns:     the form of an encrypted event: AES-256-GCM over the packed JSON.
 // Does not: store keys, or encrypt names: a `sessionId` should not identify its user.

@@ -20,7 +20,7 @@ export const API_KEY_VARIABLES = [
   'GEMINI_API_KEY',
 ] as const;
 
-/** The variable with which Google's own client overrides the base URL. */
+/** The variable that overrides the base URL in Google's own client. */
 const BASE_URL_VARIABLE = 'GOOGLE_GEMINI_BASE_URL';
 const DEFAULT_BASE_URL = 'https://generativelanguage.googleapis.com';
 /** Only this version creates and accepts ephemeral tokens. */

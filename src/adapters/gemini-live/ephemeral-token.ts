@@ -1,8 +1,7 @@
 // Short-lived tokens for browsers, which must not see a key. A server creates a token, and a page passes it to
 // `geminiLive({ ephemeralToken })` or to Google's own client.
 //
-// EPHEMERAL-TOKEN-1. The holder of a token cannot change the settings to which the token is locked: model, instructions
-//     and tools.
+// EPHEMERAL-TOKEN-1. A token is locked to settings that its holder cannot change: model, instructions and tools.
 
 import { checkUnshown } from '../../values/checks.ts';
 import { z } from 'zod';
@@ -29,7 +28,7 @@ export interface EphemeralTokenOptions {
   readonly expiresAt?: Date;
   /** The time until which the token can start sessions. @defaultValue in a minute, by the server */
   readonly beginsUntil?: Date;
-  /** The settings to which sessions of the token are locked. @defaultValue none */
+  /** The settings that the token's sessions cannot change. @defaultValue none */
   readonly locked?: {
     /** Only options that the server receives matter: model, voice, thinking and similar. */
     readonly options?: GeminiLiveOptions;
@@ -41,7 +40,7 @@ export interface EphemeralTokenOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** A short-lived token with which a page connects to Gemini Live without the key. */
+/** A short-lived token that connects a page to Gemini Live without the API key. */
 export interface EphemeralToken {
   /** The value for `geminiLive({ ephemeralToken })`: `auth_tokens/…`. */
   readonly token: string;

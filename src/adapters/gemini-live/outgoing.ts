@@ -29,7 +29,7 @@ const HOLD_LIMIT_MS = 15_000;
 interface ModelActivity {
   /** Whether the model talks, works, or may be about to respond. */
   isBusy(): boolean;
-  /** Returns the minimum time for which the model stays busy, in milliseconds; null if unknown. */
+  /** Returns how long the model stays busy at least, in milliseconds; null if unknown. */
   busyForMs(): number | null;
   /** Resets a model that was busy for too long without any activity. */
   giveUp(): void;

@@ -2,8 +2,8 @@
 // may arrive late and are never marked as complete.
 //
 //   (none) ──content──▶ making ──generationComplete──▶ made ──turnComplete──▶ over
-//                         │  └────turnComplete, interrupted, nothing for long───▲
-//                         └──cancelled by us──▶ unwanted ──the wire says its end──┘
+//                         │  └────turnComplete, interrupted, silent too long───▲
+//                         └──cancelled──▶ unwanted ──its end is reported──────────┘
 //
 // Owns:     the ids and ends of responses, their audio and transcripts, the dropped parts, and the request that belongs
 //           to each response. It knows neither tool calls nor the outgoing queue (`outgoing.ts`).
@@ -13,8 +13,8 @@
 // GEMINI-LIVE-MODEL-TURNS-2. Audio between an interruption or a cancellation and the reported end of the turn is
 //     dropped; if the user interrupted, audio shortly after that end is dropped too.
 // GEMINI-LIVE-MODEL-TURNS-3. `response.ended` lists the forwarded audio.
-// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation which request a response belongs to, the
-//     response loses its request key: the request ends as cancelled, and the response continues without a key.
+// GEMINI-LIVE-MODEL-TURNS-4. If it becomes uncertain during generation whose request a response answers, the response
+//     loses its request key: the request ends as cancelled, and the response continues without a key.
 //
 // GEMINI-LIVE-REQUESTS-1. A response gets a request's key only if the request was the only message that the model had
 //                         to answer.
@@ -122,7 +122,7 @@ export class ModelTurns {
     if (response.phase === 'over') this.#awaitTrailing(response);
   }
 
-  /** Returns the id of the response to which a call belongs. */
+  /** Returns the id of the call's response. */
   calls(): string {
     // A call is never dropped, because the model would wait for its response forever.
     return (this.#current() ?? this.#response ?? this.#begin()).id;
@@ -267,7 +267,7 @@ export class ModelTurns {
  * model also responds without a request: to the user's words and to tool results. So a request is sent only when the
  * model has nothing else to respond to, and the next response belongs to it unless another cause appears first.
  *
- *   request ──sent──▶ pending ──a response begins──▶ (the key of the response)
+ *   request ──sent──▶ pending ──a response starts──▶ (the response's key)
  *                        └──the user speaks, cancelled, the turn ends empty──▶ ended without a response
  */
 export class Requests {
@@ -291,7 +291,7 @@ export class Requests {
     return this.#pending !== null;
   }
 
-  /** The time for which the model may still start another response, in milliseconds; 0 if it will not. */
+  /** How long the model may still start another response, in milliseconds; 0 if it will not. */
   get owedMs(): number {
     return Math.max(0, this.#owesUntil - this.#connection.environment.clock.now());
   }

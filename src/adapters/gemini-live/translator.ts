@@ -23,7 +23,7 @@ import * as wire from './wire.ts';
 import type { ServerContent, ServerMessage } from './wire.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
 
-/** The time within which the server reacts to an interrupting client message. */
+/** How long the server may take to react to an interrupting client message. */
 const OUR_INTERRUPTION_MS = 2_000;
 
 type Ending = Exclude<ServerContent['turnCompleteReason'], null | undefined>;
@@ -171,7 +171,7 @@ export class Translator {
     return this.#busyForMs !== 0;
   }
 
-  /** The time for which the model stays busy, in milliseconds; null if the end is unknown. */
+  /** How long the model stays busy, in milliseconds; null if the end is unknown. */
   get #busyForMs(): number | null {
     const isTalked = this.#turns.isOpen || this.#speech.isOpen || this.#isWorking;
     return isTalked || this.#requests.isPending ? null : this.#requests.owedMs;

@@ -1,7 +1,7 @@
 // Derives the user's utterances from transcript fragments. The protocol has no utterances: fragments may arrive late,
 // the last one is not marked, and only some models report speech detection.
 //
-//   (silent) ──signal, words, interruption──▶ speaking ──signal, pause, the model answers──▶ ended
+//   (silent) ──signal, words, interruption──▶ speaking ──signal, pause, the model responds──▶ ended
 //       ▲                                                                    │
 //       └────────────────────── no more words for a moment ──────────────────┘
 //

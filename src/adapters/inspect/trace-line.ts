@@ -171,7 +171,7 @@ function unreadable(line: Line): InspectorMessage {
   }
 }
 
-/** Returns the ids of the states to which a history state would return. */
+/** Returns the ids of the states that a history state would restore. */
 function historyIds(historyValue: unknown): unknown {
   if (typeof historyValue !== 'object' || historyValue === null) return undefined;
   return Object.fromEntries(

@@ -112,7 +112,7 @@ export interface GuardOptions {
   readonly onError?: (error: unknown) => void;
 }
 
-/** The time in which a refused client may read the reason. */
+/** How long a refused client may take to read the reason. */
 const LINGER_MS = 1_000;
 /** The time that `ws` allows a client for the closing handshake. */
 const CLOSE_TIMEOUT_MS = 2_000;
@@ -160,7 +160,7 @@ export class Guard {
   readonly #sockets = new Set<WebSocket>();
   /** The server for authenticated clients; null if there are no WebSockets. */
   readonly #webSockets: WebSocketServer | null;
-  /** The server for refused clients, to which it reports the reason. */
+  /** The server that tells refused clients the reason. */
   readonly #expelled: WebSocketServer | null;
   #server: Server | null = null;
   #whenEmpty: () => void = ignore;

@@ -1,4 +1,4 @@
-// The headers with which every server in this package sends a page and its files.
+// The headers that every server in this package sends with a page and its files.
 
 /** Browsers store nothing of the page, send no referrer, guess no types, and embed the page in no other origin. */
 export const pageHeaders = {

@@ -30,7 +30,7 @@ interface Span {
 const DEFAULT_THRESHOLD = 0.5;
 /** The longest span that the model can transcribe at once. */
 const LONGEST_SPAN_MS = 24_000;
-/** The final part of a long span, within which the span is cut at its quietest window. */
+/** The final part of a long span; the span is cut at the quietest window in this part. */
 const CUT_WITHIN_MS = 6_000;
 interface Padding {
   readonly beforeMs: number;

@@ -32,7 +32,7 @@ const MAX_BUFFERED_MS = 10 * 60_000;
 const MIN_COMMITTED_MS = 100;
 /** Speech shorter than this may be words that stop the current speech (INPUT-AUDIO-6). */
 const SHORT_MS = 1_000;
-/** The longest wait for the words when a decision is due; the decision treats later words as unknown. */
+/** How long a decision waits for words; words that arrive later do not change it. */
 const WORDS_TIMEOUT_MS = 1_000;
 /** The detection lag: during silence, this much more than the prefix is kept. */
 const NOTICE_MS = 1_000;

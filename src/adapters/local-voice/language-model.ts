@@ -5,7 +5,7 @@
 //   LOCAL-PROMPT-1. Any model accepts the prompt: notes have the user role, unless the app states that its model
 //       accepts system messages mid-conversation; the assistant's words and calls form one message; and neither the
 //       first nor the last message is the assistant's.
-//   LOCAL-PROMPT-2. A call keeps the reasoning and signatures with which the model made it.
+//   LOCAL-PROMPT-2. A call keeps the model's reasoning and signatures for it.
 
 import {
   jsonSchema,
@@ -32,7 +32,7 @@ interface TextModelRequest {
   readonly instructions: string;
   readonly tools: readonly FunctionTool[];
   readonly toolChoice: ToolChoice;
-  /** The form in which the text is output. */
+  /** The output form of the text. */
   readonly modality: 'text' | 'audio';
   /** The response's length limit; `null` for the model's own limit only. */
   readonly maxOutputTokens: number | null;

@@ -31,9 +31,9 @@ export interface LocalVoiceOptions {
   /** The model that answers the user; its tools come from the connected session. */
   readonly model: LanguageModel;
   /**
-   * The role in which the model sees system messages within the conversation, such as a session's notes. The protocol
-   * has such messages, but only some models accept them. `system` is for OpenAI models; Claude, Gemini, Mistral, Qwen
-   * and Bedrock reject it with an error. @defaultValue 'user', which every model accepts
+   * The role of system messages within the conversation, such as a session's notes, when they are sent to the model.
+   * The protocol has such messages, but only some models accept them. `system` is for OpenAI models; Claude, Gemini,
+   * Mistral, Qwen and Bedrock reject it with an error. @defaultValue 'user', which every model accepts
    */
   readonly systemAs?: 'system' | 'user';
   /** Time and randomness: `nodeEnvironment()` of `offstage/node`. */
@@ -247,7 +247,7 @@ function chosenVoice(engine: SpeechEngine, voice: string | undefined): string {
   );
 }
 
-/** The only network interface on which the server listens. */
+/** The only network interface that the server listens on. */
 const LOOPBACK = '127.0.0.1';
 const PATH = '/v1/realtime';
 /** The maximum frame size; the real server has this limit for one append. */

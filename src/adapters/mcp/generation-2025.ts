@@ -2,7 +2,7 @@
 // as tasks.
 //
 //   tools/call + task   → the task's id, once it is in the journal
-//   tasks/result        → waits for the end; questions go to the client as `elicitation/create` meanwhile
+//   tasks/result        → waits for the end; meanwhile, questions are sent to the client as `elicitation/create`
 //   tools/call          → both in one request; an abort of the request cancels the task
 
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';

@@ -1,8 +1,8 @@
 // Protocol version 2026-07-28 over HTTP, with its tasks extension: requests are independent, and the server sends only
 // responses. No SDK implements the server side of these tasks.
 //
-//   tools/call, tasks declared → the task; `tasks/get` shows what it asks, `tasks/update` answers, `tasks/cancel`
-//   tools/call                 → waits; a question is the result (`input_required`), and its answer a second call
+//   tools/call, tasks declared → the task; `tasks/get` returns its questions, `tasks/update` answers, `tasks/cancel`
+//   tools/call                 → waits; a question is returned as a result (`input_required`), and answered in a second call
 //
 // Invariants
 //   MCP-2026-1. A `requestState`, task id or key is valid only if it belongs to a task of the requesting user.

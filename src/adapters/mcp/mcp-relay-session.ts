@@ -44,7 +44,7 @@ import {
   type Heard,
 } from './remote-server.ts';
 
-/** The input from which the tool call's arguments are made. */
+/** The input for the tool call's arguments. */
 export interface McpPrompt {
   /** The subagent's instructions and task, or a later message to the subagent. */
   readonly text: string;

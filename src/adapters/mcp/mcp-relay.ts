@@ -44,7 +44,7 @@ export interface McpRelayOptions {
   readonly graceMs?: number;
   /** The polling interval of a task in milliseconds, unless the server specifies one. @defaultValue 2000 */
   readonly pollMs?: number;
-  /** The time for which the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
+  /** How long the server should keep a task, in milliseconds (2025-11-25). @defaultValue 86400000 */
   readonly ttlMs?: number;
 }
 

@@ -17,7 +17,7 @@ import { reporter } from '../../values/reporter.ts';
 export interface McpSubagent {
   /** The subagent's configuration. */
   readonly config: SubagentConfig;
-  /** The tool's description, from which the client's model chooses the tool. */
+  /** The tool's description, which the client's model reads to choose a tool. */
   readonly description: string;
 }
 
@@ -44,8 +44,7 @@ export interface McpLimits {
   /** The maximum number of requests that wait for a result, per user. @defaultValue 100 */
   readonly waitsPerUser: number;
   /**
-   * The time for which an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue
-   * 1_800_000
+   * How long an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue 1_800_000
    */
   readonly idleMs: number;
 }
@@ -86,7 +85,7 @@ export interface McpServerOptions {
   readonly origins?: readonly string[];
   /** The accepted host names in `Host`; `*` allows any. @defaultValue localhost, and the hosts in `origins` */
   readonly hosts?: readonly string[];
-  /** The time for which a task's result is kept after its end, in milliseconds. @defaultValue 86_400_000 */
+  /** How long a task's result is kept after its end, in milliseconds. @defaultValue 86_400_000 */
   readonly ttlMs?: number;
   /** The interval at which clients should poll a task, in milliseconds. @defaultValue 1000 */
   readonly pollMs?: number;

@@ -11,7 +11,7 @@ import { answerIn } from './forms.ts';
 import type { CheckedMcp } from './options.ts';
 import type { TaskQuestion, TaskView, UserTasks } from './served-tasks.ts';
 
-/** The `_meta` key with which a message names its task. */
+/** The `_meta` key that names a message's task. */
 export const RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /**

@@ -43,11 +43,11 @@ export interface OpenaiLiveOptions extends DialOptions {
    */
   readonly store?: boolean;
   /**
-   * The time for which the transport tries to resume a stored session before it starts a new one, in milliseconds.
+   * How long the transport tries to resume a stored session before it starts a new one, in milliseconds.
    * @defaultValue 3000
    */
   readonly forkTimeoutMs?: number;
-  /** The times from which turns are inferred, because the server does not report turns; in milliseconds. */
+  /** Timeouts for inferring turns, because the server does not report turns; in milliseconds. */
   readonly turns?: {
     /** After this much silence on the model's track, the response has ended. @defaultValue 800 */
     readonly responseSilenceMs?: number;

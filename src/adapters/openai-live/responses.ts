@@ -1,8 +1,8 @@
 // Presents the model's speech as responses. The protocol has none: its audio is one continuous track, silent between
 // replies, and its transcript arrives in fragments without an end mark.
 //
-//   silent ──sound or words──▶ speaking ──quiet for long enough──▶ silent
-//                                 └──called off──▶ unheard ──quiet──────▲
+//   silent ──audio or words──▶ speaking ──quiet for long enough──▶ silent
+//                                 └──cancelled───▶ unheard ──quiet──────▲
 //
 // Owns:     a response's start and end, its ids, its forwarded part, and its request. It does not infer the user's
 //           utterances (`heard-utterances.ts`).
@@ -43,7 +43,7 @@ import type { OpenaiLiveSettings, TurnTimes } from './options.ts';
 const AUDIBLE_LEVEL = 65;
 /** The longest wait for a cancelled response to end; shorter than the session's own timeout. */
 const CANCEL_MS = 2_000;
-/** The time within which the session may repeat a request. */
+/** How soon the session may repeat a request. */
 const ASKED_MS = 2_000;
 /** How much of the track before the first audible frame is forwarded, since words start quietly. */
 const ONSET_MS = 40;

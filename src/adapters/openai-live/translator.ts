@@ -1,8 +1,8 @@
 // Translates in both directions: commands become client events; server events become transport events and audio frames.
 // Performs no network I/O.
 //
-// Owns:     which call belongs to which delegation, and each command's form in a protocol whose model speaks by itself
-//           and accepts only texts. It does not infer and attribute responses (`responses.ts`), infer utterances
+// Owns:     which call belongs to which delegation, and each command's form in a protocol that only adds texts for a
+//           model that speaks by itself. It does not infer and attribute responses (`responses.ts`), infer utterances
 //           (`heard-utterances.ts`), or split texts (`appends.ts`).
 //
 // OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, texts that it should say as

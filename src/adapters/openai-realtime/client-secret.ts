@@ -16,7 +16,7 @@ export interface ClientSecretOptions {
   readonly options?: OpenaiRealtimeOptions;
   /** The session's initial configuration; the holder of the secret can change it. @defaultValue none */
   readonly configuration?: TransportConfiguration;
-  /** The time for which the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, by the server */
+  /** How long the secret can open connections, in seconds: 10 to 7200. @defaultValue 600, by the server */
   readonly expiresInSeconds?: number;
   /** Aborts the request. @defaultValue none */
   readonly signal?: AbortSignal;
@@ -24,7 +24,7 @@ export interface ClientSecretOptions {
   readonly fetch?: typeof globalThis.fetch;
 }
 
-/** A short-lived secret with which a page connects to OpenAI Realtime without the key. */
+/** A short-lived secret that connects a page to OpenAI Realtime without the API key. */
 export interface ClientSecret {
   /** The value to use instead of a key: `ek_…`. */
   readonly value: string;

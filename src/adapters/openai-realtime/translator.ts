@@ -479,7 +479,7 @@ interface Request {
 /**
  * One connection's responses, requested, in progress or ended, and the output of each.
  *
- *   requested ──response.created──▶ under way ──response.done──▶ ended
+ *   requested ──response.created──▶ running ────response.done──▶ ended
  *       └── refused (error)               │
  *       └─────────────── cancelled ───────┘   (only marked: the end still comes)
  */

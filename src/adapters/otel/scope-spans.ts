@@ -1,6 +1,6 @@
 // The spans of one scope: the open spans, and the contexts that a later span may have as a parent or a link.
 //
-// Owns:     writing spans, under keys with which a later process finds them.
+// Owns:     writing spans, under keys that let a later process find them.
 // Does not: know events (`scope-fold.ts`), or export spans, which the app's SDK does.
 
 import {

@@ -142,7 +142,7 @@ export class SubagentFold {
     else this.#goOn(at);
   }
 
-  /** Answers arrive in the order in which the questions were asked. */
+  /** Answers arrive in the order of their questions. */
   answered(isApproved: boolean): void {
     for (const [callId, call] of this.#pending) {
       if (isWork(call.kind) || call.kind === 'delegation') continue;

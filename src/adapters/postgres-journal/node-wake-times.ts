@@ -1,6 +1,6 @@
 // The wake times of sleeping sessions, shared by all processes.
 //
-// Owns:     the rows of `wake_times`, and the order in which this process writes them.
+// Owns:     the rows of `wake_times`, and the order of this process's writes to them.
 // Does not: check a scope's writer: a wake time only states that some process must load the session, which claims it
 //           first.
 //

@@ -41,7 +41,7 @@ import { NodeWakeTimes } from './node-wake-times.ts';
 /** The options of `postgresJournal`. */
 export interface PostgresJournalOptions {
   /**
-   * The database: `postgres://…`, or the options of `Pool` of the package `pg`.
+   * The database: `postgres://…`, or options for `Pool` of the package `pg`.
    * @defaultValue the environment variables `PGHOST`, `PGDATABASE` …
    */
   readonly connection?: string | PoolConfig;

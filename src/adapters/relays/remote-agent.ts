@@ -1,5 +1,5 @@
 // A remote agent for relays over HTTP: requests with the app's headers, opening a session within a time limit, and the
-// id with which the session is resumed.
+// session id for resuming.
 //
 // Invariants
 //   REMOTE-AGENT-1. Requests are sent only to the origin of `url` and to origins that the app allows; only the former

@@ -59,7 +59,7 @@ export interface RestateJobsOptions {
   /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, with which `forget` deletes Restate's job data.
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`; `forget` needs it to delete Restate's job data.
    * Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;
@@ -90,7 +90,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
    */
   readonly longestMs?: number;
   /**
-   * How long a job is offered to workers that refuse it, in milliseconds, before it fails with their reason. Choose a
+   * How long a refused job is offered to workers, in milliseconds, before it fails with the refusal's reason. Choose a
    * time longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;

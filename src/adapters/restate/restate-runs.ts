@@ -66,7 +66,7 @@ export interface RestateRunsOptions {
   /** The URL of Restate's ingress, such as `http://127.0.0.1:8080`. */
   readonly ingress: string;
   /**
-   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`, with which `forget` deletes a run's data in
+   * The URL of Restate's admin API, such as `http://127.0.0.1:9070`; `forget` needs it to delete a run's data in
    * Restate. Restrict access to this API. @defaultValue none: Restate deletes the data after `keepMs`
    */
   readonly admin?: string;

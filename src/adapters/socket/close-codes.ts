@@ -35,7 +35,7 @@ const CLOSE_CODES: Readonly<
   3008: { text: 'Timeout', retryable: true },
 };
 
-/** OpenAI's own error codes and types for which a retry may succeed; all others are client errors. */
+/** OpenAI's own codes and types for errors that a retry may fix; all others are client errors. */
 const TRANSIENT_REASON = /server_error|rate_limit|overloaded|unavailable|timeout|expired/i;
 
 /**

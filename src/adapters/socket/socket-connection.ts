@@ -1,6 +1,6 @@
 // One WebSocket connection to a voice model, for any protocol: socket, queue, deadlines, ending.
 //
-//   connecting ──open──▶ configuring ──the wire is ready──▶ ready ──▶ closing ──▶ closed
+//   connecting ──open──▶ configuring ──server is ready──▶ ready ──▶ closing ──▶ closed
 //       └──────────────────────┴── refused, timeout, lost ──────────────▲
 //
 // Owns:     the socket, commands that wait for readiness, the user's audio, keep-alive, and the reason for the end.

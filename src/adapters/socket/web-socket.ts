@@ -27,7 +27,7 @@ export interface WebSocketLike {
   terminate(): void;
 }
 
-/** The options with which a transport opens its WebSocket. */
+/** A transport's options for opening its WebSocket. */
 export interface WebSocketOptions {
   /** The headers of the upgrade request. */
   readonly headers: Readonly<Record<string, string>>;

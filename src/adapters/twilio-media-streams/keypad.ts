@@ -24,7 +24,7 @@ export interface KeypadPorts {
   typed(text: string): void;
 }
 
-/** The maximum number of options for which a single key suffices. */
+/** The maximum number of options that a single key can select. */
 const KEYS = 9;
 const END_OF_NUMBER = '#';
 

@@ -1,6 +1,6 @@
 // One telephone call: a Twilio Media Stream on one side, a session on the other.
 //
-//   socket opens ─▶ connected ─▶ start ─▶ (caller's sound is kept) ─▶ connect(session)
+//   socket opens ─▶ connected ─▶ start ─▶ (caller's audio is kept) ─▶ connect(session)
 //                                                                          │
 //      stop, socket closed, silence, hangUp(), session ended ─▶ detached, ended
 //
@@ -316,7 +316,7 @@ class Call implements TwilioCall {
     if (this.#mistakes > MAX_MISTAKES) this.#end('refused', closeCodes.refused);
   }
 
-  /** Refuses a socket without a call. */
+  /** Refuses a socket that has no call. */
   #refuse(error: Error): void {
     this.#failed(error);
     this.#end('refused', closeCodes.refused);

@@ -22,7 +22,7 @@ import { acceptTwilioCall, type TwilioCall } from './twilio-call.ts';
 
 /** The options of `twilioCalls`. */
 export interface TwilioCallsOptions extends TwilioCallOptions {
-  /** The account's auth token, with which Twilio signs each upgrade. */
+  /** The account's auth token; Twilio signs each upgrade with it. */
   readonly authToken: string;
   /** The URL that was passed to `streamTwiml`, as Twilio knows it: `wss://example.com/call`. */
   readonly url: string;

@@ -1,5 +1,5 @@
-// Signature schemes with which a sender proves that it knows the secret: an HMAC-SHA256 over the body and some headers.
-// There are three standard schemes, and custom schemes that the app describes.
+// Signature schemes that prove that a sender knows the secret: an HMAC-SHA256 over the body and some headers. There are
+// three standard schemes, and custom schemes that the app describes.
 //
 // Owns:     where the signature is, and what is signed.
 // Does not: read bodies, read the clock, or remember anything.

@@ -2,7 +2,7 @@
 // and converts these to messages with the check's route.
 //
 // Invariants
-//   INTERPRETER-1. Messages are delivered in the check's order. `sync`: first sent first, before the step ends.
+//   INTERPRETER-1. Messages are delivered in the check's order. `sync`: in sending order, before the step ends.
 //       `async`: when the path delivers them.
 //   INTERPRETER-2. Timers fire when the path fires them, and only if the live actor has armed them.
 

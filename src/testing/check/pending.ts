@@ -6,7 +6,7 @@ import type { Effect } from './types.ts';
 
 /** A machine's delayed event to itself that has not fired. */
 export interface Timer {
-  /** The id with which the machine can cancel it. */
+  /** The id that the machine uses to cancel it. */
   readonly id: string | undefined;
   readonly event: AnyEventObject;
 }

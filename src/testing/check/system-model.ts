@@ -3,7 +3,7 @@
 // compared with `===` and small numbers.
 //
 // Invariants
-//   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, first sent first, form one transition.
+//   SYSTEM-MODEL-1. `sync`: a step and all deliveries that it causes, in sending order, form one transition.
 //   SYSTEM-MODEL-2. `async`: each channel (sender, receiver) preserves order; channels do not wait for each other. The
 //       relative order of packets in different channels does not distinguish worlds.
 //   SYSTEM-MODEL-3. The environment and timers act only while fewer than `maxInFlight` packets are in flight; a

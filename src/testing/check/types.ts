@@ -242,7 +242,7 @@ export interface MachineCheck<M extends AnyStateMachine, G = undefined>
    */
   readonly end?: false | ((snapshot: SnapshotFrom<M>) => boolean);
   readonly waits?: Readonly<Record<string, WaitRule<SnapshotFrom<M>>>>;
-  /** At least one state must satisfy it, which guards against a model in which nothing happens. */
+  /** At least one state must satisfy it, to detect a model that does nothing. */
   readonly reachable?: Readonly<Record<string, (snapshot: SnapshotFrom<M>, ghost: G) => boolean>>;
   /** Called for each event that the machine does not handle (`unhandled`, `ended`); `true` accepts it. */
   readonly unhandled?: (event: EventOf<M>, snapshot: SnapshotFrom<M>) => Verdict;
@@ -274,7 +274,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   /** Like a machine's `events`, for each actor that has not ended. @defaultValue none */
   external?(world: World<M, G>, id: ActorId<M>): readonly EventOf<M[keyof M]>[];
   /**
-   * `sync`: the messages that a step causes are delivered before the next step, first sent first (one process).
+   * `sync`: the messages that a step causes are delivered, in sending order, before the next step (one process).
    * `async`: each pair of actors has an ordered channel; channels and the environment interleave in any way (workers,
    * hosts, networks).
    */
@@ -305,7 +305,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
   readonly waits?: Readonly<
     Record<string, WaitRule<SnapshotFrom<M[keyof M]>> & { readonly actors?: readonly ActorId<M>[] }>
   >;
-  /** At least one world must satisfy it, which guards against a model in which nothing happens. */
+  /** At least one world must satisfy it, to detect a model that does nothing. */
   readonly reachable?: Readonly<Record<string, (world: World<M, G>) => boolean>>;
   /** Called for each event that an actor does not handle (`unhandled`, `ended`); `true` accepts it. */
   readonly unhandled?: (step: Step<M>, world: World<M, G>) => Verdict;

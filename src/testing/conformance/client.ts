@@ -12,7 +12,7 @@ export const TICK_MS = 100;
 const SAMPLE_RATE_HZ = 24_000;
 /** The amplitude of a voice. */
 export const LOUDNESS = 8000;
-/** The time in which resent audio is processed, in milliseconds: faster than it was spoken. */
+/** How long resent audio takes to be processed, in milliseconds: less than it took to speak. */
 export const HEARD_AGAIN_MS = 600;
 
 export class Client {

@@ -133,8 +133,8 @@ const buttonBeforeVoice = (): ConformanceScene => {
 };
 
 /**
- * Returns the calls with which the lead model settles the question for these words, when something else was said since
- * it was asked.
+ * Returns the lead model's calls to settle the question for these words, when something else was said since it was
+ * asked.
  */
 const settling = (option: string): ConformanceScene['calls'] => ({
   [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],

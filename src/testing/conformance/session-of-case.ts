@@ -47,7 +47,7 @@ export interface TalkOptions {
   readonly wordlessTurns?: number;
   /** Errors that the case provokes: parts of their codes and messages. */
   readonly provokes?: readonly string[];
-  /** The reasons for which the case drops deliveries. */
+  /** The reasons why the case drops deliveries. */
   readonly drops?: readonly string[];
 }
 

@@ -7,7 +7,7 @@ import type { Talk } from './talk.ts';
 import { plain } from './words.ts';
 import { isQuiet, STORY } from './shared-cases.ts';
 
-/** The time in which the model falls silent after the user has started to speak, with late inference. */
+/** How long the model takes to fall silent after the user has started to speak, with late inference. */
 const SILENT_WITHIN_MS = 1500;
 /** A text that takes long to generate, so that a writing model is heard before it has finished. */
 const AGES = Array.from({ length: 4 }, () => STORY).join('. ');

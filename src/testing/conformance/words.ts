@@ -1,4 +1,4 @@
-// The phrases with which the runtime informs a model, as far as the suite needs them.
+// The phrases that inform a model, as far as the suite needs them.
 
 import { readNotes } from '../../actors/notes/note.ts';
 

@@ -708,7 +708,7 @@ export const providerRules: readonly ProviderRule[] = [
         ),
       ),
   },
-  // --- rules of one API only, which some calls break that suit all other APIs
+  // --- rules of a single API, for calls that all other APIs accept
   {
     name: 'first-message',
     api: 'bedrock',
@@ -762,7 +762,7 @@ export function providerRefusals(
   return refusals;
 }
 
-/** The body with which an API refuses a request (400). */
+/** The body of an API's refusal of a request (400). */
 export function refusalBody({ rule: { api }, words: message }: ProviderRefusal): object {
   const type = 'invalid_request_error';
   if (api === 'anthropic') return { type: 'error', error: { type, message } };
@@ -805,7 +805,7 @@ const ONLY_IF_NAMED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the check for one model: `check` throws the error with which an API would refuse a call, and `answered`
+ * Returns the check for one model: `check` throws the error of an API that would refuse the call, and `answered`
  * records each answer, whose reasoning and state must come back with its calls (PROVIDER-RULES-2).
  */
 export function providerCheck(rules: RulesOption) {

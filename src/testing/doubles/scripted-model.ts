@@ -66,7 +66,7 @@ export interface ScriptedModelOptions {
   readonly agentOf?: (prompt: Seen) => string | undefined;
   /** Answers if no other script does. */
   readonly otherwise?: ScriptLike;
-  /** The environment in which a step's `delayMs` passes. Only steps with a delay need it. */
+  /** The environment whose clock measures a step's `delayMs`. Only steps with a delay need it. */
   readonly environment?: { readonly scheduler: Pick<Scheduler, 'schedule'> };
   /**
    * Refuses calls that a provider's API would refuse (`providerRules`), with that provider's error and text: `true` for

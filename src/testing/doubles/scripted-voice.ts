@@ -14,7 +14,7 @@ const LOUDNESS = 3000;
 
 /** The options of `scriptedVoice`. */
 export interface ScriptedVoiceOptions {
-  /** The environment in which the voice synthesises. */
+  /** The environment whose clock measures the synthesis. */
   readonly environment: Environment;
   /** The duration per spoken character, in milliseconds. @defaultValue 60 */
   readonly msPerCharacter?: number;

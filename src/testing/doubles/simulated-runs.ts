@@ -26,7 +26,7 @@ import { raceAbort } from '../../values/race-abort.ts';
 
 /** The options of `simulatedRuns`. */
 export interface SimulatedRunsOptions {
-  /** The environment in which runs wait. */
+  /** The environment whose clock measures the waits of runs. */
   readonly environment: Environment;
   /** Executes the turns: the handler of `runWorker({ … })`. */
   readonly handler: RunHandler;

@@ -24,7 +24,7 @@ export type Talking =
   | { readonly kind: 'text'; readonly session: TextSession }
   | { readonly kind: 'voice'; readonly session: VoiceSession; readonly sampleRateHz: number };
 
-/** The ways in which an app may follow a text session. Unacknowledged results remain as cards. */
+/** The ways for an app to follow a text session. Unacknowledged results remain as cards. */
 type Way =
   /** `session.parts`. */
   | 'observes'

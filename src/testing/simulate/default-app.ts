@@ -190,7 +190,7 @@ export function withFamily(tools: Tools, { simulated }: AppContext): Tools {
   };
 }
 
-/** The number of events per process life, and the time span in which they happen. */
+/** The number of events per process life, and their time span. */
 const HAPPENINGS = 2;
 
 const WITHIN_MS = 20_000;

@@ -161,7 +161,7 @@ function questionOf(chance: Chance): object {
 /** Returns the tools that the lead agent's model calls for these words; may be empty. */
 export type Meaning = (words: string) => readonly string[];
 
-/** Returns the arguments with which the lead agent's model calls a tool for these words. */
+/** Returns the arguments of the lead agent's tool call for these words. */
 export function argumentsFor(
   seed: number,
   words: string,

@@ -11,7 +11,7 @@ import { simulatedJobs } from '../doubles/simulated-jobs.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, type AppStage } from './staged-app.ts';
 
-/** The time span in which a worker dies, in milliseconds: a job takes no longer unless its model or tool does. */
+/** A worker dies within this time, in milliseconds: a job takes no longer unless its model or tool does. */
 const DIES_WITHIN_MS = 4000;
 /** The first worker number; session processes have lower numbers. */
 const FIRST_WORKER = 1001;

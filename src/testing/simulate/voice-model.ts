@@ -232,7 +232,7 @@ export class VoiceModel implements ConformanceModel, TransportConnection {
       });
   }
 
-  /** Returns a requested turn, in which the model speaks about the latest message. */
+  /** Returns a requested turn: the model speaks about the latest message. */
   #turnAsked(instructions: string | null): ConformanceTurn {
     const last = this.memory.at(-1);
     const cause = CAUSES[last?.kind ?? 'assistant'];

@@ -6,7 +6,7 @@ import { spokenLead } from '../../voice/spoken-lead.ts';
 import type { ConformanceSetup, ConformanceWorld } from '../conformance/stage.ts';
 import { VoiceModel } from './voice-model.ts';
 
-/** The capabilities of most models, of which the session emulates none. */
+/** The capabilities of most models; the session emulates none of them. */
 export const SIMULATED_CAPABILITIES: TransportCapabilities = {
   inputSampleRateHz: 8000,
   outputSampleRateHz: 8000,

@@ -28,7 +28,7 @@ export interface Work {
   readonly sleeps: number;
   /** Connections that were lost or refused. */
   readonly drops: number;
-  /** Connections on which the voice model continued from an earlier one. */
+  /** Connections whose voice model continued from an earlier one. */
   readonly resumed: number;
   /** How often the user interrupted the lead agent. */
   readonly bargeIns: number;

@@ -14,8 +14,8 @@
 //
 // The fake's tests show that the official clients can hold conversations with it, and that its events pass their
 // schemas. They do not show that the real servers behave the same way. Audio is a tone and is never recognised; the
-// test decides who speaks, and with which words. A fake cannot know when a real model speaks, about what, and for how
-// long. Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
+// test decides who speaks, and the words. A fake cannot know when a real model speaks, about what, and for how long.
+// Not served: WebRTC, SIP, sideband connections, and Live with delegation to OpenAI's backends.
 
 export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';

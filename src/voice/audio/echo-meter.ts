@@ -23,7 +23,7 @@ const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
 /** 80 ms: the quiet start of a word. With a known echo, the transport receives all audio with this delay. */
 const ONSET_BINS = 5;
-/** The number of bins after the last report for which the playing audio is still known. */
+/** The playing audio is known for this number of bins after the last report. */
 const AHEAD_BINS = 40;
 /** The gain of the echo that a transport receives: -30 dB. */
 const QUIET = 0.03;

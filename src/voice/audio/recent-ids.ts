@@ -1,4 +1,4 @@
-// A bounded set of the newest ids, for example of ended responses for which late events may still arrive.
+// A bounded set of the newest ids, for example to recognise late events about ended responses.
 
 import { forgetOldest } from '../../values/forget-oldest.ts';
 

@@ -220,7 +220,7 @@ function filterBankFor(fromHz: number, toHz: number, taps: number): FilterBank {
   return bank;
 }
 
-/** The stopband attenuation for which the window is designed; RESAMPLER-4 promises 10 dB less. */
+/** The stopband attenuation of the window design; RESAMPLER-4 promises 10 dB less. */
 const STOPBAND_DB = 90;
 /** Kaiser's rule for the shape of a window with that attenuation. */
 const KAISER_BETA = 0.1102 * (STOPBAND_DB - 8.7);

@@ -68,7 +68,7 @@ const DUE_CHANCE = 0.05;
  */
 const LAST_MOMENT_MS = 5000;
 const LAST_FRACTION = 0.25;
-/** The delay with which a transport detects the start of speech. */
+/** A transport's delay in detecting the start of speech. */
 const ONSET_LAG_MS = 2000;
 const MAX_UNANSWERED = 3;
 
@@ -132,7 +132,7 @@ export class ConnectionManager {
   readonly #keptAudio: BoundedBuffer;
   readonly #sentAudio = new RecentSound();
 
-  /** The value with which a connection can resume the one in use; null if it cannot be resumed. */
+  /** The resume value of the connection in use; null if it cannot be resumed. */
   #resume: unknown = null;
   /** The messages that the model knew when the resumable connection ended. */
   #known: KnownMessages = new Set();

@@ -45,7 +45,7 @@ const TEXT_KEYS = ['text', 'name', 'arguments', 'message', 'reason'] as const;
 /** The names of the conversation messages that a model knows. */
 export type KnownMessages = ReadonlySet<string>;
 
-/** The conversation with which a new connection starts. */
+/** The initial conversation of a new connection. */
 export interface Beginning {
   /** Returns the conversation as transport commands. */
   history(): readonly TransportCommand[];

@@ -2,7 +2,7 @@
 // `capabilities`; a session branches on capabilities, never on a provider's name. The session (outbox and turns)
 // decides when to speak; a transport never does.
 //
-// Duties of an adapter, on any wire
+// An adapter's duties, with any provider
 //   - Each user utterance has a start, an end and its words (or a report that it has none), in this order, even if the
 //     adapter must infer them.
 //   - Each response has a start and an end, and its audio has the response's id, even if the protocol has no responses.
@@ -15,7 +15,7 @@ import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import type { Voice } from '../speech/voice.ts';
 
-/** The delay with which a transport detects speech, in milliseconds: the accuracy of an utterance's start. */
+/** A transport's delay in detecting speech, in milliseconds: the accuracy of an utterance's start. */
 export const ONSET_MS = 300;
 
 /** A transport's abilities. The session emulates missing ones. */
@@ -196,8 +196,8 @@ export type TransportCommand =
        */
       readonly about?: string;
       /**
-       * Identifies the content to say: a request that repeats a failed one has the same value. It is for providers on
-       * which a failed request may still be spoken.
+       * Identifies the content to say: a request that repeats a failed one has the same value. It is for providers that
+       * may still speak a failed request.
        */
       readonly subject?: string;
       /** An earlier request for the same content failed, so the adapter uses the strongest means available. */

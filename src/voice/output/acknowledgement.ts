@@ -3,8 +3,8 @@
 // that the answer was understood.
 //
 //   understood ── afterMs of silence ──▶ said      by a voice, or by the model out of band (aside)
-//        ├── the user speaks, another sound comes, or something is due ──▶ not said
-//        └── neither can say it: the reply of a model that answers by itself may serve (held-speech)
+//        ├── the user speaks, other audio plays, or something is due ──▶ not said
+//        └── neither can say it: the reply of a model that responds by itself may serve (held-speech)
 //
 // Owns:     the acknowledgement's text and timing, and which words of a model may serve as one.
 // Does not: make it audible (aside, held-speech), or know the answer's effect.

@@ -1,8 +1,8 @@
 // A short runtime phrase outside the conversation ("One moment."), said by a voice or by the model out of band: a
 // filler or an acknowledgement. At most one phrase is in progress.
 //
-//   say ─▶ asked for ─▶ sounding ─▶ over
-//              └────────────┴── the user speaks, or speech comes first ──▶ silent
+//   say ─▶ requested ─▶ audible ──▶ over
+//              └────────────┴── the user speaks, or speech starts first ─▶ silent
 //
 // Owns:     the current phrase and its responses.
 // Does not: decide when and what to say (waiting, acknowledgement).

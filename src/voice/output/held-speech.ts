@@ -2,13 +2,13 @@
 // subagent should answer the user's words: only one of them may. A model that replies by itself does not wait for that
 // decision, so its output is held here.
 //
-//   began ─┬─▶ free                                       only the lead agent can be meant
+//   began ─┬─▶ free                                       only the lead agent can be addressed
 //          ├─▶ held ─┬─ for the lead agent, or unknown ─▶ released
 //          │         └─ for a subagent, interrupted ────▶ silenced
-//          └─▶ silenced                                   to words that were for a subagent
+//          └─▶ silenced                                   a reply to words for a subagent
 //
 //   for a subagent: read ─┬─ the reply only acknowledges ──▶ released
-//                         │        └─ sound in real time ─▶ follows ─┬─ it ends ───▶ heard
+//                         │        └─ audio in real time ─▶ follows ─┬─ it ends ───▶ heard
 //                         │                                          └─ says more ─▶ the rest is silenced
 //                         └─ anything else, or too late ──────▶ silenced
 //
@@ -38,7 +38,7 @@ import type { TransportEvent } from '../connection/transport.ts';
 const HELD_MS = 60_000;
 const MAX_EVENTS = 1000;
 
-/** The time within which a reply must prove to be an acknowledgement. */
+/** How long a reply may take to prove to be an acknowledgement. */
 const READ_MS = 2500;
 /** The delay of audio whose words are read first; transports report words within less time. */
 const FOLLOW_MS = 400;
@@ -52,7 +52,7 @@ export interface ReplyReader {
 }
 
 export interface HeldSpeechOptions {
-  /** The longest time for which output is held after the user has fallen silent, in milliseconds. */
+  /** How long output is held at most after the user has fallen silent, in milliseconds. */
   readonly patienceMs: number;
   /** Whether the model's audio arrives in real time, in step with its words. */
   readonly isInRealTime: boolean;

@@ -114,7 +114,7 @@ export class ModelMemory {
     return heard;
   }
 
-  /** Removes an item of which nothing was played. */
+  /** Removes an item that was not played at all. */
   unplayed(itemId: string): void {
     if (itemId !== '' && this.#capabilities.truncatesAudio)
       this.#send({ type: 'playout.truncate', itemId, playedMs: 0 });

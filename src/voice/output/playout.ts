@@ -8,8 +8,7 @@
 //   PLAYOUT-1. The played duration never exceeds the sent duration, and never decreases.
 //   PLAYOUT-2. An item has ended when its response is complete and all of it was played, or when the client was told to
 //       drop the rest.
-//   PLAYOUT-3. Items play in the order in which they were sent: a report about an item shows that all earlier items
-//       were played.
+//   PLAYOUT-3. Items play in sending order: a report about an item shows that all earlier items were played.
 
 /** The tolerance at the end of an item: clients count in 20 ms frames and may not report the last frame in full. */
 const TOLERANCE_MS = 30;

@@ -60,7 +60,7 @@ const MAX_KNOWN = 100;
 export interface ResponsesOptions {
   readonly capabilities: TransportCapabilities;
   readonly responseTimeoutMs: number;
-  /** The longest time for which output is held after the user has fallen silent, in milliseconds. */
+  /** How long output is held at most after the user has fallen silent, in milliseconds. */
   readonly settleTimeoutMs: number;
 }
 
@@ -262,7 +262,7 @@ export class Responses {
     return wasReply;
   }
 
-  /** Stops for good. */
+  /** Stops permanently. */
   stop(): void {
     this.#forgetAll();
     this.#speech.complete();

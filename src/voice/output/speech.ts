@@ -5,7 +5,7 @@
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
 //      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, also as new items: this works with any client
 //      │                  └─ resume ─▶ playing
-//      └──────── stop ◀── paused, low                   nothing more of it is heard
+//      └──────── stop ◀── paused, low                   no more of it is heard
 //
 // Owns:     the audio stream and its kept part, the item names that the client knows, the current attempt, and the
 //           speech that was cut off.

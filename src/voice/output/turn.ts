@@ -9,7 +9,7 @@ export interface MadeCall {
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** The response in which the model made the call, if the transport reports it. */
+  /** The response that contains the call, if the transport reports it. */
   readonly responseId?: string;
 }
 

@@ -33,7 +33,7 @@ export class VoiceTranscript {
     this.#core = core;
   }
 
-  /** When each utterance started whose words clients see while its addressee is unknown. */
+  /** The start times of utterances whose words clients see while the addressee is unknown. */
   readonly #shown = new Map<string, number>();
 
   /** The words so far of all unfinished utterances. */

@@ -2,9 +2,9 @@
 // thinking sound, a soft loop while a model or tool works; the filler, a short phrase ("One moment."); and the
 // acknowledgement of an answer ("Premium. One moment.").
 //
-//   filler:  no wait ──▶ waiting ── afterMs ──▶ asked for ──▶ sounding ──▶ said: nothing more in this wait
+//   filler:  no wait ──▶ waiting ── afterMs ──▶ requested ──▶ audible ───▶ said: no more in this wait
 //               ▲            │                     │             └── the user speaks ──▶ silent, at once
-//               └────────────┴── the answer is here ┘
+//               └────────────┴── the answer arrives ┘
 //
 // Owns:     the user's wait, the start and end of each sound, and the filler's text.
 // Does not: know who is working or speaking (turns), make a phrase audible (aside), or track playback (none of these

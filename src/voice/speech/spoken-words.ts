@@ -34,7 +34,7 @@ export class SpokenWords {
     return this.#words.map((word) => word.text).join('');
   }
 
-  /** Keeps the words of which more than half had been spoken at `atMs`. */
+  /** Keeps the words that had been more than half spoken at `atMs`. */
   truncate(atMs: number): void {
     this.#truncated = true;
     this.#durationMs = Math.min(this.#durationMs, atMs);

@@ -1,7 +1,7 @@
 // Delegations by a voice model that does not call tools by name: the model reports that a task is to be done, and the
 // session derives the calls from the conversation.
 //
-//   created ─▶ the user's words settle ─▶ worked out ─┬─▶ calls, as if the model had made them
+//   created ─▶ the user's words settle ─▶ interpreted ┬─▶ calls, as if the model had made them
 //      │              │                       │       ├─▶ an answer to say
 //      │              └─ for a subagent: no call       └─▶ failed: the model tells the user
 //      └─ the connection is lost, the session is closed: aborted, forgotten

@@ -2,9 +2,9 @@
 // agent is an interruption. The model's speech is stopped or lowered at once in any case; after a noise or a
 // backchannel ("mm-hm") it continues.
 //
-//   speaking ─ user begins ─▶ in doubt ─┬─ other words, long, repeated ──▶ real: broken off
+//   speaking ─ user starts ─▶ in doubt ─┬─ other words, long, repeated ──▶ real: broken off
 //                                       ├─ a backchannel, a noise ───────▶ false: continues
-//                                       └─ no words in time ─────────────▶ continues, until they come
+//                                       └─ no words in time ─────────────▶ continues, until they arrive
 //
 // Owns:     the interpretation of the transport's reports, the limits of an utterance, and each utterance's start on
 //           the session's clock (a transport counts from the first audio that it received).
@@ -63,19 +63,19 @@ import type { VoiceTranscript } from '../output/voice-transcript.ts';
 
 /** The longest gap after which a new utterance counts as a piece of the previous one, split off by the transport. */
 const CUT_MS = 100;
-/** The longest delay with which a transport reports the end of an utterance. */
+/** A transport's longest delay in reporting the end of an utterance. */
 export const END_LAG_MS = 600;
 /** How many of the newest played items an utterance with a late report may overlap. */
 const MAX_PLAYED = 10;
-/** The longest time for which a voice below a quiet room's level holds the floor. */
+/** How long a voice below a quiet room's level holds the floor at most. */
 const FAR_MS = 5000;
 /** The time without audio after which an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;
 /** The same time after the client has left: a client that returns within it sends the audio recorded meanwhile. */
 const AWAY_GAP_MS = 5000;
 /**
- * The fraction of the limit from which audio after an utterance also counts as background (LISTEN-2): a transport with
- * the same limit counts from the first audio and ends an overlong utterance slightly earlier.
+ * From this fraction of the limit, audio after an utterance also counts as background (LISTEN-2): a transport with the
+ * same limit counts from the first audio and ends an overlong utterance slightly earlier.
  */
 const WIRE_LIMIT = 0.95;
 /** A voice that lasts this long after the transport has noticed it stops the speech; "right, I see" is shorter. */
@@ -370,7 +370,7 @@ export class Listening {
     else this.watchLimits();
   }
 
-  /** Returns whether the microphone has since sent audio in which no voice can be measured. */
+  /** Returns whether the microphone has since sent audio without a measurable voice. */
   #isFar(since: number): boolean {
     return this.#soundAt !== null && this.#bargeIn.quietMs >= this.#now - since;
   }
@@ -565,7 +565,7 @@ export class BargeIn {
     return this.#speech.echo.echoes(this.#now);
   }
 
-  /** Returns the words of which the utterance may be an echo, including items that were cut off since. */
+  /** Returns the words that the utterance may echo, including items that were cut off since. */
   #saidDuring({ items, wordsWhenCut }: Overlap): string {
     return wordsWhenCut ?? this.#transcript.wordsOf(items);
   }

@@ -30,7 +30,9 @@ const LOUDER_DB = 5;
 const TAIL_MS = 400;
 /** The minimum excess of echoed words over other words at the start of an utterance. */
 const LEAST_ECHOED = 3;
-/** The similarity from which two words count as the same, because a recogniser may spell an echoed word differently. */
+/**
+ * Two words with at least this similarity count as the same, because a recogniser may spell an echoed word differently.
+ */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
 const MAX_COMPARED_CHARS = 1_500;

@@ -4,13 +4,13 @@
 // The turn machine holds the turn's state and decides; this file reports facts to it and executes its effects. Other
 // state is held elsewhere:
 //
-//   sound is playing, paused, or cut off                    speech
-//   output that may answer words for a subagent             held-speech
-//   who is being asked, and by whom                         session (questions)
+//   audio is playing, paused, or cut off                    speech
+//   output that may reply to words for a subagent             held-speech
+//   the open question and its asker                         session (questions)
 //   the filler, the thinking sound                          waiting
 //
-// Owns:     the meaning of transport and session facts for the turn, and the decision which replies are unwanted if the
-//           model hears every word.
+// Owns:     the meaning of transport and session facts for the turn, and deciding which replies of a model that hears
+//           every word are unwanted.
 // Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an utterance
 //           is addressed (session), run tools, or manage connections (connection manager).
 //
@@ -514,8 +514,8 @@ export class Turns implements Turn {
   }
 
   /**
-   * Handles the loss of a connection, on which all responses fail. `hearsAgain`: the user's current words are sent to
-   * the next connection.
+   * Handles the loss of a connection and the failure of all its responses. `hearsAgain`: the user's current words are
+   * sent to the next connection.
    */
   connectionLost(hearsAgain: boolean): void {
     this.#waiting.lost();

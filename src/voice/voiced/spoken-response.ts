@@ -1,9 +1,9 @@
 // One response of a text model that a voice speaks: the response is synthesised sentence by sentence, slightly ahead of
 // playback.
 //
-//   writing ──▶ written ─┬─ all was said ───────────▶ ended as the model ended it
+//   writing ──▶ written ─┬─ all was spoken ─────────▶ ended as the model ended it
 //      └────────┴────────┼─ cancelled ──────────────▶ ended: cancelled
-//                        └─ the voice has failed ───▶ ended: failed
+//                        └─ the voice failed ───────▶ ended: failed
 //
 // Owns:     the unspoken text, the running synthesis, the end of the response, and the positions of its words in the
 //           audio, which map played audio to words.
@@ -337,7 +337,7 @@ export class SpokenItem {
     return this.#show([sentence]);
   }
 
-  /** Returns the words of which more than half had been spoken at `ms`. */
+  /** Returns the words that had been more than half spoken at `ms`. */
   textUntil(ms: number): string {
     return this.#sentences
       .flatMap(({ text, startMs, soundMs, lengthMs }) =>

@@ -7,7 +7,7 @@
 // Does not: speak the responses (spoken-response), or know how much was played (the client reports it).
 //
 // Invariants
-//   VOICED-CONNECTION-1. Responses are spoken one after the other, in the order in which the model started them.
+//   VOICED-CONNECTION-1. Responses are spoken one after the other, in the order of their start.
 //   VOICED-CONNECTION-2. A cancellation also cancels earlier requests that the model has not started to answer. The
 //        model receives the cancellation if it is generating.
 //   VOICED-CONNECTION-3. A voice failure is reported once per response, as `transport.error`; then the response ends as

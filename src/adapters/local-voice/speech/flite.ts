@@ -109,8 +109,7 @@ const ERRNO = { success: 0, badFile: 8, notFound: 44 } as const;
 const FILE_TYPE = { characterDevice: 2, directory: 3, regularFile: 4 } as const;
 const STANDARD_ERROR = 2;
 /**
- * The file descriptor of the directory in which the command may open files: the first one after stdin, stdout and
- * stderr.
+ * The file descriptor of the directory whose files the command may open: the first one after stdin, stdout and stderr.
  */
 const ROOT = 3;
 const OUTPUT = 4;

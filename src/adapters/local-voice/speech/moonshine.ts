@@ -53,7 +53,7 @@ const END_TOKEN = 2;
 /** The maximum speech rate; it limits the output, because the model may repeat itself endlessly. */
 const TOKENS_PER_SECOND = 6.5;
 const SPARE_TOKENS = 4;
-/** The maximum number of tokens for which the decoder was trained. */
+/** The maximum number of tokens that the decoder was trained for. */
 const MAX_TOKENS = 192;
 
 type Tensors = Record<string, Tensor>;

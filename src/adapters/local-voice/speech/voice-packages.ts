@@ -108,7 +108,7 @@ export function voiceManifest(): { readonly manifest: object; readonly lock: obj
   return { manifest, lock };
 }
 
-/** The environment variable that names the parent directory of the packages' folder. */
+/** The environment variable for the parent directory of the packages' folder. */
 export const VOICE_FOLDER_VARIABLE = 'OFFSTAGE_VOICE_DIR';
 
 /**

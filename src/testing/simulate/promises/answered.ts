@@ -62,7 +62,7 @@ function* inTime(log: readonly LogEntry[]): Iterable<Broken> {
   }
 }
 
-/** Follows the log, and tracks the utterance for which the user waits for an answer. */
+/** Follows the log, and tracks the utterance that still waits for an answer. */
 export class AnswerWatch {
   #waiting: { readonly utteranceId: string; readonly since: number } | null = null;
   #isThere = true;

@@ -186,7 +186,7 @@ const HAPPENED: ReadonlySet<SessionEvent['type']> = new Set([
   'subagent.delegated',
 ]);
 
-/** The entries with which a process continues a session. */
+/** The entries of a process that continues a session. */
 const CONTINUATIONS: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
 /**

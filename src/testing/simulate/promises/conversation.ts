@@ -146,7 +146,7 @@ function isOver(state: string): boolean {
 
 /** A client counts in frames, and a session counts an item as heard from 90 %. */
 const HEARD_FRACTION = 0.89;
-/** The reasons for which the app or the user causes a drop. */
+/** The reasons why the app or the user causes a drop. */
 const MAY_DROP: ReadonlySet<string> = new Set(['expired', 'withdrawn', 'superseded', 'cancelled']);
 
 /**

@@ -131,7 +131,7 @@ function* noChildOutlives(
   }
 }
 
-/** Returns the time between the two moments in which a process ran. */
+/** Returns the time between two moments of a process's life. */
 function upMs(log: readonly LogEntry[], from: number, to: number): number {
   let ms = 0;
   let isUp = true;

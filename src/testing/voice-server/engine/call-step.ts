@@ -1,4 +1,4 @@
-// The step in which a model calls a tool.
+// The step of a model that calls a tool.
 
 import type { VoiceStep } from './control.ts';
 

@@ -1,4 +1,4 @@
-// Ephemeral tokens, which the holder of a key issues for a browser, each with the session for which it is valid.
+// Ephemeral tokens, which the holder of a key issues for a browser, each with the session that it is valid for.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
 import type { VoiceWire } from './control.ts';
