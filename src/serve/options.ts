@@ -98,8 +98,8 @@ export interface ServeLimits {
    */
   readonly mistakes: ServeRate;
   /**
-   * The rate of audio from one client, in seconds. A client sends up to 10 s at once when it reconnects. @defaultValue
-   * { burst: 12, perSecond: 1.25 }
+   * The rate limit of one client's audio, in seconds of audio. A client sends up to 10 s at once when it reconnects.
+   * @defaultValue { burst: 12, perSecond: 1.25 }
    */
   readonly soundSeconds: ServeRate;
   /** The maximum number of unsent bytes per client; above it, the client is cut off. @defaultValue 1_048_576 */

@@ -14,8 +14,8 @@
 //                  changes.
 //   SESSION-HUB-6. A client learns whether it may answer a question; only an operator learns who else may.
 //   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for the user.
-//       From other clients, the hub accepts two: showing a question that the client may answer as a named identity, and
-//       answering one.
+//       From other clients, the hub accepts two acknowledgements: that the client shows a question whose named
+//       identities include it, and that it answers one.
 //   SESSION-HUB-3. A command with the id of an earlier command of the same client is not executed again: the client
 //       receives the earlier receipt. A watcher's commands are not executed.
 //   SESSION-HUB-4. Audio and playout reports of clients that do not own the voice never reach the session. When the

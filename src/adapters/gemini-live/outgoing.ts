@@ -29,9 +29,9 @@ const HOLD_LIMIT_MS = 15_000;
 interface ModelActivity {
   /** Whether the model talks, works, or may be about to respond. */
   isBusy(): boolean;
-  /** Returns how long the model stays busy at least, in milliseconds; null if unknown. */
+  /** Returns the minimum time that the model stays busy, in milliseconds; null if unknown. */
   busyForMs(): number | null;
-  /** Resets a model that was busy for too long without any activity. */
+  /** Stops treating a model as busy after too long without any activity. */
   giveUp(): void;
 }
 

@@ -7,8 +7,8 @@
 //     empty.
 // INPUT-AUDIO-5. Audio is judged in order: while a pause waits for its transcription, later audio waits too, for at
 //     most `WORDS_TIMEOUT_MS`.
-// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported once known: at the first pause
-//     after them, after a third of `transcribeAfterMs` because the preceding speech is so short.
+// INPUT-AUDIO-6. Words that stop the current speech ("stop", "not now") are reported once known; since so little speech
+//     precedes them, the first pause after them only has to last a third of `transcribeAfterMs`.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import { putsOff } from '../../language/side-talk.ts';

@@ -189,7 +189,7 @@ export function toolRecall(
   } satisfies RealtimeClientEvent;
 }
 
-/** Requests a response. `instructions` replace the session's for this response, so they must include them. */
+/** Requests a response. `instructions` replace the session's for this response, so they must repeat the session's. */
 export function responseCreate(
   eventId: string,
   responseKey: string,

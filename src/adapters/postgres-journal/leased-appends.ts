@@ -12,7 +12,7 @@
 //   APPEND-QUEUE-4. Repeating an append of the same entry is not an error. A different entry with the same number is
 //       refused, without affecting other entries.
 //   APPEND-QUEUE-5. An entry that the server cannot store is refused permanently (`INVALID_ENTRY`) without affecting
-//       the rest of its statement: the statement is split in halves and repeated until the entry is alone.
+//       the rest of its statement: the statement is split into halves and repeated until the entry is alone.
 
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { JournalError, journalConflict } from '../../actors/ports/journal-error.ts';

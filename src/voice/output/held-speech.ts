@@ -52,7 +52,7 @@ export interface ReplyReader {
 }
 
 export interface HeldSpeechOptions {
-  /** How long output is held at most after the user has fallen silent, in milliseconds. */
+  /** The maximum time that output is held after the user has fallen silent, in milliseconds. */
   readonly patienceMs: number;
   /** Whether the model's audio arrives in real time, in step with its words. */
   readonly isInRealTime: boolean;

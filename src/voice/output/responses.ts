@@ -60,7 +60,7 @@ const MAX_KNOWN = 100;
 export interface ResponsesOptions {
   readonly capabilities: TransportCapabilities;
   readonly responseTimeoutMs: number;
-  /** How long output is held at most after the user has fallen silent, in milliseconds. */
+  /** The maximum time that output is held after the user has fallen silent, in milliseconds. */
   readonly settleTimeoutMs: number;
 }
 

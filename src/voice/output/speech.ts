@@ -323,7 +323,10 @@ export class Speech {
     }, delayMs);
   }
 
-  /** Reports once that the app sends no playout reports: without them, deliveries are repeated to the user forever. */
+  /**
+   * Reports once that the app sends no playout reports: without them, no delivery counts as heard, and the session
+   * repeats deliveries.
+   */
   #missReports(): void {
     if (this.#hasHeardOf || !this.#core.unit.isAttached) return;
     this.#hasHeardOf = true;

@@ -67,7 +67,7 @@ const CUT_MS = 100;
 export const END_LAG_MS = 600;
 /** How many of the newest played items an utterance with a late report may overlap. */
 const MAX_PLAYED = 10;
-/** How long a voice below a quiet room's level holds the floor at most. */
+/** The maximum time that a voice below a quiet room's level holds the floor. */
 const FAR_MS = 5000;
 /** The time without audio after which an open microphone counts as off. */
 const MICROPHONE_GAP_MS = 2000;

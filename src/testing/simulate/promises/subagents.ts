@@ -307,7 +307,7 @@ export function* bounded(record: RunRecord): Iterable<Broken> {
     yield { promise: 'P7', what: `${timersLeft} timers are left of a session that is closed` };
 }
 
-/** Counts between moments: a subagent that appears and disappears within one moment is between two states. */
+/** Counts after all events of the same time, because a subagent may pass through several states at once. */
 function* counted({ log, app }: RunRecord): Iterable<Broken> {
   const limits = sessionLimits(app.limits);
   const states = new Map<string, string>();
