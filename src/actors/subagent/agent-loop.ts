@@ -1,16 +1,16 @@
-// An agent of the AI SDK as a subagent: the settings of a `ToolLoopAgent` become a configuration, and its loop (`prepareStep`,
+// Runs an AI SDK agent as a subagent: a `ToolLoopAgent`'s settings become a configuration, and its loop (`prepareStep`,
 // `stopWhen`) becomes the executor of the steps.
 //
-// Owns:     which settings are kept, and the replacements of the others; the arguments and results of the agent's functions;
+// Owns:     which settings are kept, and what replaces the others; the arguments and results of the agent's functions;
 //           the changes that these functions make for later steps, in memory.
 // Does not: call a model or a tool, or ask the user (the subagent does).
 //
 // Invariants
 //   AGENT-SETTINGS-1. Each setting is kept or refused by its name; none is dropped.
-//   AGENT-LOOP-1. The agent's functions get the steps of this run in the form of the AI SDK, including steps of another
-//       process. The sum of their usage is exact; after a restart the first step has the usage of all steps before it.
-//   AGENT-LOOP-2. Once a stop condition was met, a step has only the tools that submit the result: the next answer is the
-//       result. The SDK's loop ends without this answer, and would leave the user without one.
+//   AGENT-LOOP-1. The agent's functions receive the steps of this run in the AI SDK's form, including another process's
+//       steps. The sum of their usage is exact; after a restart, the first step contains the usage of all earlier steps.
+//   AGENT-LOOP-2. Once a stop condition is met, a step has only the tools that submit the result: the next answer is
+//       the result. The SDK's loop would end without this answer, and leave the user without a result.
 //   AGENT-LOOP-3. A function that throws, or returns a value that the SDK does not document, fails the run.
 
 import {
@@ -58,22 +58,22 @@ import type {
 import type { Instance } from './instance.ts';
 import type { SubagentLog } from './subagent-log.ts';
 
-/** Options of a subagent that the settings of an agent provide. */
+/** Subagent options that an agent's settings provide. */
 const FROM_AGENT = ['instructions', 'tools', 'model', 'toolApproval', 'toolsContext'] as const;
 type FromAgent = (typeof FROM_AGENT)[number];
 
-/** A configuration whose model, tools and loop come from an agent of the AI SDK. */
+/** A configuration whose model, tools and loop come from an AI SDK agent. */
 export type AgentSubagentConfig<
   TOOLS extends ToolSet = ToolSet,
   RUNTIME_CONTEXT extends Record<string, unknown> = Record<string, unknown>,
 > = Omit<SubagentConfig, FromAgent | 'name' | 'agent' | 'relay' | 'runs'> & {
-  /** The name of the subagent in events, in the inspector and in texts for the user. @defaultValue the agent's id */
+  /** The subagent's name in events, in the inspector and in texts for the user. @defaultValue the agent's id */
   readonly name?: string;
-  /** The settings, as `new ToolLoopAgent(settings)` takes them. */
+  /** The settings, as passed to `new ToolLoopAgent(settings)`. */
   readonly agent: AgentSettings<TOOLS, RUNTIME_CONTEXT>;
 };
 
-/** The step limit, for a stop condition that is never met; normally the agent's conditions end the loop. */
+/** The step limit, in case a stop condition is never met; normally, the agent's conditions end the loop. */
 const MAX_STEPS = 1000;
 /** The default of a `ToolLoopAgent`. */
 const DEFAULT_STEPS = 20;
@@ -82,7 +82,7 @@ type Hook = (options: object) => unknown;
 const aHook = z.custom<Hook>((value) => typeof value === 'function', {
   error: 'expected a function',
 });
-/** Settings of a call, which a step may override. */
+/** Settings of a call that a step may override. */
 const callChecks = {
   maxOutputTokens: z.number().int().min(1).optional(),
   temperature: z.number().optional(),
@@ -111,7 +111,7 @@ const systemMessage = z.strictObject(
   { error: 'expected text, or a system message without options of a provider' },
 );
 const aRecord = z.record(z.string(), z.unknown());
-/** Settings that a step may change for itself and for the steps after it. */
+/** Settings that a step may change for itself and for later steps. */
 const loopChecks = {
   instructions: z
     .union([z.string(), systemMessage], {
@@ -183,11 +183,11 @@ const agentSteps: AgentLoop['steps'] & Maker<AgentLoop> = {
 };
 
 /**
- * Returns the configuration of a subagent that works like `new ToolLoopAgent(settings)`: `{ agent: settings }`, together with
- * any options of a subagent. Its steps, tool calls and approvals are those of a subagent: in the journal, within limits, and
- * continued after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends the loop (default: after 20 steps); the
- * model is then called once more, without tools, for its result.
- * @throws {ConfigurationError} that names a setting that a subagent refuses, and its replacement.
+ * Returns the configuration of a subagent that works like `new ToolLoopAgent(settings)`: `{ agent: settings }`,
+ * together with any subagent options. Its steps, tool calls and approvals are those of a subagent: they are in the
+ * journal, within limits, and continue after a crash. `maxSteps` is 1000, because the agent's `stopWhen` ends the loop
+ * (default: after 20 steps); the model is then called once more, without tools, for its result.
+ * @throws {ConfigurationError} if a subagent refuses a setting; the message names the setting and its replacement.
  */
 export function agentSubagent<
   TOOLS extends ToolSet,
@@ -200,7 +200,7 @@ export function agentSubagent<
   return own;
 }
 
-/** The loop of one run; it wraps the executor of the steps. */
+/** The loop of one run, which wraps the executor of the steps. */
 class AgentRun implements Executor, StepLoop {
   readonly #loop: AgentLoop;
   readonly #inner: Executor;
@@ -211,9 +211,9 @@ class AgentRun implements Executor, StepLoop {
   #toolsContext: Readonly<Record<string, Context>> | undefined;
   /** The messages with which a step has replaced the first messages of the log. */
   #instead: { readonly messages: readonly ModelMessage[]; readonly of: number } | null = null;
-  /** Data of the steps that this process knows, by step number. */
+  /** Data about the steps that this process knows, by step number. */
   readonly #known: Known[] = [];
-  /** The number of steps that the stop conditions have got. */
+  /** The number of steps that the stop conditions have received. */
   #judged = 0;
   #isStopped = false;
   /** The number of the current step, and its model. */
@@ -246,7 +246,7 @@ class AgentRun implements Executor, StepLoop {
     return this.#runtimeContext;
   }
 
-  /** Returns the contexts of the agent's tools; those that `prepareStep` returned override the others. */
+  /** Returns the contexts of the agent's tools; those returned by `prepareStep` take precedence. */
   toolsContext(own: Instance['definition']['toolsContext']): typeof own {
     return this.#toolsContext ? { ...own, ...this.#toolsContext } : own;
   }
@@ -300,7 +300,7 @@ class AgentRun implements Executor, StepLoop {
     };
   }
 
-  /** Remembers the data of a step that the journal does not have. */
+  /** Remembers a step's data that is not in the journal. */
   #responded({ usage, finish, providerMetadata }: ModelResponse): void {
     const model = this.#model;
     this.#known[this.#step] = { usage, finishReason: finish, model, providerMetadata };
@@ -343,7 +343,7 @@ class AgentRun implements Executor, StepLoop {
     }
   }
 
-  /** Returns the tools that the model gets: tools of the runtime and granted tools are always among them. */
+  /** Returns the tools that the model receives, which always include the runtime's tools and granted tools. */
   #offered(tools: PreparedTools, changed: z.output<typeof preparedSchema>): PreparedTools {
     const { toolNames } = this.#loop;
     const { activeTools = this.#loop.activeTools, toolOrder = this.#loop.toolOrder } = changed;
@@ -435,7 +435,7 @@ interface Part {
   readonly text?: string;
 }
 
-/** Returns an answer of the model with the results of its calls, and removes these from the ledger. */
+/** Returns the model's answer with the results of its calls, and removes these from the ledger. */
 function contentOf({ content }: ModelMessage, ledger: LedgerEntry[]): Part[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   const results: Part[] = [];
@@ -459,7 +459,6 @@ function textOf({ text = '' }: Part): string {
   return text;
 }
 
-/** Returns the answer, and the results of its calls. */
 function answersOf(said: readonly ModelMessage[], answer: ModelMessage): ModelMessage[] {
   const after = said[said.indexOf(answer) + 1];
   return after?.role === 'tool' ? [answer, after] : [answer];
@@ -487,7 +486,7 @@ function namesOfModel(model: LanguageModel | null): ModelNames {
 
 type ProviderOptions = CallSettings['providerOptions'];
 
-/** Merges the provider options of a step into those of every call, by provider. */
+/** Merges a step's provider options into those of every call, by provider. */
 function merged(all: ProviderOptions, step: ProviderOptions): ProviderOptions {
   if (!all || !step) return step ?? all;
   const providers: Record<string, Record<string, JSONValue | undefined>> = { ...all };
@@ -514,8 +513,8 @@ function failed(name: string, why: string, cause: unknown): OffstageError {
 }
 
 /**
- * Returns the configuration of a subagent that runs the loop of an agent with these settings.
- * @throws {ConfigurationError} that names the setting, its value and its replacement.
+ * Returns the configuration of a subagent that runs an agent's loop with these settings.
+ * @throws {ConfigurationError} with the setting, its value and its replacement.
  */
 function configOfAgent(
   { agent, ...config }: { readonly agent: object } & Readonly<Record<string, unknown>>,
@@ -579,7 +578,7 @@ function callOf(settings: z.output<typeof settingsSchema>): AgentLoop['call'] {
   return { ...call, headers, repairToolCall };
 }
 
-/** Returns whether the runtime can run the tool: by its `execute`, by its role, or at its provider. */
+/** Returns whether the runtime can run the tool: with its `execute`, by its role, or at its provider. */
 function isRunnable(tool: unknown): boolean {
   if (typeof tool !== 'object' || tool === null) return true;
   const { execute, type } = propertiesOf(tool);

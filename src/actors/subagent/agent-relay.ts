@@ -1,14 +1,14 @@
-// A relay to an agent of the AI SDK: any object with the `Agent` interface, such as a `ToolLoopAgent`. The agent runs
-// its loop in this process, with its own model, tools, instructions, stop conditions and approvals.
+// A relay to an AI SDK agent: any object with the `Agent` interface, such as a `ToolLoopAgent`. The agent runs its loop
+// in this process, with its own model, tools, instructions, stop conditions and approvals.
 //
-// Does not: keep the conversation after the process has ended, steer the agent within a turn, read its structured
-//           output, or pass call options to it.
+// Does not: keep the conversation when the process ends, steer the agent within a turn, read its structured output, or
+//           pass call options to it.
 //
 // Invariants
-//   AGENT-RELAY-1. A tool is reported before its `execute` is called, and after the words that preceded it. In a turn
-//       that was cut, no further tool is called.
-//   AGENT-RELAY-2. Each call in the conversation has a result. The result of a call that a cut turn left open says so,
-//       and the call is not run again.
+//   AGENT-RELAY-1. A tool is reported before its `execute` is called, and after the preceding words. After a turn is
+//       cut, no tool of that turn is called.
+//   AGENT-RELAY-2. Each call in the conversation has a result. If a cut turn left a call open, its result says so, and
+//       the call does not run again.
 
 import type { Agent, ModelMessage, ToolModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -27,7 +27,7 @@ import type {
 } from '../ports/relay.ts';
 import { relayLoop } from './relay-loop.ts';
 
-/** The part of an `Agent` of the AI SDK that a relay uses, with any tools. */
+/** The part of an AI SDK `Agent` that a relay uses, with any tools. */
 export interface RelayedAgent {
   readonly id?: string | undefined;
   stream(options: never): PromiseLike<{
@@ -36,7 +36,7 @@ export interface RelayedAgent {
   }>;
 }
 
-/** A question to the user that an agent of the AI SDK asks by a tool call. */
+/** A question to the user that an AI SDK agent asks with a tool call. */
 export interface AgentQuestion {
   readonly text: string;
   readonly options?: readonly {
@@ -48,11 +48,11 @@ export interface AgentQuestion {
 
 /** The options of `agentRelay`. */
 export interface AgentRelayOptions {
-  /** The name of the agent in messages. @defaultValue the agent's id, or `an agent` */
+  /** The agent's name in messages. @defaultValue the agent's id, or `an agent` */
   readonly name?: string;
   /**
-   * Tools of the agent without `execute` that ask the user, by name: a function that returns the question for the call's
-   * input. The agent gets `{ answer, optionId? }` as the result. @defaultValue {}
+   * The agent's tools without `execute` that ask the user, by name: each function returns the question for the call's
+   * input. The agent receives `{ answer, optionId? }` as the result. @defaultValue {}
    */
   readonly questions?: Readonly<Record<string, (input: unknown) => AgentQuestion>>;
 }
@@ -111,7 +111,7 @@ const ENDS: Readonly<Record<string, TurnEnd['reason']>> = {
 };
 
 /**
- * Creates a relay to an agent of the AI SDK, for `defineSubagent({ relay })`. The agent runs only while a subagent does.
+ * Creates a relay to an AI SDK agent, for `defineSubagent({ relay })`. The agent runs only while a subagent runs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {}): Relay {
@@ -121,7 +121,7 @@ export function agentRelay(agent: RelayedAgent, options: AgentRelayOptions = {})
   return {
     name,
     loop: relayLoop,
-    // The conversation is only in the memory of this process.
+    // The conversation is only in this process's memory.
     capabilities: {
       openQuestionSurvives: false,
       resumes: false,
@@ -222,7 +222,7 @@ class AgentSession implements RelaySession {
         this.#messages.push({ role: 'tool', content });
         continue;
       }
-      // A stop condition has ended the run; its words, if there are any, are the answer.
+      // A stop condition has ended the run; its words, if any, are the answer.
       if (finishReason === 'tool-calls')
         return hasText
           ? { type: 'turn_ended', reason: 'completed' }
@@ -251,7 +251,7 @@ class AgentSession implements RelaySession {
       this.#send(turn, { type: 'tool_started', toolId: call.toolCallId, ...toolOf(call) });
     };
     const ended = (call: Call, ok: boolean, output: unknown): void => {
-      // Some agents do not report when a tool begins.
+      // Some agents do not report when a tool starts.
       started(calls.get(call.toolCallId) ?? call);
       running.delete(call.toolCallId);
       unanswered.delete(call.toolCallId);
@@ -261,7 +261,7 @@ class AgentSession implements RelaySession {
       messages: [...this.#messages],
       abortSignal: signal,
       onToolExecutionStart: async ({ toolCall }) => {
-        //   AGENT-RELAY-1. The tool is called after this promise settles, and never in a turn that was cut.
+        //   AGENT-RELAY-1. The tool is called after this promise settles, and never in a cut turn.
         await seenIn(turn, toolCall.toolCallId).promise;
         if (signal.aborted) await new Promise<never>(() => {});
         started(toolCall);

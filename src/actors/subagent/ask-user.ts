@@ -1,5 +1,6 @@
-// `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it and handles its calls, so it has
-// no `execute`, and authors cannot define it. `not_for_me`: the tool that returns words that were wrongly taken for an answer.
+// `ask_user`: the tool with which an interactive subagent asks the user. The runtime adds it and handles its calls, so
+// it has no `execute`, and authors cannot define it. `not_for_me`: the tool that returns words which were wrongly taken
+// for an answer.
 
 import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
@@ -43,7 +44,7 @@ export const askUserTool: Tool = tool({
   outputSchema: output,
 });
 
-/** Reads the question and its options from the arguments of the call. */
+/** Reads the question and its options from the call's arguments. */
 export function askedQuestion(call: unknown): { question: string; options: QuestionOption[] } {
   const { question, options = [] } = call as z.infer<typeof input>;
   return {
@@ -56,15 +57,16 @@ export function askedQuestion(call: unknown): { question: string; options: Quest
   };
 }
 
-/** The tool with which a subagent returns words that it got as an answer. */
+/** The tool with which a subagent returns words that it received as an answer. */
 export const NOT_FOR_ME = 'not_for_me';
 
 const returnedInput = z.object({ reason: z.string().min(1) });
 const returnedJson = objectJson({ reason: aText }, ['reason']);
 
 /**
- * The AI SDK tool. After words, the runtime answers a call with the answer to the same question, asked again; any other call is
- * an error. The tool is offered from the first step on, because a changed toolset would lose the provider's prompt cache.
+ * The AI SDK tool. If words answered the question, the runtime asks the question again and answers the call with the
+ * new answer; otherwise the call fails. The tool is offered from the first step on, because a changed toolset would
+ * invalidate the provider's prompt cache.
  */
 export const notForMeTool: Tool = tool({
   description:
@@ -78,7 +80,7 @@ export const notForMeTool: Tool = tool({
   },
 });
 
-/** Returns the last question of the ledger, and the words that answered it; null if no words did. */
+/** Returns the ledger's last question and the words that answered it; null if no words did. */
 function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: string } | null {
   const answered = ledger.findLast(
     ({ toolName }) => toolName === ASK_USER || toolName === NOT_FOR_ME,
@@ -91,13 +93,13 @@ function lastAnswered(ledger: readonly LedgerEntry[]): { asked: unknown; words: 
     : { asked: asked.input, words: userResponse };
 }
 
-/** Returns whether the subagent has just got words as an answer, which it may return. */
+/** Returns whether the subagent's latest answer consisted of words, which it may return. */
 export function mayGiveBack(ledger: readonly LedgerEntry[]): boolean {
   const last = ledger.at(-1)?.toolName;
   return (last === ASK_USER || last === NOT_FOR_ME) && lastAnswered(ledger) !== null;
 }
 
-/** Builds the question that a subagent asks again because it returns the words. */
+/** Builds the question that is asked again because the subagent returned the words. */
 export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) {
   const { asked, words } = lastAnswered(ledger) ?? { asked: { question: '' }, words: '' };
   const { reason } = call as z.infer<typeof returnedInput>;
@@ -108,7 +110,7 @@ export function returnedQuestion(call: unknown, ledger: readonly LedgerEntry[]) 
 export const APPROVE = 'approve';
 export const DENY = 'deny';
 
-/** The longest text of an approval that can be said, in characters. */
+/** The maximum length of a spoken approval, in characters. */
 const MAX_SAID_CHARS = 2_000;
 const MAX_SHORT_CHARS = 300;
 
@@ -122,9 +124,9 @@ interface ApprovalQuestion {
 }
 
 /**
- * Builds the question of an approval. Besides the author's words it contains the tool and its exact arguments: the user
- * consents to nothing else. Characters that a screen would hide or reorder are written as codes. `byButton`: the question is
- * too long to be said, and only a button consents to it.
+ * Builds an approval's question. In addition to the author's words, it contains the tool and its exact arguments: the
+ * user consents to nothing else. Characters that a screen would hide or reorder are written as codes. `byButton`: the
+ * question is too long for speech, and only a button consents to it.
  */
 export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion {
   const toolName = call?.toolName ?? 'unknown';
@@ -147,21 +149,21 @@ export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion 
   };
 }
 
-/** The name that stands for all tools of a relayed agent. */
+/** The name that represents all tools of a relayed agent. */
 export const AGENT_TOOL = 'agent_tool';
 
-/** Returns the button of a lasting permission, which words cannot choose; none if the agent offers none. */
+/** Returns the button for a lasting permission, which words cannot choose; none if the agent offers none. */
 function lastingOption(args: unknown): QuestionOption[] {
   const { lasting } = propertiesOf(args);
-  // An offer that would have to be cut is left out.
+  // An offer that would have to be cut is omitted.
   if (typeof lasting !== 'string' || lasting.length > MAX_SHORT_CHARS) return [];
   const description = `The agent offers: ${visible(JSON.stringify(lasting))}`;
   return [{ id: APPROVE_LASTING, label: 'Yes, and from now on', description }];
 }
 
 /**
- * Returns the runtime's question, without and with the arguments. Text of a relayed agent is quoted, to keep it apart from the
- * runtime's words.
+ * Returns the runtime's question, without and with the arguments. A relayed agent's text is quoted, to separate it from
+ * the runtime's words.
  */
 function runtimeWords(toolName: string, args: unknown, about: string | undefined) {
   if (toolName !== AGENT_TOOL)
@@ -177,7 +179,7 @@ function runtimeWords(toolName: string, args: unknown, about: string | undefined
   };
 }
 
-/** An answer of a person or a program: a button, words, or consent. */
+/** An answer from a person or a program: a button, words, or consent. */
 export interface GivenAnswer {
   /** The `id` of an option. */
   readonly optionId?: string;
@@ -200,8 +202,8 @@ const answerSchema = z
 
 /**
  * Copies the properties of an answer, and no other property of the caller's object.
- * @throws {ConfigurationError} `INVALID_ANSWER` for a value of a wrong type, an unknown property, or not exactly one of
- *   `optionId`, `text` and `approved`.
+ * @throws {ConfigurationError} `INVALID_ANSWER` for a value of the wrong type, an unknown property, or anything but
+ *   exactly one of `optionId`, `text` and `approved`.
  * @throws {CapacityError} `TEXT_TOO_LONG`
  */
 export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
@@ -210,7 +212,7 @@ export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
   return text === undefined ? { approved: approved === true } : { text: checkLength(where, text) };
 }
 
-/** Converts a given answer to the answer that the subagent gets; null if it does not answer this question. */
+/** Converts an answer to the form that the subagent receives; null if it does not answer this question. */
 export function givenAnswer(
   question: Pick<AskedQuestion, 'kind' | 'options'>,
   { optionId, text = '', approved = consentOf(optionId) }: GivenAnswer,

@@ -1,14 +1,14 @@
-// Judges a call of the subagent's model: how the machine treats it, and the approval that it has or needs. After a restart,
-// judges waiting calls and questions again, with the current code.
+// Judges a call of the subagent's model: what the machine does with it, and which approval it has or needs. After a
+// restart, judges waiting calls and questions again, with the current code.
 //
-// Owns:     the treatment of a call; the comparison of an earlier judgement with the current one.
+// Owns:     what happens to a call; the comparison of an earlier judgement with the current one.
 // Does not: run the call, ask the user, or decide the order of the calls (the machine does).
 //
 // Invariants
 //   CALL-JUDGEMENT-1. A call that another process judged runs only if this process judges it in the same way: its tool
 //       exists, the tool's schema yields the same input, its approver may still approve it, and no approval is missing.
-//   CALL-JUDGEMENT-2. A question that waited over a restart is withdrawn, with the reason, if its call would not run
-//       (CALL-JUDGEMENT-1), or if other identities may answer it now. The model may ask again.
+//   CALL-JUDGEMENT-2. A question that waited across a restart is withdrawn, with the reason, if its call would not run
+//       (CALL-JUDGEMENT-1), or if different identities may answer it now. The model may ask again.
 
 import type { ModelMessage } from 'ai';
 import { callKey } from '../../values/json.ts';
@@ -38,12 +38,12 @@ export interface Judging {
   readonly host: Host;
   readonly ports: SubagentPorts;
   readonly worker: SubagentHandle & { readonly log: SubagentLog };
-  /** The loop of an agent of the AI SDK, whose contexts `toolApproval` gets; null: there is none. */
+  /** The loop of an AI SDK agent, whose contexts `toolApproval` receives; null if there is none. */
   readonly loop: StepLoop | null;
   readonly definition: SubagentDefinition;
-  /** The tools; null until the instance is made. */
+  /** The tools; null before the instance exists. */
   readonly tools: PreparedTools | null;
-  /** The messages that the model had read when it called. */
+  /** The messages that the model had read at the time of the call. */
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
   contextOf(toolName: string, callId: string): unknown;
@@ -52,12 +52,12 @@ export interface Judging {
 type Kind = Omit<StepCall, 'callId'>;
 const asTool: Kind = { kind: 'tool' };
 
-/** Returns how the machine treats a call, and the call with its consent and its checked arguments. */
+/** Returns what the machine does with a call, and the call with its consent and its checked arguments. */
 export async function judgedCall(
   judging: Judging,
   call: ModelCall,
 ): Promise<readonly [Kind, ModelCall]> {
-  // The result of an invalid call is its error; the user is not asked.
+  // An invalid call results in its error; the user is not asked.
   if (call.invalid) return [asTool, call];
   const { definition, host, tools, worker } = judging;
   const { toolName, input } = call;
@@ -134,7 +134,7 @@ function circumstances(
   return { callId, messages, raw, context: contextOf(toolName, callId), signal, report };
 }
 
-/** Returns the identities that may answer: those of the tool, or of the nearest configuration that names some. */
+/** Returns the identities that may answer: those of the tool, or of the nearest configuration that names any. */
 function answerersOf({ ports, worker }: Judging, entry: ToolEntry | null) {
   return entry?.answerableBy ?? ports.standingOf(worker).answerableBy;
 }
@@ -150,10 +150,7 @@ function formOf({ jsonSchema }: ToolEntry): string | null {
   return json && hashOf(JSON.stringify(json));
 }
 
-/**
- * Returns how the current code judges a call differently from the earlier judgement; null if it does not
- * (CALL-JUDGEMENT-1).
- */
+/** Returns how the current code judges a call differently; null if the judgement is the same (CALL-JUDGEMENT-1). */
 export async function changeSince(judging: Judging, call: ModelCall): Promise<string | null> {
   const { consent, invalid, toolName } = call;
   if (invalid || consent === 'inherited_denial' || consent === 'author_denied') return null;
@@ -162,7 +159,7 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   const approval = worker.log.approvalOf(call.callId);
   if (approval && !mayAnswer({ answerableBy: answerersOf(judging, entry) }, approval.by))
     return 'who may approve it has changed, so it has to be asked for again';
-  // The tools of a relay belong to the relayed agent, which asks again itself.
+  // A relay's tools belong to the relayed agent, which asks again by itself.
   if (!tools || definition.relay) return null;
   if (!entry) return `there is no tool "${toolName}" any more`;
   const form = formOf(entry);
@@ -175,11 +172,11 @@ export async function changeSince(judging: Judging, call: ModelCall): Promise<st
   return now === 'ask' && consent !== 'ask' ? 'it needs the approval of the user now' : null;
 }
 
-/** Returns why a question that waited over a restart is withdrawn; null if it stays (CALL-JUDGEMENT-2). */
+/** Returns why a question that waited across a restart is withdrawn; null if it stays (CALL-JUDGEMENT-2). */
 export async function questionChange(judging: Judging, call: ModelCall): Promise<string | null> {
   const { definition, tools } = judging;
   const isApproval = call.consent === 'ask';
-  // The tools are unknown before the instance is made: the call is checked when it runs.
+  // The tools are unknown before the instance exists: the call is checked when it runs.
   if (isApproval && !tools && !definition.relay) return null;
   const change = isApproval ? await changeSince(judging, call) : null;
   if (change !== null) return change;
@@ -210,14 +207,14 @@ export async function yieldsTheSame(
   return anew.ok && isSame(anew.value);
 }
 
-/** Returns the result of a call that does not run because of this change (CALL-JUDGEMENT-1). */
+/** Returns the result of a call that does not run because of this difference (CALL-JUDGEMENT-1). */
 export function withdrawnCall({ consent, toolName }: ModelCall, change: string): ToolOutcome {
   const approval =
     consent === 'ask' ? 'The approval no longer counts' : 'It was put off by a restart';
   return toolError(`"${toolName}" was not run. ${approval}: ${change}.`, 'OUTDATED');
 }
 
-/** Returns whether a call that was running when its process ended may have had an effect and must not be repeated. */
+/** Returns whether a call that was running when its process ended may have had an effect, and must not be repeated. */
 export function mayHaveBegun(call: ModelCall, tool?: { idempotent: boolean }): boolean {
   const isDenied = call.consent === 'inherited_denial' || call.consent === 'author_denied';
   return !call.invalid && !isDenied && tool?.idempotent !== true;

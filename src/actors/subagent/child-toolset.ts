@@ -1,9 +1,9 @@
 // The tools with which a subagent talks to its parent: they report progress, ask, and submit the result.
 //
-// Owns:     the schemas of these tools, their descriptions for the model, and the reading of their arguments. `complete_task`
-//           is added if a result must be submitted and no tool has that role.
-// Does not: handle `request_input` and `complete_task`: in a subagent the runtime recognises them by their role, under any
-//           name, and handles them. Their `execute` is called only outside a subagent, and returns an error.
+// Owns:     the schemas of these tools, their descriptions for the model, and how their arguments are read.
+//           `complete_task` is added if a result must be submitted and no tool has that role.
+// Does not: handle `request_input` and `complete_task`: in a subagent, the runtime recognises them by their role, under
+//           any name, and handles them. Their `execute` is called only outside a subagent, and returns an error.
 
 import { propertiesOf } from '../../values/json.ts';
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -20,7 +20,7 @@ import { note, sentence, type Note } from '../notes/note.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import { toolFailure, type ToolFailure } from '../model/tool-results.ts';
 
-/** The name of the toolset in a registry of toolsets. */
+/** The toolset's name in a registry of toolsets. */
 export const CHILD_TOOLSET = { name: 'subagent-child', version: '0.1.0' } as const;
 
 const MAX_WORDS = 20_000;
@@ -33,8 +33,8 @@ export type ChildTool = 'report_progress' | 'request_input' | 'complete_task';
 /** The options of `createChildSubagentToolset`. */
 export interface ChildToolsetOptions {
   /**
-   * Whether the result is JSON of the subagent's `outputSchema`, which the prompt describes, instead of text. @defaultValue
-   * false
+   * Whether the result is JSON that matches the subagent's `outputSchema`, which the prompt describes, instead of text.
+   * @defaultValue false
    */
   readonly structured?: boolean;
 }
@@ -90,8 +90,8 @@ const optionsSchema = z.strictObject({
 const notASubagent = (): ToolFailure => toolFailure('INVALID_STATE', 'Not running as a subagent');
 
 /**
- * Creates plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a subagent each returns `{ error: {
- * code: 'INVALID_STATE' } }`.
+ * Creates plain AI SDK tools: `report_progress`, `request_input`, `complete_task`. Outside a subagent, each returns
+ * `{ error: { code: 'INVALID_STATE' } }`.
  */
 export function createChildSubagentToolset(given: ChildToolsetOptions = {}): Toolset<ChildTool> {
   const { structured = false } = check('createChildSubagentToolset(options)', optionsSchema, given);
@@ -153,7 +153,7 @@ export function completionToolOf(tools: Readonly<Record<string, unknown>>): stri
   return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
 }
 
-/** Returns the same for prepared tools. */
+/** Like `resultToolOf`, for prepared tools. */
 export function completionToolIn({ execution }: PreparedTools): string {
   for (const { name, role } of execution.values()) if (role === 'complete_task') return name;
   return 'complete_task';
@@ -170,7 +170,7 @@ export function completionTools({
   return { complete_task };
 }
 
-/** Returns the call with its result as the output schema converts it; a result that does not match makes the call invalid. */
+/** Returns the call with its result as converted by the output schema; a result that does not match makes the call invalid. */
 export async function checkHandIn(call: ModelCall, outputSchema: unknown): Promise<ModelCall> {
   if (outputSchema === undefined) return call;
   const { result, ...rest } = propertiesOf(call.input);

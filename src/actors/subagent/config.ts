@@ -42,7 +42,7 @@ export const defaultSubagentOptions = {
 const defaultRetry: RetryOptions = { maxAttempts: 3, baseDelayMs: 1000 };
 /**
  * The defaults for a relayed agent. It works for longer: each of its tools and questions is a step. It is a third
- * party, so by default it gets the task, but no conversation, facts or sibling tasks.
+ * party, so by default it receives the task, but no conversation, facts or sibling tasks.
  */
 const relayDefaults = { maxSteps: 1000, interactive: true, context: 'none' } as const;
 /** Options that only apply to a model. */
@@ -65,7 +65,7 @@ const capabilities = z.strictObject({
   steers: z.boolean(),
   reportsTools: z.boolean(),
 } satisfies ChecksOf<RelayCapabilities>);
-/** Checks a relay without copying it: an adapter may be an instance of a class. */
+/** Checks a relay without copying it: an adapter may be a class instance. */
 const aRelay = z.custom<Relay>(
   (value) => {
     if (notAnObject(value) !== null) return false;
@@ -132,7 +132,7 @@ const schema = z.strictObject(checks);
 const definitions = new WeakMap<SubagentConfig, SubagentDefinition>();
 
 /**
- * Checks that a cost limit has known costs: a `price`, or a relay, which reports its costs.
+ * Checks that a cost limit has known costs: from a `price`, or from a relay, which reports its costs.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function checkPriced(
@@ -148,11 +148,11 @@ export function checkPriced(
 }
 
 /**
- * Checks a configuration and fills in its defaults. The same configuration yields the same definition.
- * @throws {ConfigurationError} that names the option, its value and the expected one.
+ * Checks a configuration and adds its defaults. The same configuration yields the same definition.
+ * @throws {ConfigurationError} with the option, its value and what was expected.
  */
 export function checkSubagentConfig(config: SubagentConfig, given?: unknown): SubagentDefinition {
-  // Most callers pass the path of the configuration, which may be any value so far.
+  // Most callers pass a configuration's path, which may still be any value.
   const path = typeof given === 'string' ? given : 'subagent';
   checkIsObject(path, config, "{ name: 'reporter', instructions: 'You write reports.' }");
   const known = definitions.get(config);
@@ -182,7 +182,10 @@ function checkBesideRelay(path: string, config: SubagentConfig): void {
       );
 }
 
-/** Checks that a configuration for jobs has no options of single runs: a worker has one instance of it for all runs. */
+/**
+ * Checks that a configuration for jobs has no options that concern a single run: a worker has one instance of the
+ * configuration for all runs.
+ */
 function checkBesideJobs(path: string, config: SubagentConfig): void {
   if (config.runs !== 'jobs') return;
   for (const option of ['agent', 'createInstance', 'dispose'] as const)
@@ -193,7 +196,7 @@ function checkBesideJobs(path: string, config: SubagentConfig): void {
       );
 }
 
-/** Returns the name of a configuration for errors, whatever value was passed. */
+/** Returns a configuration's name for errors, whatever value was passed. */
 export function nameOf(config: unknown, otherwise: string): string {
   if (notAnObject(config) !== null) return otherwise;
   const { name } = propertiesOf(config);

@@ -10,15 +10,15 @@ import { checkPriced, checkSubagentConfig, nameOf } from './config.ts';
 import { noModel, toolsOf } from './instance.ts';
 
 /**
- * Checks a configuration at its definition, instead of at its first use.
- * @throws {ConfigurationError} for an option that is unknown, out of range, or does not fit another one.
+ * Checks a configuration when it is defined, instead of at its first use.
+ * @throws {ConfigurationError} if an option is unknown, out of range, or does not fit another option.
  */
 export function defineSubagent<C extends SubagentConfig>(config: C): C {
   checkParts(nameOf(config, 'defineSubagent(config)'), config);
   return config;
 }
 
-/** Refuses supervision that can never act. A long `toolTimeout` is permitted: several subagents may share one value. */
+/** Refuses supervision that can never act. A long `toolTimeout` is allowed, because several subagents may share one value. */
 function checkTimes(
   path: string,
   { timeout, inactivityTimeoutMs, onHung }: SubagentDefinition,
@@ -33,8 +33,8 @@ function checkTimes(
 }
 
 /**
- * @throws {ConfigurationError} as `checkSubagentConfig` does, for options that do not fit, and for tools or schemas that cannot
- *   be described to a model.
+ * @throws {ConfigurationError} like `checkSubagentConfig`, if options do not fit each other, and for tools or schemas
+ *   that cannot be described to a model.
  */
 export function checkParts(path: string, config: SubagentConfig): SubagentDefinition {
   const definition = checkSubagentConfig(config, path);
@@ -48,7 +48,7 @@ export function checkParts(path: string, config: SubagentConfig): SubagentDefini
 
 /**
  * Checks a configuration together with the resources of its run.
- * @throws {ConfigurationError} as `checkParts`; `NO_MODEL`; `INVALID_OPTION` for a cost limit without a `price`.
+ * @throws {ConfigurationError} like `checkParts`; `NO_MODEL`; `INVALID_OPTION` for a cost limit without a `price`.
  */
 export function checkNeeds(
   path: string,
@@ -67,7 +67,7 @@ export function checkNeeds(
 }
 
 /**
- * Checks the names of tools in a configuration to which no tools are granted.
+ * Checks the tool names in a configuration to which no tools are granted.
  * @throws {ConfigurationError} `INVALID_OPTION` for a tool that the configuration lacks.
  */
 export function checkToolNames(

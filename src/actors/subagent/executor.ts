@@ -1,6 +1,5 @@
-// The executor of a subagent's steps: a model (here), an agent of the AI SDK (agent-loop.ts), a third-party agent
-// (relay-loop.ts), or an engine (step-jobs.ts). A run has one executor; the definition, or the engine, supplies those that
-// are not a model.
+// Executes a subagent's steps: a model (here), an AI SDK agent (agent-loop.ts), a third-party agent (relay-loop.ts), or an
+// engine (step-jobs.ts). A run has one executor; the definition, or the engine, supplies any executor that is not a model.
 //
 // Owns:     the port, and the executor that asks a model and runs tools in this process.
 // Does not: retry, charge budgets, judge calls, or report the events of a step (subagent-work.ts).
@@ -33,7 +32,7 @@ import type { SubagentHandle } from './subagent-ports.ts';
 /** The subagent that the executor works for. */
 export interface Worker extends SubagentHandle {
   readonly log: SubagentLog;
-  /** The open question, and the call that asks it; null: the subagent does not wait for one. */
+  /** The open question, and the call that asks it; null if the subagent does not wait for one. */
   readonly openQuestion: { readonly requestId: string; readonly callId: string } | null;
   receive(event: SubagentUnitEvent): void;
 }
@@ -44,7 +43,7 @@ export interface ExecutorRun {
   readonly worker: Worker;
   /** The definition of the run's instance. */
   readonly definition: SubagentDefinition;
-  /** The name of the subagent in the whole journal. */
+  /** The subagent's name in the whole journal. */
   readonly path: string;
   readonly progressed: (text: string) => void;
   /** Withdraws the question that this call asks, because its answer is no longer needed. */
@@ -53,7 +52,7 @@ export interface ExecutorRun {
   readonly alive: () => void;
   /** True if running work continues after its signal aborts, for the process that resumes the session. */
   readonly isLeft: () => boolean;
-  /** Returns the span of the current work, for another process that does a part of it; null: the work is not traced. */
+  /** Returns the current work's span, for another process that does a part of the work; null if the work is not traced. */
   readonly traceOf: (part?: TracedWork['part']) => TraceContext | null;
 }
 
@@ -63,20 +62,20 @@ export interface PreparedStep {
   readonly messages: readonly ModelMessage[];
   /** Settings of this step's model call. @defaultValue none */
   readonly call?: CallSettings;
-  /** The error of an answer that calls tools, if only a result is expected. @defaultValue calls are permitted */
+  /** The error of an answer that calls tools where only a result is expected. @defaultValue none: calls are allowed */
   readonly violation?: ReturnType<typeof failure> | null;
 }
 
 /** One attempt at a step. */
 export interface Thinking extends PreparedStep {
   readonly step: number;
-  /** The number of the attempt, counted from 1. */
+  /** The attempt's number, counted from 1. */
   readonly attempt: number;
   readonly instructions: string;
   /** True if no tool may be called: the answer ends the run. */
   readonly final: boolean;
   readonly maxOutputTokens: number | undefined;
-  /** Gets the text as it streams; absent: it is not streamed. */
+  /** Receives the text as it streams; absent if it is not streamed. */
   readonly said: ((delta: Delta) => void) | undefined;
 }
 
@@ -87,16 +86,16 @@ export interface Acting {
   readonly entry: ToolEntry;
   readonly idempotencyKey: string;
   readonly keepLarge: KeepLarge | undefined;
-  /** Returns the caller, as the tool gets it. */
+  /** Returns the caller, as the tool receives it. */
   readonly caller: () => Caller;
-  /** Returns the `context` of the tool. */
+  /** Returns the tool's `context`. */
   readonly context: () => unknown;
   readonly preliminary: (output: JSONValue) => void;
-  /** Reports that it is unknown whether the call was done. Returns its result for the model. */
+  /** Reports that it is unknown whether the call was executed. Returns its result for the model. */
   readonly inDoubt: () => ToolOutcome;
 }
 
-/** Prepares the steps of an agent of the AI SDK, and holds the contexts of its tools. */
+/** Prepares the steps of an AI SDK agent, and has its tools' contexts. */
 export interface StepLoop {
   readonly runtimeContext: Readonly<Record<string, unknown>>;
   toolsContext(own: SubagentDefinition['toolsContext']): typeof own;
@@ -106,17 +105,17 @@ export interface StepLoop {
 /** Executes the steps of one run. */
 export interface Executor {
   /**
-   * True for an agent that keeps its conversation and reports its costs; its turn may continue in the next step after an
-   * answer without a call. @defaultValue false
+   * True for an agent that keeps its conversation and reports its costs; its turn may continue in the next step after
+   * an answer without a call. @defaultValue false
    */
   readonly isRemote?: boolean;
-  /** The tools against which calls are judged. @defaultValue those of the instance */
+  /** The tools against which calls are judged. @defaultValue the instance's tools */
   readonly tools?: PreparedTools;
-  /** The loop that prepares steps. @defaultValue none: every step has the settings of the instance */
+  /** The loop that prepares steps. @defaultValue none: every step has the instance's settings */
   readonly loop?: StepLoop;
   /**
-   * Makes the answer of a step. Rejects soon after the signal aborts. @throws {StepFailure} or an error that `toStepError`
-   * reads.
+   * Produces a step's answer. Rejects soon after the signal aborts. @throws {StepFailure} or an error that
+   * `toStepError` reads.
    */
   think(step: Thinking, signal: AbortSignal): Promise<ModelResponse>;
   /** Runs a call. Never rejects, and settles soon after the signal aborts. */
@@ -127,12 +126,12 @@ export interface Executor {
   release?(why: 'ended' | 'suspended'): void | Promise<void>;
 }
 
-/** Makes the executor of a run. `of`: the relay or the engine. `inner`: the executor that calls the model. */
+/** Creates a run's executor. `of`: the relay or the engine. `inner`: the executor that calls the model. */
 export interface Maker<Of> {
   make(run: ExecutorRun, of: Of, inner: Executor): Executor;
 }
 
-/** Returns whether an app's value is an Offstage executor: the ports do not expose what an executor is. */
+/** Returns whether an app's value is an Offstage executor: the ports do not reveal how an executor is made. */
 export function isMaker<Of>(given: object | undefined): given is Maker<Of> {
   return given !== undefined && 'make' in given && typeof given.make === 'function';
 }
@@ -190,18 +189,18 @@ export function modelExecutor({ host, worker, definition }: ExecutorRun): Execut
   };
 }
 
-/** Returns the format of an answer that ends the run; null: plain text. */
+/** Returns the format of an answer that ends the run; null for plain text. */
 function formatOf(host: Host, { definition, model, tools }: Instance): Structured | null {
   const { outputSchema, completion, structured, name } = definition;
   if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-  // Some provider packages request JSON by a tool of this name.
+  // Some provider packages request JSON with a tool of this name.
   if (model === null || tools.execution.has('json')) return null;
   return structuredOutput(model, outputSchema, (error) =>
     host.report(error, `structured output of ${name}: it is asked for in words from now on`),
   );
 }
 
-/** Returns the settings of a call, with its output limited to the tokens that a budget has left; undefined: none. */
+/** Returns a call's settings, with its output limited to the tokens left in the budget; undefined if there are none. */
 function settingsWithin(
   given: CallSettings | undefined,
   left: number | undefined,

@@ -1,5 +1,5 @@
-// The instance of one run: its configuration (own, or shared with other runs), the prepared tools, the model and the
-// first messages.
+// The instance of one run: its configuration (its own, or shared with other runs), the prepared tools, the model and
+// the first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
 import { shown } from '../../values/plain-checks.ts';
@@ -23,11 +23,11 @@ import { type SubagentConfig, type SubagentDefinition } from '../contracts/confi
 import { checkSubagentConfig } from './config.ts';
 import { completionToolOf, completionTools } from './child-toolset.ts';
 
-/** The prompts that a run starts with. */
+/** The prompts at the start of a run. */
 export interface Briefing {
   /**
-   * Builds the system prompt for each step, so that a waiting subagent stores no text for it. `words`: replaces the
-   * author's instructions.
+   * Builds each step's system prompt, so that a waiting subagent need not store it. `words`: replaces the author's
+   * instructions.
    */
   readonly instructions: (words?: string) => string;
   readonly messages: readonly ModelMessage[];
@@ -35,18 +35,18 @@ export interface Briefing {
 
 export interface Instance extends Pick<Briefing, 'instructions'> {
   readonly definition: SubagentDefinition;
-  /** Null: a relay does the work, or a worker has the model. */
+  /** Null if a relay does the work, or a worker has the model. */
   readonly model: LanguageModel | null;
   readonly tools: PreparedTools;
 }
 
 export type PreparedInstance = Instance & Briefing & { readonly notes: NoteMarks | null };
 
-/** The number of runs by configuration object: they share its `dispose`, which the last one calls. */
+/** The number of runs per configuration object: they share its `dispose`, which the last run calls. */
 const users = new WeakMap<SubagentConfig, number>();
 
 /**
- * Takes the instance of a configuration for one run; `releaseInstance` releases it.
+ * Takes a configuration's instance for one run; `releaseInstance` releases it.
  * @throws {ConfigurationError} if `createInstance` returns no valid configuration; also throws, or rejects with, the
  *   error of `createInstance`.
  */
@@ -75,8 +75,8 @@ function isConfiguration(created: unknown): created is SubagentConfig {
 }
 
 /**
- * Builds the prompts of a run: its task, and the shape of its result. `notes` is null if an earlier version began the
- * run, whose messages are in the journal.
+ * Builds a run's prompts: its task, and the form of its result. `notes` is null if an earlier version started the run,
+ * whose messages are in the journal.
  */
 export function briefing(
   definition: SubagentDefinition,
@@ -107,8 +107,8 @@ export function briefing(
 }
 
 /**
- * Takes an instance and its prompts; releases it on a failure or an abort.
- * @throws {ConfigurationError} without a model, or as `takeInstance`; the rejection of `brief`; `signal.reason`.
+ * Takes an instance and its prompts; releases it after a failure or an abort.
+ * @throws {ConfigurationError} if there is no model, or like `takeInstance`; the rejection of `brief`; `signal.reason`.
  */
 export async function prepareInstance(
   host: Host,
@@ -159,12 +159,12 @@ async function unlessAborted(
   }
 }
 
-/** The tools of a relay come from its loop. */
+/** A relay's tools come from its loop. */
 const noTools: PreparedTools = { modelTools: undefined, execution: new Map() };
 
 const toolsets = new WeakMap<SubagentConfig, PreparedTools>();
 
-/** Returns the tools of a configuration, prepared once for all its runs. */
+/** Returns a configuration's tools, prepared once for all its runs. */
 export function toolsOf(definition: SubagentDefinition): PreparedTools {
   const known = toolsets.get(definition.source);
   if (known) return known;
@@ -180,12 +180,12 @@ export function toolsOf(definition: SubagentDefinition): PreparedTools {
   return prepared;
 }
 
-/** The time limit of a release; a slower one is reported and no longer waited for. */
+/** The time limit of a release; the runtime stops waiting for a slower one, and reports it. */
 const RELEASE_TIMEOUT_MS = 30_000;
 
 /**
- * Releases the instance. Resolves when it is disposed; at once if other runs still use it, and after 30 seconds in any
- * case. Never rejects.
+ * Releases the instance. Resolves when the instance is disposed; immediately if other runs still use it, and after at
+ * most 30 seconds. Never rejects.
  */
 export async function releaseInstance(
   host: Host,
@@ -225,7 +225,7 @@ export function modelOf({ model, definition }: Instance): LanguageModel {
   throw new OffstageError('INTERNAL', `${definition.name} has no model`);
 }
 
-/** Returns the names of the model; undefined for a relay's or a worker's model. */
+/** Returns the model's names; undefined for a relay's or a worker's model. */
 export function modelAsked({ model }: Instance): ModelNames | undefined {
   return model === null ? undefined : namesOf(model);
 }

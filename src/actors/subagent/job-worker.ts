@@ -1,15 +1,15 @@
-// The worker end of steps that are jobs: runs a model call or a tool call with the functions that a session uses, too.
+// The worker's side of steps that are jobs: runs a model call or a tool call with the same functions as a session.
 //
 // Owns:     the configurations by name; the tools that a job may use.
-// Does not: decide anything: the session decides on consent, budgets, retries, checks of outputs and the next step.
+// Does not: decide anything: the session decides on consent, budgets, retries, output checks and the next step.
 //
 // Invariants
 //   JOB-WORKER-1. A job uses only tools that it names and that the worker has.
-//   JOB-WORKER-2. The worker refuses a job whose configuration, tool or form it does not know, without a call: a worker of
-//       another version may accept it (JOBS-8).
-//   JOB-WORKER-4. A tool gets an input only if its schema at this worker accepts it, and converts the model's arguments as
-//       the session did; a call with another input is refused as in JOB-WORKER-2.
-//   JOB-WORKER-3. `do` resolves on any error of the model or the tool, unless its signal aborts.
+//   JOB-WORKER-2. The worker refuses a job with an unknown configuration, tool or form, without a call: a worker with
+//       another version may accept the job (JOBS-8).
+//   JOB-WORKER-4. A tool receives an input only if its schema at this worker accepts the input, and converts the
+//       model's arguments as the session did; a call with any other input is refused as in JOB-WORKER-2.
+//   JOB-WORKER-3. `do` resolves even if the model or the tool fails, unless its signal aborts.
 
 import type { LanguageModel, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -42,20 +42,20 @@ import { reporter } from '../../values/reporter.ts';
 
 /** The options of `jobWorker`. */
 export interface JobWorkerOptions {
-  /** The source of time and chance: `nodeEnvironment()` of `offstage/node`. */
+  /** The source of time and randomness: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
   /** The configurations of the subagents whose steps the worker runs, found by their `name`. */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /**
-   * Tools that subagents inherit from others (`spawn_subagent` with `tools`), by name. The tools of a configuration take
+   * Tools that subagents inherit from others (`spawn_subagent` with `tools`), by name. A configuration's own tools take
    * precedence. @defaultValue none
    */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** The model of configurations without a model. */
+  /** The model for configurations without a model. */
   readonly model?: LanguageModel;
   /**
-   * Gets errors that end no job: a job that the worker refuses, a provider that refuses structured output, a preliminary
-   * output that is not JSON.
+   * Receives errors that end no job: a job that the worker refuses, a provider that refuses structured output, a
+   * preliminary output that is not JSON.
    */
   readonly onError?: (error: unknown, where: string) => void;
 }
@@ -75,9 +75,9 @@ interface Known {
 }
 
 /**
- * Creates the job handler of a worker: pass it to the engine's worker (`restateJobs`, `temporalJobs`), or to `localJobs`.
- * Deploy it with the configurations of the sessions.
- * @throws {ConfigurationError} for options that are unknown or wrong, and for two configurations of one name.
+ * Creates the job handler of a worker: pass it to the engine's worker (`restateJobs`, `temporalJobs`), or to
+ * `localJobs`. Deploy it with the sessions' configurations.
+ * @throws {ConfigurationError} if an option is unknown or wrong, or two configurations have the same name.
  */
 export function jobWorker(options: JobWorkerOptions): JobHandler {
   check('jobWorker(options)', optionsSchema, options);
@@ -131,7 +131,7 @@ class JobWorker implements JobHandler {
     return work();
   }
 
-  /** Adds a configuration, and those of its tools that run subagents. */
+  /** Adds a configuration, and the configurations that its tools run as subagents. */
   #learn(path: string, config: SubagentConfig): void {
     const definition = checkSubagentConfig(config, `jobWorker(options).configs.${path}`);
     const { name, source } = definition;
@@ -234,7 +234,7 @@ class JobWorker implements JobHandler {
     tools: PreparedTools,
   ): Structured | null {
     if (outputSchema === undefined || completion === 'tool' || structured === 'off') return null;
-    // Some provider packages request JSON by a tool of this name.
+    // Some provider packages request JSON with a tool of this name.
     if (tools.execution.has('json')) return null;
     return structuredOutput(model, outputSchema, (error) =>
       this.#report(error, `structured output of ${name}`),
@@ -283,7 +283,7 @@ function calledIn({ definition, tools }: Known, toolName: string): ToolEntry {
   );
 }
 
-/** Returns the service of a tool at a worker, which has no subagents to talk to: every method throws. */
+/** Returns a tool's subagent service at a worker, which has no subagents: every method throws. */
 function noService(toolName: string): SubagentService {
   const refuse = (): never => {
     throw new OffstageError(

@@ -1,8 +1,8 @@
-// Jobs in this process: runs those of `jobWorker` without an engine. It is the reference for the engines, and meant for
+// Jobs in this process: runs those of `jobWorker` without an engine. It is the reference for engines, and meant for
 // development: the same configuration then runs on an engine.
 //
 // Owns:     the running jobs, by key.
-// Does not: store ends: after a crash of the process the rules of calls in doubt apply.
+// Does not: store ends: after a process crash, the rules for calls in doubt apply.
 
 import { z } from 'zod';
 import { anObject, check, checkEnvironment, type ChecksOf } from '../../values/checks.ts';
@@ -27,7 +27,7 @@ import { stepJobs } from './step-jobs.ts';
 export interface LocalJobsOptions {
   /** Runs the jobs: `jobWorker({ … })`. */
   readonly handler: JobHandler;
-  /** The limit of a body, in bytes. @defaultValue Infinity */
+  /** The maximum size of a body, in bytes. @defaultValue Infinity */
   readonly maxBytes?: number;
   /**
    * The time limit of a job, in milliseconds (JOBS-7). Needs the `environment`.
@@ -53,7 +53,7 @@ const optionsSchema = z.strictObject({
 
 /**
  * Creates jobs that run in this process.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * @throws {ConfigurationError} if an option is unknown or wrong.
  */
 export function localJobs(options: LocalJobsOptions): Jobs {
   check('localJobs(options)', optionsSchema, options);
@@ -96,7 +96,7 @@ export function localJobs(options: LocalJobsOptions): Jobs {
     const say = (text: string): void => {
       for (const listener of listeners) listener(text);
     };
-    // Starts in a later turn, so that `jobs` has the job before it ends.
+    // Starts in a later turn, so that `jobs` contains the job before it ends.
     const end = Promise.resolve().then(() => toEnd(job, controller.signal, say));
     const begun = { controller, end, listeners };
     jobs.set(job.key, begun);

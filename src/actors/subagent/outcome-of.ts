@@ -1,4 +1,4 @@
-// Builds the outcome of a subagent from the end state of its machine and the content of its log.
+// Builds a subagent's outcome from its machine's final state and its log.
 
 import type { Ending, Failure } from '../../machines/index.ts';
 import {
@@ -17,7 +17,7 @@ export function outcomeOf(ending: Ending, log: SubagentLog): Outcome {
   return { ...end, steps, usage: log.usage, toolLedger: log.ledger };
 }
 
-/** Adds the last refusal to the error of a model that used up its steps on answers that were not accepted. */
+/** If the model used up its steps on refused answers, adds the last refusal to the error. */
 function explained(error: Failure, log: SubagentLog): Failure {
   const refusal = error.code === 'STEP_LIMIT' ? log.refusal : null;
   if (refusal === null) return error;

@@ -1,10 +1,11 @@
-// The events of a relayed agent that no step has taken yet. Events from outside are validated here, and limited before
-// they are stored.
+// The events from a relayed agent that no step has taken yet. Events from outside are validated here, and limited
+// before they are stored.
 //
 // Invariants
-//   RELAY-INBOX-1. The waiting events, and their characters, are limited: an agent that exceeds the limits is released.
-//   RELAY-INBOX-2. No event is larger than the journal's limit of one call. Text, and the title, output and arguments
-//       of a running tool, are cut; the content of a permission request never is.
+//   RELAY-INBOX-1. The number of waiting events, and their size in characters, are limited: an agent that exceeds the
+//   limits is released.
+//   RELAY-INBOX-2. No event is larger than the journal's limit of one call. Text, and a running tool's title, output
+//       and arguments, are cut; the content of a permission request is not.
 
 import { z } from 'zod';
 import { clip } from '../../values/clip.ts';
@@ -14,7 +15,7 @@ import type { RelayEvent } from '../ports/relay.ts';
 
 const MAX_EVENTS = 2_000;
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** The assumed size of an event that is not JSON, such as one that is nested too deeply. */
+/** The assumed size of an event that is not JSON, for example because its nesting is too deep. */
 const UNKNOWN_SIZE = 1024 * 1024;
 export const MAX_WORDS = 256 * 1024;
 export const MAX_LABEL = 2_000;
@@ -86,8 +87,8 @@ const eventSchema = z.discriminatedUnion('type', [
 ]);
 
 /**
- * An event that cannot be read. `requestId`: the id of an unreadable request, which waits for an answer; null: the
- * event is no request.
+ * An event that cannot be read. `requestId`: the id of an unreadable request that waits for an answer; null if the
+ * event is not a request.
  */
 export interface UnreadableEvent {
   readonly why: string;
@@ -99,7 +100,7 @@ const requestSchema = z.object({
   requestId: z.string(),
 });
 
-/** Reads an event of a relayed agent. */
+/** Reads an event from a relayed agent. */
 export function readRelayEvent(given: unknown): RelayEvent | UnreadableEvent {
   const { success, data, error } = eventSchema.safeParse(given);
   if (success) return data;
@@ -120,7 +121,7 @@ export class RelayInbox {
     return this.#events[0]?.event;
   }
 
-  /** Adds an event. Returns why the agent has to be released; null: the event fits (RELAY-INBOX-1). */
+  /** Adds an event. Returns why the agent must be released; null if the event fits (RELAY-INBOX-1). */
   push(event: RelayEvent): string | null {
     const last = this.#events.at(-1);
     if (event.type === 'words' && last?.event.type === 'words') {
@@ -164,7 +165,7 @@ export class RelayInbox {
   }
 }
 
-/** Returns the number of characters of an event; text, which is frequent, is counted without conversion. */
+/** Returns an event's length in characters; text, which is frequent, is counted without conversion. */
 function sizeOf(event: RelayEvent): number {
   if (event.type === 'words') return event.text.length;
   const json = asJson(event);

@@ -1,19 +1,18 @@
-// The loop of a subagent whose work a third-party agent does in place of a model. Each step of the subagent waits for
-// the next fact that has to be in the journal before the work continues: the agent's session, a tool that it runs, a
-// permission or a question, or the end of its turn. A permission is a call of the tool `agent_tool` that needs approval;
-// a question is a call of `ask_user`. So states, approvals, limits, ledger and recovery are those of any subagent.
+// The loop of a subagent whose work a third-party agent does in place of a model. Each step waits for the next fact
+// that must be in the journal before the work continues: the agent's session, a tool that it runs, a permission or a
+// question, or the end of its turn. A permission is a call of the tool `agent_tool` that needs approval; a question is
+// a call of `ask_user`. States, approvals, limits, ledger and recovery are therefore the same as for any subagent.
 //
 // Owns:     the session with the agent, and its open requests.
-// Does not: speak a protocol (the relay does), read and limit incoming events (relay-inbox.ts), decide on permissions,
-//           or store answers (the log does).
+// Does not: implement a protocol (the relay does), read and limit incoming events (relay-inbox.ts), decide on
+//           permissions, or store answers (the log does).
 //
 // Invariants
-//   RELAY-LOOP-1. The agent gets an answer only from the ledger, under the call that its request became.
+//   RELAY-LOOP-1. The agent receives an answer only from the ledger, under the call that represents its request.
 //   RELAY-LOOP-2. A tool that was running when the connection or the process ended has the error NEEDS_RECONCILE.
-//   RELAY-LOOP-3. A turn that may have begun is not begun again without telling the agent so.
+//   RELAY-LOOP-3. A turn that may have started is not started again without telling the agent.
 //   RELAY-LOOP-4. A permission request that cannot be shown completely is denied without asking the user.
-//   RELAY-LOOP-5. Each request of the agent is answered, also one that cannot be read, so that the agent never waits
-//       forever.
+//   RELAY-LOOP-5. Each request of the agent is answered, even an unreadable one, so that the agent never waits forever.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -49,18 +48,18 @@ import {
 } from './relay-inbox.ts';
 import { INTERRUPTED } from './subagent-log.ts';
 
-/** The call that records the id of the agent's session; the last one counts. */
+/** The call that records the agent's session id; the last one counts. */
 const START_AGENT = 'start_agent';
 const COMPLETE_TASK = 'complete_task';
 
 const MAX_ARTIFACTS = 20;
-/** The limit of the arguments that the user is asked about, in characters. */
+/** The maximum length of arguments about which the user is asked, in characters. */
 const MAX_ARGUMENTS = 1024 * 1024;
-/** The limit of choices that become buttons; the user names one of more choices in words. */
+/** The maximum number of choices that become buttons; with more, the user names the choice in words. */
 const MAX_BUTTONS = 20;
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The subagent's work and messages at the beginning of a step. */
+/** The subagent's work and messages at the start of a step. */
 interface RelayStep extends Pick<
   Thinking,
   'step' | 'instructions' | 'messages' | 'final' | 'said'
@@ -85,7 +84,7 @@ const anything = z.record(z.string(), z.unknown());
 
 const CUT_OFF = `Your connection ended, perhaps in the middle of a turn. What you had asked was withdrawn, and a step that was under way may or may not have been done. Find out what is done before you repeat anything, ask again for what you still need, and then go on with the task.`;
 
-/** Makes the executor of a subagent with a relay: `Relay.loop`. */
+/** Creates the executor of a subagent with a relay: `Relay.loop`. */
 export const relayLoop: RelayExecutor & Maker<Relay> = {
   stepsBy: 'relay',
   make: (run, relay) => new RelayLoop(run, relay),
@@ -96,35 +95,35 @@ class RelayLoop implements Executor {
   readonly tools: PreparedTools;
   readonly #owner: ExecutorRun;
   readonly #relay: Relay;
-  /** A part of the ids of this loop's calls; no other process uses the same. */
+  /** A part of the ids of this loop's calls, unique to this process. */
   readonly #generation: string;
   #session: RelaySession | null = null;
-  /** The number of the session, by which late events of an earlier session are dropped. */
+  /** The session's number, used to drop late events of an earlier session. */
   #connection = 0;
   readonly #inbox = new RelayInbox();
   #wake: (() => void) | null = null;
   #isNudged = false;
   #isInterrupted = false;
-  /** Whether a turn is running, according to the events that were taken. */
+  /** Whether a turn is running, according to the events taken so far. */
   #isTurn = false;
   #isReleased = false;
   #calls = 0;
   #words = '';
   /** The last text that was not blank. */
   #said = '';
-  /** The number of messages that the agent has; null: those before its last question. */
+  /** The number of messages that the agent has; null for those before its last question. */
   #read: number | null = 0;
   #prompts = 0;
-  /** Text for the agent, to be sent after its turn has ended. */
+  /** Text for the agent, to be sent when its turn has ended. */
   #later: string[] = [];
   #denied: string | null = null;
-  /** The usage since the last step; without `cost`, the agent has reported none. */
+  /** The usage since the last step; `cost` is missing if the agent has reported none. */
   #used: Usage = NO_USAGE;
   #artifacts: Extract<RelayEvent, { readonly type: 'artifact' }>[] = [];
-  /** The open requests of the agent, with the id of the call that each became. */
+  /** The agent's open requests, with the id of the call that represents each one. */
   readonly #requests = new Map<string, string>();
   readonly #works = new Map<string, Work>();
-  /** Running tools of the agent whose call was already settled, by tool id. */
+  /** The agent's running tools whose calls are already settled, by tool id. */
   readonly #running = new Map<string, { readonly callId: string; readonly tool: RelayTool }>();
 
   constructor(owner: ExecutorRun, relay: Relay) {
@@ -145,7 +144,7 @@ class RelayLoop implements Executor {
           ...entry,
           needsApproval: (_input: unknown, { toolCallId }: { toolCallId: string }) =>
             this.#works.get(toolCallId)?.requestId !== undefined,
-          // A question that survives is answered again, under the same id.
+          // A question that survives is answered again with the same id.
           idempotent: openQuestionSurvives,
         },
         [COMPLETE_TASK]: complete_task,
@@ -153,7 +152,7 @@ class RelayLoop implements Executor {
     });
   }
 
-  /** Waits for the next fact that has to be in the journal. Settles as soon as the signal aborts. */
+  /** Waits for the next fact that must be in the journal. Settles as soon as the signal aborts. */
   async think(step: Thinking, signal: AbortSignal): Promise<ModelResponse> {
     signal.throwIfAborted();
     try {
@@ -248,7 +247,7 @@ class RelayLoop implements Executor {
     return this.#nextPause(step);
   }
 
-  /** Resumes a session that an earlier connection began. */
+  /** Resumes a session from an earlier connection. */
   async #takeUp(step: RelayStep, known: string): Promise<void> {
     const relay = this.#relay;
     const { openQuestionSurvives, resumes } = relay.capabilities;
@@ -269,7 +268,7 @@ class RelayLoop implements Executor {
     this.#prompt(step, [CUT_OFF, ...sinceAsked(step.ledger), ...opening(step)]);
   }
 
-  /** Continues the turn that the agent began in an earlier connection. */
+  /** Continues the turn that the agent started in an earlier connection. */
   #continueTurn(): void {
     this.#isTurn = true;
     this.#prompts = 1;
@@ -363,12 +362,12 @@ class RelayLoop implements Executor {
     return this.#respond([], this.#lastWords);
   }
 
-  /** The text since the last step; if it is blank, the last text that was not. */
+  /** The text since the last step; if that is blank, the last text that was not blank. */
   get #lastWords(): string {
     return this.#words.trim() === '' ? this.#said : this.#words;
   }
 
-  /** Takes events until one has to be in the journal. */
+  /** Takes events until one must be in the journal. */
   async #nextPause(step: RelayStep): Promise<ModelResponse> {
     for (;;) {
       await this.#waiting(step.signal);
@@ -449,7 +448,10 @@ class RelayLoop implements Executor {
     ]);
   }
 
-  /** Settles the call of a tool that was reported as running although it still needs permission, as Codex does. */
+  /**
+   * Settles the call of a tool that was reported as running although it still needs permission; Codex reports tools in
+   * this way.
+   */
   #notYetRun(toolId: string | undefined): readonly ModelCall[] {
     const reported = toolId === undefined ? undefined : this.#running.get(toolId);
     if (toolId === undefined || !reported) return [];
@@ -494,8 +496,8 @@ class RelayLoop implements Executor {
   }
 
   /**
-   * Returns the id of the call that a request becomes; null if the request already has one. A request that an earlier
-   * process answered before it ended gets the same answer again.
+   * Returns the id of the call that will represent a request; null if the request already has one. If an earlier
+   * process answered the request before the process ended, the request receives the same answer again.
    */
   #callIdOf(requestId: string, ledger: readonly LedgerEntry[]): string | null {
     if (this.#requests.has(requestId)) return null;
@@ -549,14 +551,14 @@ class RelayLoop implements Executor {
     const session = this.#session;
     this.#session = null;
     this.#isTurn = false;
-    // The session may be resumed, so its local data stays until the subagent has ended.
+    // The session may be resumed, so its local data stays until the subagent ends.
     session?.release('suspended').catch((error: unknown) => this.#report(error));
     return new ProviderError('RELAY_CLOSED', `The connection to ${relay.name} ended: ${message}`, {
       retryable: relay.capabilities.resumes || relay.capabilities.openQuestionSurvives,
     });
   }
 
-  /** Permits a call, or waits for a tool of the agent; null: its outcome is unknown. */
+  /** Permits a call, or waits for a tool of the agent; null if the outcome is unknown. */
   async #run(
     { callId, lasting }: Pick<ModelCall, 'callId' | 'lasting'>,
     signal: AbortSignal,
@@ -592,7 +594,7 @@ class RelayLoop implements Executor {
         this.#running.delete(toolId);
         return done({ status: 'ended', result: 'not reported' });
       }
-      // The next event needs a separate step. The end of this tool is reported when it arrives.
+      // The next event needs its own step. This tool's end is reported when it arrives.
       return done({ status: RUNNING });
     }
   }
@@ -737,7 +739,7 @@ class RelayLoop implements Executor {
     const { cost, totalTokens: _none, ...tokens } = this.#used;
     this.#used = NO_USAGE;
     const used = { ...tokens };
-    // An agent may count fractions of tokens.
+    // An agent may count fractional tokens.
     for (const kind of TOKEN_KINDS) {
       const count = used[kind];
       if (count !== undefined) used[kind] = Math.round(count);
@@ -767,9 +769,9 @@ class RelayLoop implements Executor {
   }
 }
 
-/** The prefix of calls that are questions of an agent with `openQuestionSurvives`. */
+/** The prefix of calls that represent questions of an agent with `openQuestionSurvives`. */
 const SURVIVING = 'ask:';
-/** The status of a tool that was still running when the agent asked, or began another tool. */
+/** The status of a tool that was still running when the agent asked, or started another tool. */
 const RUNNING = 'running';
 
 const ENDINGS = {
@@ -783,7 +785,7 @@ function callOf(toolName: string, input: unknown, callId: string): ModelCall {
   return { callId, toolName, input };
 }
 
-/** Returns the id of the call that reports the end of a tool whose call was settled while it ran. */
+/** Returns the id of the call that reports the end of a tool whose call was settled while the tool ran. */
 function endOf(callId: string): string {
   return `${callId}.end`;
 }
@@ -794,7 +796,7 @@ function sessionIn(ledger: readonly LedgerEntry[]): string | null {
   return typeof session === 'string' ? session : null;
 }
 
-/** Returns the calls of tools that were settled while they ran, and whose end is not reported. */
+/** Returns the calls of tools that were settled while they ran, and whose ends are not reported yet. */
 function runningIn(ledger: readonly LedgerEntry[]): readonly LedgerEntry[] {
   const ids = new Set(ledger.map(({ callId }) => callId));
   return ledger.filter(

@@ -1,15 +1,15 @@
-// The steps of a subagent as jobs: the form of a job's body and of the text of its end, and the executor that requests jobs.
+// A subagent's steps as jobs: the form of a job's body and of its end's text, and the executor that requests jobs.
 //
-// Owns:     the form of bodies and ends; the repetition of requests while the engine cannot be reached.
+// Owns:     the form of bodies and ends; repeated requests while the engine is unreachable.
 // Does not: run a step (job-worker.ts, or the executor in this process), decide which calls are jobs (call-judgement.ts), or
 //           retry a model call.
 //
 // Invariants
-//   STEP-JOBS-1. A request to an engine that cannot be reached is repeated under the same key, until the signal aborts.
-//   STEP-JOBS-2. A worker's answer is validated like any external data: an answer of another shape is a failure.
-//   STEP-JOBS-3. A body with an unknown field is unreadable, because the step would be another one without that field; a worker
-//       of the version that wrote it accepts the job. A new field is optional and is written only if it is needed, so that
-//       bodies of earlier versions stay readable.
+//   STEP-JOBS-1. A request to an unreachable engine is repeated with the same key until the signal aborts.
+//   STEP-JOBS-2. A worker's answer is validated like any external data: an answer with a different shape is a failure.
+//   STEP-JOBS-3. A body with an unknown field is unreadable, because without that field the step would be a different
+//       one; a worker with the version that wrote it accepts the job. A new field is optional and written only if
+//       needed, so that earlier versions' bodies stay readable.
 
 import type { JSONValue, ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -32,7 +32,7 @@ import {
   type Thinking,
 } from './executor.ts';
 
-/** The caller as a job contains it: without the service, which stays with the session. */
+/** The caller as written in a job: without the service, which stays with the session. */
 export type JobCaller = Omit<Caller, 'service'>;
 
 interface StepBase {
@@ -137,7 +137,7 @@ const said = z.union([
   z.object({ type: z.literal('preliminary'), output: z.unknown() }),
 ]);
 
-/** @throws {JobError} `JOB_UNREADABLE`, for a body that no session wrote. */
+/** @throws {JobError} `JOB_UNREADABLE` if no session wrote the body. */
 export function readStepJob({ name: jobName, body }: Pick<Job, 'name' | 'body'>): StepJob {
   return read(stepJob, body, `the body of ${jobName}`) as StepJob;
 }
@@ -166,7 +166,7 @@ type Asked = Pick<Job, 'key' | 'name' | 'once'> & { readonly trace: TraceContext
 
 const AGAIN = { baseMs: 250, maxMs: 30_000 };
 
-/** Makes the executor that requests steps as jobs: `Jobs.steps`. */
+/** Creates the executor that requests steps as jobs: `Jobs.steps`. */
 export const stepJobs: JobsExecutor & Maker<Jobs> = {
   stepsBy: 'jobs',
   make: (run, jobs, inner) => new StepJobs(run, jobs, inner),
@@ -268,7 +268,7 @@ class StepJobs implements Executor {
     if (asks) callSafely(host, `jobs of ${worker.id}`, () => this.#jobs.ended?.(`${path}:`));
   }
 
-  /** Returns the result of the job; null: it is unknown whether the job was done. Rejects with a `StepFailure`. */
+  /** Returns the job's result; null if it is unknown whether the job ran. Rejects with a `StepFailure`. */
   async #ask(
     { key: own, trace, ...about }: Asked,
     step: StepJob,
@@ -302,7 +302,7 @@ class StepJobs implements Executor {
   }
 }
 
-/** Validates texts of an engine like any external data; drops unreadable ones. */
+/** Validates texts from an engine like any external data, and drops unreadable ones. */
 function heard(hear: (told: StepSaid) => void): (text: string) => void {
   return (text) => {
     try {

@@ -1,9 +1,9 @@
-// The events of a subagent's unit: `subagent.spawned`, those of its machine with the fields that its log stores, and
+// The events of a subagent's unit: `subagent.spawned`, its machine's events with the fields that its log stores, and
 // their shapes in the journal.
 //
-// The first entry holds all facts that are fixed at the admission of a subagent and cannot be derived. The author's part
-// (tools, model, instructions) is code: the runtime finds it by name, or by the recipe of the tool that spawned the
-// subagent.
+// The first entry contains all facts that are fixed when a subagent is admitted and cannot be derived. The author's
+// part (tools, model, instructions) is code: the runtime finds it by name, or with the recipe of the tool that spawned
+// the subagent.
 
 import { z } from 'zod';
 import type { JSONValue, ModelMessage } from 'ai';
@@ -32,7 +32,7 @@ import type { OffstageError } from '../../values/errors.ts';
 
 export const SPAWNED = 'subagent.spawned';
 
-/** The version of the definition; increased when the machine, or the content of its events, changes. */
+/** The version of the definition; increased when the machine or the content of its events changes. */
 export const SUBAGENT_VERSION = 3;
 
 export interface SpawnedEvent {
@@ -40,20 +40,20 @@ export interface SpawnedEvent {
   /** The `name` of the subagent's configuration. */
   readonly name: string;
   readonly task: SubagentTask;
-  /** The title of the work for lists; null: the description of the task. @defaultValue null */
+  /** The title of the work for lists; null if it is the task's description. @defaultValue null */
   readonly title?: string | null;
-  /** The parent; null: the lead agent or a program. */
+  /** The parent; null for the lead agent or a program. */
   readonly parentId: string | null;
   /** The name of the scope's ports that the subagent works for (`ScopePorts.name`). */
   readonly worksFor: string;
-  /** The lead agent at the time of the spawn, whose tools could be granted; null: no lead agent. */
+  /** The lead agent at the time of the spawn, whose tools could be granted; null if there was none. */
   readonly agentName: string | null;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** A digest of the request with the key (`requestDigest`). Absent in journals of earlier versions. */
+  /** A digest of the request with the key (`requestDigest`). Absent in earlier versions' journals. */
   readonly requestDigest?: string;
-  /** The words of the user that led to the subagent. */
+  /** The user's words that led to the subagent. */
   readonly request: string | null;
   /** The identity behind those words, if the app vouched for one. @defaultValue null */
   readonly requestedBy?: string | null;
@@ -65,9 +65,9 @@ export interface SpawnedEvent {
   } | null;
   /** The data from which the spawning tool restores the configuration. */
   readonly recipe: JSONValue | null;
-  /** The conversation that the subagent continues; null: none. */
+  /** The conversation that the subagent continues; null if there is none. */
   readonly messages: readonly ModelMessage[] | null;
-  /** The limits with which the machine began; a changed configuration applies to later runs. */
+  /** The machine's initial limits; a changed configuration applies to later runs. */
   readonly limits: Pick<SubagentInput, 'maxSteps' | 'timeoutMs' | 'maxInputRetries'>;
   /** The limits of the subagent's budget, for readers of the journal; a process takes them from the configuration. */
   readonly budget?: BudgetLimits;
@@ -75,26 +75,26 @@ export interface SpawnedEvent {
   readonly relay?: string;
   /** The engine of its model calls (`Jobs.name`), for readers of the journal. */
   readonly engine?: string;
-  /** The W3C trace context of the caller, for a subagent without a parent. */
+  /** The caller's W3C trace context, for a subagent without a parent. */
   readonly traceparent?: string;
 }
 
 /** A model call that failed. */
 export interface FailedCall {
-  /** The model that was called. Absent: unknown to this process. */
+  /** The model that was called. Absent if this process does not know it. */
   readonly model?: ModelNames | undefined;
-  /** The duration, in milliseconds. Absent: no call was made, or the response has the duration. */
+  /** The duration, in milliseconds. Absent if no call was made, or the response contains the duration. */
   readonly tookMs?: number;
 }
 
-/** Fields of events that the subagent's log stores; the machine does not read them. */
+/** Event fields that the subagent's log stores, but the machine does not read. */
 interface KeptFields {
-  /** `marks`: the secret of the note marks; absent: an earlier version began the run. */
+  /** `marks`: the secret of the note marks; absent if an earlier version started the run. */
   readonly 'subagent.prepared': {
     readonly messages?: readonly ModelMessage[] | null;
     readonly marks?: string;
   };
-  /** The conversation of earlier runs of the instance. */
+  /** The conversation of the instance's earlier runs. */
   readonly 'slot.granted': { readonly history?: readonly ModelMessage[] };
   readonly 'model.responded': {
     readonly response: ModelResponse;
@@ -103,14 +103,12 @@ interface KeptFields {
     /** The value of the output schema. */
     readonly result?: unknown;
   };
-  /** `response`: an answer that cannot be used but is counted. */
+  /** `response`: an answer that is unusable but is counted. */
   readonly 'model.failed': { readonly response?: ModelResponse } & FailedCall;
   readonly 'model.retried': FailedCall;
-  /**
-   * The duration of the tool, in milliseconds. Absent: the tool did not run in this process, or waited for a subagent.
-   */
+  /** The duration of the tool, in milliseconds. Absent if the tool did not run in this process, or waited for a subagent. */
   readonly 'tool.settled': { readonly outcome: ToolOutcome; readonly tookMs?: number | undefined };
-  /** `messageId`: the message that contains the parent's answer. */
+  /** `messageId`: the message with the parent's answer. */
   readonly 'question.answered': { readonly answer: Answer; readonly messageId?: string };
   readonly 'question.withdrawn': { readonly reason?: string };
   /** `by`: the identity for which the app vouches. */
@@ -136,7 +134,7 @@ const UNAWAITED: ReadonlySet<string> = new Set<SubagentUnitEvent['type']>([
 
 /**
  * Returns an event without the faulty content that settles what a refused event should have settled. `crash`: there is
- * no such event, and the subagent would wait forever; null: nothing waits for the event.
+ * no such event, and the subagent would wait forever; null if nothing waits for the event.
  */
 export function insteadOf(
   event: SubagentUnitEvent,
@@ -180,7 +178,7 @@ const response = z.looseObject({
   ),
 });
 
-/** The text and usage of an answer that failed. */
+/** The text and usage of a failed answer. */
 const saidInVain = z.looseObject({ text, usage });
 
 const toolOutcome = z.union([

@@ -1,14 +1,14 @@
-// The words and actions of a subagent: its messages, the calls of the current step and the ledger of all calls. The log
-// is folded from the events that the machine accepted. It records an event before the machine decides on the next action.
+// A subagent's words and actions: its messages, the calls of the current step and the ledger of all calls. The log is
+// folded from the events that the machine accepted. It records an event before the machine decides on the next action.
 //
 // Owns:     the messages, the results, the ledger, the token counts.
 // Does not: call anything, or decide on the next action.
 //
 // Invariants
-//   SUBAGENT-LOG-1. Between two model calls every call is answered exactly once, in call order.
-//   SUBAGENT-LOG-2. The ledger holds every call that was made, however the subagent ended, and lists a call that was not
-//       made as not run.
-//   SUBAGENT-LOG-3. The text of a message is among the messages from the model call that reads it onwards.
+//   SUBAGENT-LOG-1. Between two model calls, every call is answered exactly once, in call order.
+//   SUBAGENT-LOG-2. The ledger contains every call that was made, however the subagent ended, and lists a call that did
+//       not run as not run.
+//   SUBAGENT-LOG-3. A message's text is part of the conversation from the model call that reads it.
 
 import type { ModelMessage } from 'ai';
 import { propertiesOf } from '../../values/json.ts';
@@ -37,7 +37,7 @@ const BUDGET_USED_UP = 'not run: the budget is used up';
 /** The output of a call that a message interrupted. */
 export const INTERRUPTED = 'interrupted by a message';
 
-/** The output of such a call that was already running. */
+/** The output of an interrupted call that was already running. */
 const CUT_OFF = `${INTERRUPTED}: whether it was done is not known. Find out before you repeat it.`;
 
 /** The answer to a call that a message interrupted. */
@@ -54,7 +54,7 @@ interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
   lasting?: true;
-  /** The identity that answered, or consented. */
+  /** The identity that answered or consented. */
   answeredBy?: string;
   readonly calledAt: number;
   isUnderWay?: boolean;
@@ -65,7 +65,7 @@ interface OpenCall extends ModelCall {
 interface Words {
   readonly messageId: string;
   readonly text: string;
-  /** The note that contains the text; undefined: the message is from an agent above. */
+  /** The note that contains the text; undefined if the message is from an ancestor. */
   readonly note?: Note | undefined;
 }
 
@@ -77,7 +77,7 @@ interface Responded {
   readonly retryMessage?: string | undefined;
   /** The value of the output schema. */
   readonly result?: unknown;
-  /** The call that submits the result; null: none. */
+  /** The call that submits the result; null if there is none. */
   readonly completion: string | null;
 }
 
@@ -88,7 +88,7 @@ type Answered = Extract<
 
 /** The arguments of the call that submitted the result. */
 interface HandedIn {
-  /** Plain JSON, of the output schema if there is one. */
+  /** Plain JSON; matches the output schema, if there is one. */
   readonly result: unknown;
   readonly summary?: string;
   readonly artifacts?: readonly Artifact[];
@@ -110,9 +110,9 @@ export interface LogRecord {
   readonly unread: readonly Words[];
   readonly completion: string | null;
   readonly result?: unknown;
-  /** The secret of the note marks; absent in records of earlier versions. */
+  /** The secret of the note marks; absent in earlier versions' records. */
   readonly marks?: string;
-  /** The number of messages before the model's first answer; absent: there is no answer yet. */
+  /** The number of messages before the model's first answer; absent before that answer. */
   readonly opening?: number;
 }
 
@@ -174,7 +174,7 @@ export class SubagentLog {
     };
   }
 
-  /** The secret of the note marks; undefined before the run is prepared, and for a run of an earlier version. */
+  /** The secret of the note marks; undefined before the run is prepared, and for an earlier version's run. */
   get marks(): string | undefined {
     return this.#notes?.secret;
   }
@@ -203,12 +203,12 @@ export class SubagentLog {
     return this.#usage;
   }
 
-  /** The last words of the model. */
+  /** The model's last words. */
   get text(): string {
     return this.#text;
   }
 
-  /** Why the last answer that did not match the output schema was refused; null if there was none. */
+  /** Why the last answer that did not match the output schema was refused; null if none was refused. */
   get refusal(): string | null {
     const told = this.#messages.findLast(
       ({ role, content }) => role === 'user' && refusalIn(content) !== null,
@@ -216,7 +216,7 @@ export class SubagentLog {
     return told ? refusalIn(told.content) : null;
   }
 
-  /** The value of the output schema in the last answer, if it had one. */
+  /** The last answer's value of the output schema, if it had one. */
   get result(): unknown {
     return this.#result;
   }
@@ -225,7 +225,7 @@ export class SubagentLog {
     return this.#callOf(callId);
   }
 
-  /** Returns the names of the tools that were called at this time or later and may have begun. */
+  /** Returns the names of the tools called at this time or later that may have started. */
   calledSince(at: number): readonly string[] {
     const settled = this.#ledger.filter(({ status }) => HAS_BEGUN.has(status));
     const open = this.#calls.filter(({ result }) => result === null);
@@ -239,13 +239,13 @@ export class SubagentLog {
     return this.approvalOf(callId)?.by ?? null;
   }
 
-  /** Returns the user's consent to this call; null: there is none. */
+  /** Returns the user's consent to this call; null if there is none. */
   approvalOf(callId: string): { readonly by: string | undefined } | null {
     const call = this.#callOf(callId);
     return call?.approval === 'given' ? { by: call.answeredBy } : null;
   }
 
-  /** Returns a note with the marks of this run. */
+  /** Returns a note with this run's marks. */
   written(told: Note, id: string): string {
     return (this.#notes ?? unmarkedNotes).text(told, id);
   }
@@ -255,17 +255,14 @@ export class SubagentLog {
     return { role: 'user', content: this.written(HAND_IN_NOW, 'hand in') };
   }
 
-  /**
-   * Returns the prompt of a step. The prompt of the last step ends with a note that says so; the log does not store that
-   * note.
-   */
+  /** Returns a step's prompt. The last step's prompt ends with a note that says so; the log does not store this note. */
   prompt(isLast: boolean): readonly ModelMessage[] {
     if (!isLast) return this.#messages;
     const content = (this.#notes ?? unmarkedNotes).text(LAST_STEP, 'last step');
     return [...this.#messages, { role: 'user', content }];
   }
 
-  /** Records the text and results of an event. `before`: the machine's snapshot before the event. */
+  /** Records an event's text and results. `before`: the machine's snapshot before the event. */
   fold(event: SubagentUnitEvent & Stamped, before: SubagentSnapshot): void {
     this.#at = event.at;
     switch (event.type) {
@@ -273,7 +270,7 @@ export class SubagentLog {
         this.begin(event.messages ?? [], event.marks);
         break;
       case 'slot.granted':
-        // The conversation of earlier runs precedes the messages of this run.
+        // The conversation of earlier runs precedes this run's messages.
         this.#messages.unshift(...(event.history ?? []));
         break;
       case 'model.responded': {
@@ -338,7 +335,7 @@ export class SubagentLog {
     this.#giveUp(idsOf(open.filter((call) => !begun.includes(call))), 'not_run', INTERRUPTED);
   }
 
-  /** Cancels the calls that have not begun; running calls continue. */
+  /** Cancels the calls that have not started; running calls continue. */
   #beginNothing(before: SubagentSnapshot): void {
     const open = before.context.calls.filter((call) => !call.settled && !isCompletion(call));
     const begun = open.filter(isUnderWay(before));
@@ -367,12 +364,12 @@ export class SubagentLog {
     if (retryMessage !== undefined) this.#messages.push({ role: 'user', content: retryMessage });
   }
 
-  /** Records the text and the usage of a model answer, also of one that cannot be used. */
+  /** Records a model answer's text and usage, even if the answer is unusable. */
   #said({ text, usage }: Pick<ModelResponse, 'text' | 'usage'>): void {
     if (text !== '') this.#text = text;
     this.#usage = addUsage(this.#usage, {
       ...usage,
-      // Journals of earlier versions contain unchecked token counts of the provider.
+      // Earlier versions' journals contain the provider's unchecked token counts.
       inputTokens: tokenCount(usage.inputTokens) ?? 0,
       outputTokens: tokenCount(usage.outputTokens) ?? 0,
       totalTokens: tokenCount(usage.totalTokens) ?? 0,
@@ -403,7 +400,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** Records that the question got no answer, and why. An approval without an answer counts as denied. */
+  /** Records that the question was not answered, and why. An approval without an answer is treated as denied. */
   #unanswered(callId: string, error: string, how: 'expired' | 'withdrawn'): void {
     if (this.call(callId)?.consent !== 'ask') {
       this.#settle(callId, { callId, output: { error } }, 'unanswered', error);
@@ -427,7 +424,7 @@ export class SubagentLog {
     this.#settle(callId, { callId, output }, 'ok', output);
   }
 
-  /** Records that these calls were abandoned. A call that had begun may have had an effect. */
+  /** Records that these calls were abandoned. A call that had started may have had an effect. */
   #giveUp(
     callIds: readonly string[],
     status: 'error' | 'unanswered' | 'not_run' | 'in_flight',
@@ -446,13 +443,13 @@ export class SubagentLog {
     this.#unread = this.#unread.filter((words) => !isRead(words));
   }
 
-  /** Returns the text for the model. Notes of a run that an earlier version began have no marks. */
+  /** Returns the text for the model. Notes of a run that an earlier version started have no marks. */
   #written({ messageId, text, note: told }: Words): string {
     if (!this.#notes) return told ? unmarked(told) : text;
     return this.#notes.text(told ?? note(FROM_ABOVE, { message: text }), messageId);
   }
 
-  /** Begins a model call: settles the open calls, and adds the messages that are due. */
+  /** Starts a model call: settles the open calls, and adds the messages that are due. */
   beginStep({
     messageIds,
     final,
@@ -483,7 +480,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Settles the call that submitted the result, and returns its arguments; null if the model just answered. */
+  /** Settles the call that submitted the result, and returns its arguments; null if the model simply answered. */
   complete(): HandedIn | null {
     const call = this.#calls.find(({ callId }) => callId === this.#completion);
     if (!call) return null;
@@ -493,7 +490,7 @@ export class SubagentLog {
     return handedIn;
   }
 
-  /** Records which calls are running when the subagent ends; a question is not running. */
+  /** Records which calls are running when the subagent ends; a question is not a running call. */
   endIn(snapshot: SubagentSnapshot): void {
     const isActive = snapshot.matches('running') || snapshot.matches('waiting_for_children');
     const open = isActive ? snapshot.context.calls.filter(({ settled }) => !settled) : [];
@@ -509,7 +506,7 @@ export class SubagentLog {
     this.#calls = [];
   }
 
-  /** Returns the input of a call, from the message that made it. */
+  /** Returns a call's input, from the message that made the call. */
   #inputOf(callId: string): unknown {
     const content = this.#messages.findLast(({ role }) => role === 'assistant')?.content;
     if (typeof content === 'string') return undefined;
@@ -559,7 +556,7 @@ function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
   const { step, callId, toolName, input, consent, answeredBy, calledAt, lasting } = call;
-  // A call whose approval was never requested has no grade; its status is `not_run`.
+  // If an approval was not requested, its call has no grade, and the status `not_run`.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
     step,
@@ -575,10 +572,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
   };
 }
 
-/**
- * Reads the result from the arguments of the call, which fit the tool's schema; the schema of an app's tool may check
- * less.
- */
+/** Reads the result from the call's arguments, which match the tool's schema; the schema of an app's tool may check less. */
 function handedInBy({ input }: ModelCall): HandedIn {
   const { result = null, summary, artifacts } = propertiesOf(input);
   return {

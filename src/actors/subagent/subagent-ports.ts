@@ -22,20 +22,20 @@ export interface SubagentHandle {
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
   readonly state: SubagentState;
-  /** The number of the current model step, from 1; 0 before the first. */
+  /** The number of the current model step, from 1; 0 before the first step. */
   readonly step: number;
-  /** The progress that running tools report; null when none does. */
+  /** The progress that running tools report; null if none does. */
   readonly progress: string | null;
   readonly outcome: Outcome | null;
   /** Returns whether the user denied the subagent this same call. */
   hasDenied(toolName: string, input: unknown): boolean;
 }
 
-/** A value that a tool returned, as JSON. */
+/** A tool's return value, as JSON. */
 export interface ReturnedValue {
   readonly callId: string;
   readonly toolName: string;
-  /** `read`: the value that the tool's `toModelOutput` returned for the model. */
+  /** `read`: the value for the model that the tool's `toModelOutput` returned. */
   readonly part: 'output' | 'read';
   readonly value: JSONValue;
   /** Aborts when the call has ended. */
@@ -44,7 +44,7 @@ export interface ReturnedValue {
 
 /** Facts about the first messages that an earlier process wrote. */
 export interface PreparedBefore {
-  /** The secret of the note marks; undefined: an earlier version wrote the messages, without marks. */
+  /** The secret of the note marks; undefined if an earlier version wrote the messages, without marks. */
   readonly marks: string | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface PreparedBefore {
 export type SubagentNews =
   /** A sign of life: an event was applied, or a tool or the model produced output. */
   | { readonly type: 'alive' }
-  /** State, step or progress changed. */
+  /** The state, step or progress changed. */
   | { readonly type: 'changed' }
   | { readonly type: 'streamed'; readonly chunk: StreamedChunk }
   | { readonly type: 'stepped'; readonly report: StepReport }
@@ -74,36 +74,36 @@ export type SubagentNews =
   | { readonly type: 'message.applied'; readonly ids: readonly string[]; readonly step: number }
   /** No model call will read these messages. */
   | { readonly type: 'message.refused'; readonly ids: readonly string[]; readonly reason: string }
-  /** A call that the app has to reconcile; the model is told so, too. */
+  /** A call that the app must reconcile; the model is told too. */
   | { readonly type: 'call.in_doubt'; readonly call: CallInDoubt }
-  /** This process lacks something that an earlier one had, such as `no tool "pay" for rides`. */
+  /** This process lacks something that an earlier process had, such as `no tool "pay" for rides`. */
   | { readonly type: 'lacks'; readonly what: string }
   /** The last news. `disposed` settles when the instance is disposed; it never rejects. */
   | { readonly type: 'ended'; readonly outcome: Outcome; readonly disposed: Promise<void> };
 
-/** The properties that a subagent has from those it works for. */
+/** The properties that a subagent inherits from its ancestors. */
 export interface Standing {
-  /** The budget that pays for its model calls; null: no limit. */
+  /** The budget that pays for its model calls; null for no limit. */
   readonly budget: Budget | null;
-  /** The caller, as the subagent's tools get it. */
+  /** The caller, as the subagent's tools receive it. */
   readonly caller: Omit<Caller, 'subagentId' | 'idempotencyKey' | 'approver'>;
-  /** The identities that may answer, according to its configuration; undefined: all. */
+  /** The identities that may answer, according to its configuration; undefined for all. */
   readonly answerableBy: readonly string[] | undefined;
-  /** Whether another process continues the subagent if the journal refuses this one. */
+  /** Whether another process continues the subagent if the journal refuses this process. */
   readonly isRecoverable: boolean;
   /** The ids of its children that have not ended. */
   readonly atWork: readonly string[];
-  /** Returns whether the user denied this same call to a subagent above. */
+  /** Returns whether the user denied this same call to an ancestor. */
   isDenied(toolName: string, input: unknown): boolean;
 }
 
-/** The functions of the host that a subagent needs. Only `prepare` may throw. */
+/** The host's functions that a subagent needs. Only `prepare` may throw. */
 export interface SubagentPorts {
-  /** The name of the actor in the inspector: `<session>/<subagent>`. */
+  /** The actor's name in the inspector: `<session>/<subagent>`. */
   readonly path: string;
   /**
-   * Makes the instance and its first messages; a rejection fails the run. Settles soon after the signal aborts, and
-   * disposes an instance that is made later. `again` is given after a crash, when the journal has the first messages.
+   * Creates the instance and its first messages; a rejection fails the run. Settles soon after the signal aborts, and
+   * disposes an instance that is created later. `again` is given after a crash, if the journal contains the first messages.
    */
   prepare(
     subagent: SubagentHandle,
@@ -117,11 +117,11 @@ export interface SubagentPorts {
     grant: (history?: readonly ModelMessage[]) => void,
   ): void;
   releaseSlot(id: string): void;
-  /** Returns the current standing of a subagent. */
+  /** Returns a subagent's current properties. */
   standingOf(subagent: SubagentHandle): Standing;
   /**
-   * Returns the replacement of a tool's value that is too large to be read. Never rejects. `tools`: the subagent's
-   * tools, as their author defined them. @defaultValue the value is cut
+   * Returns the replacement of a tool's value that is too large to read. Never rejects. `tools`: the subagent's tools,
+   * as their author defined them. @defaultValue the value is cut
    */
   keepLarge?(
     subagent: SubagentHandle,
@@ -129,8 +129,8 @@ export interface SubagentPorts {
     returned: ReturnedValue,
   ): JSONValue | Promise<JSONValue>;
   /**
-   * Processes the outcome for its readers; the news of the end contains the processed one. A promise never rejects. Not
-   * called for a killed subagent.
+   * Prepares the outcome for its readers; the news of the end contains the result. A promise never rejects. Not called
+   * for a killed subagent.
    */
   settle?(
     subagent: SubagentHandle,

@@ -1,11 +1,11 @@
-// A subagent as a pure function over plain JSON: its state and an event yield the next state and the effects. The running
-// subagent, its recovery, a replay and a fork all use this function.
+// A subagent as a pure function over plain JSON: from its state and an event, it computes the next state and the
+// effects. The running subagent, its recovery, a replay and a fork all use this function.
 //
-// Owns:     the effect of an event on chart and log, and the facts that neither of them has.
+// Owns:     an event's effect on chart and log, and the facts that are in neither of them.
 // Does not: execute an effect, read a clock, or hold the state (subagent.ts).
 //
 // Invariants
-//   SUBAGENT-UNIT-1. The state depends only on the entries, and survives a conversion to JSON unchanged.
+//   SUBAGENT-UNIT-1. The state depends only on the entries, and a conversion to JSON and back does not change it.
 //   SUBAGENT-UNIT-2. A step does not change its arguments, so a step that throws has no effect.
 
 import type { AnyMachineSnapshot } from 'xstate';
@@ -32,40 +32,40 @@ export interface SubagentUnitState {
   readonly log: LogRecord;
   /** Keys of the calls that the user denied. @defaultValue none */
   readonly denied?: readonly string[];
-  /** Ids of the latest messages, oldest first. @defaultValue none */
+  /** The ids of the latest messages, oldest first. @defaultValue none */
   readonly taken?: readonly string[];
 }
 
-/** A subagent in the snapshot of its scope, as plain JSON. */
+/** A subagent in its scope's snapshot, as plain JSON. */
 export interface SubagentUnitSnapshot extends Omit<SubagentUnitState, 'snapshot' | 'log'> {
   /** The number of its entries in the journal. */
   readonly seq: number;
   readonly life: Pick<SubagentUnitState, 'snapshot' | 'log'> & {
-    /** True if the subagent only waited. @defaultValue false */
+    /** True if the subagent was only waiting. @defaultValue false */
     readonly isParked?: true;
   };
 }
 
-/** Returns the state from which the subagent of a snapshot continues. */
+/** Returns the state from which a snapshot's subagent continues. */
 export function stateIn({ life, denied, taken }: SubagentUnitSnapshot): SubagentUnitState {
   return withoutUndefined({ snapshot: life.snapshot, log: life.log, denied, taken });
 }
 
-/** The effects of a subagent: those of its chart, and those of its unit. */
+/** A subagent's effects: those of its chart, and those of its unit. */
 export interface RunEffects extends SubagentEffects {
   /** The state has changed. */
   readonly changed: undefined;
   readonly ended: Ending;
   /** A message is in the journal. */
   readonly taken: string;
-  /** A message has to be read at once. */
+  /** A message must be read at once. */
   readonly steered: undefined;
   readonly stepped: StepReport;
 }
 
 export type SubagentStep = readonly [state: SubagentUnitState, effects: readonly Effect[]];
 
-/** The number of remembered message ids: a repeated message arrives soon after the first. */
+/** The number of remembered message ids: a repeated message arrives soon after the first one. */
 const MAX_TAKEN = 100;
 
 function effectOf<Name extends keyof RunEffects>(name: Name, params: RunEffects[Name]): Effect {
@@ -76,17 +76,17 @@ export function snapshotOf({ snapshot }: Pick<SubagentUnitState, 'snapshot'>): S
   return restored(subagentMachine, snapshot);
 }
 
-/** Returns the state of the machine, without its substates. */
+/** Returns the machine's state, without its substates. */
 export function stateOf({ value }: Pick<AnyMachineSnapshot, 'value'>): SubagentState {
   return (typeof value === 'string' ? value : Object.keys(value)[0]) as SubagentState;
 }
 
-/** Returns the id of the message in an event; null: it has none. */
+/** Returns the id of an event's message; null if it has none. */
 export function messageIdOf(event: SubagentUnitEvent): string | null {
   return 'messageId' in event && typeof event.messageId === 'string' ? event.messageId : null;
 }
 
-/** Returns the first step of a subagent. */
+/** Returns a subagent's first step. */
 export function begin(
   id: string,
   { at, limits }: Pick<SpawnedEvent, 'limits'> & Stamped,
@@ -110,7 +110,7 @@ export function reduce(
   const [facts, reports] = factsOf(state, event, before, log);
   log.fold(event, before);
   const [after, done] = moved(subagentMachine, before, event);
-  // The messages of a model call follow from the entries, so they are added here.
+  // A model call's messages follow from the entries, so they are added here.
   for (const effect of done)
     if (effect.kind === 'start' && effect.name === 'modelStep')
       log.beginStep(effect.input as ModelStepInput);
@@ -158,7 +158,7 @@ function factsOf(
   return [facts, effects];
 }
 
-/** Returns the report on the step that an event ends, for hooks; null: it ends none. */
+/** Returns the report, for hooks, on the step that an event ends; null if it ends none. */
 function stepIn(event: SubagentUnitEvent): StepReport | null {
   if (event.type !== 'model.responded' && event.type !== 'model.failed') return null;
   if (event.response === undefined) return null;

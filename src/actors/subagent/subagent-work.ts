@@ -1,17 +1,17 @@
-// The activity of a subagent while its machine is in a lasting state: it prepares, calls its model, or runs tools. One activity
-// runs at a time, and reports its events unless it was stopped.
+// A subagent's activity while its machine is in a lasting state: it prepares, calls its model, or runs tools. One
+// activity runs at a time, and reports its events unless it was stopped.
 //
-// Owns:     the current activity, its AbortController, the instance of the configuration and its executor; the retries of a
-//           model call, and its cost for the budget.
-// Does not: decide on the next action (the machine does), store results (the log does), or know who runs a step (the executor
-//           does).
+// Owns:     the current activity, its AbortController, the configuration's instance and its executor; a model call's
+//           retries, and its cost for the budget.
+// Does not: decide on the next action (the machine does), store results (the log does), or know who runs a step (the
+//           executor does).
 //
 // Invariants
 //   SUBAGENT-WORK-1. A stopped activity reports nothing more.
-//   SUBAGENT-WORK-2. `dispose` of the instance runs once, after the activity was stopped; also for an instance that was still
-//       being made.
-//   SUBAGENT-WORK-3. After a crash a call with an unknown outcome is repeated, with the same key, only if its tool permits
-//       that; any other such call is settled as one that the app must reconcile.
+//   SUBAGENT-WORK-2. The instance's `dispose` runs once, after the activity was stopped, even for an instance that was
+//       still being created.
+//   SUBAGENT-WORK-3. After a crash, a call with an unknown outcome is repeated, with the same key, only if its tool
+//       permits that; any other such call is settled as one that the app must reconcile.
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
@@ -87,7 +87,7 @@ interface Activity {
   readonly signal: AbortSignal;
   /** The model step; 0 for the preparation. */
   readonly step: number;
-  /** The number of events that the activity still has to report. */
+  /** The number of events that the activity has not reported yet. */
   expected: number;
   /** Functions that report the running calls as in doubt, by call id: an aborted call may have had an effect. */
   readonly underWay: Map<string, () => void>;
@@ -98,7 +98,7 @@ interface Attempted extends PreparedStep {
   readonly activity: Activity;
   /** True if the model may not call tools: its answer ends the run. */
   readonly final: boolean;
-  /** The budget that pays for the calls; null: no limit. */
+  /** The budget that pays for the calls; null for no limit. */
   readonly budget: Budget | null;
 }
 
@@ -106,11 +106,11 @@ const CUT_OFF = 'The budget is used up: its last tokens were not enough for the 
 const COST_UNKNOWN = 'The budget is used up: the cost of a call is not known';
 const MAX_PROGRESS_CHARS = 200;
 
-/** Returns the idempotency key of a call: the same for every attempt, also in a later process. */
+/** Returns a call's idempotency key: the same for every attempt, even in a later process. */
 const keyOf = ({ id }: Worker, step: number, callId: string): string => `${id}:${step}:${callId}`;
 
 export class SubagentWork {
-  /** The progress that running tools report; null when none does. */
+  /** The progress that running tools report; null if none does. */
   progress: string | null = null;
   readonly #host: Host;
   readonly #ports: SubagentPorts;
@@ -120,11 +120,11 @@ export class SubagentWork {
   #preparing: Promise<void> | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
-  /** True for a restored subagent: its instance is made again when needed. */
+  /** True for a restored subagent: its instance is created again when needed. */
   #isRestored = false;
   /** The calls that were running when the earlier process ended; null once the work has resumed, or they were reported. */
   #inDoubt: { readonly step: number; readonly calls: readonly ModelCall[] } | null = null;
-  /** Whether another process, possibly with other code, judged the calls of the step. */
+  /** Whether another process, possibly with different code, judged the step's calls. */
   #isJudgedElsewhere = false;
   /** Whether another process continues the work. */
   #isLeft = false;
@@ -135,7 +135,7 @@ export class SubagentWork {
     this.#worker = worker;
   }
 
-  /** The tools of the instance, as their author defined them; empty before there is an instance. */
+  /** The instance's tools, as their author defined them; empty before there is an instance. */
   get tools(): Readonly<Record<string, unknown>> {
     if (this.#instance) return this.#instance.definition.tools;
     return this.#isRestored ? this.#worker.definition.tools : {};
@@ -146,7 +146,7 @@ export class SubagentWork {
     return this.#activity === null;
   }
 
-  /** The number of events that the activity still has to report. */
+  /** The number of events that the activity has not reported yet. */
   get owes(): number {
     return this.#activity?.expected ?? 0;
   }
@@ -162,7 +162,7 @@ export class SubagentWork {
     this.#isJudgedElsewhere = true;
   }
 
-  /** Withdraws the open question of another process if the current code would ask it differently (CALL-JUDGEMENT-2). */
+  /** Withdraws another process's open question if the current code would ask it differently (CALL-JUDGEMENT-2). */
   async recheckQuestion(): Promise<void> {
     const worker = this.#worker;
     const open = worker.openQuestion;
@@ -176,7 +176,7 @@ export class SubagentWork {
     this.#questionWithdrawn(call.callId, `withdrawn: ${change}`, change);
   }
 
-  /** Begins an activity that the machine requests. */
+  /** Starts an activity that the machine requests. */
   begin(name: string, input: unknown): void {
     const controller = new AbortController();
     const { step = 0, callIds } = input as Partial<ToolCallsInput>;
@@ -215,9 +215,9 @@ export class SubagentWork {
   }
 
   /**
-   * Stops the activity; one that has reported every event has ended and is not aborted. `reason` creates the abort reason,
-   * lazily, because most activities need none and an error costs a stack trace. `suspended`: another process continues the
-   * work, and its jobs keep running.
+   * Stops the activity; an activity that has reported every event has ended, and is not aborted. `reason` creates the
+   * abort reason lazily, because most activities need none and an error costs a stack trace. `suspended`: another
+   * process continues the work, and its jobs keep running.
    */
   stop(reason: () => Error, why: 'ended' | 'suspended' = 'ended'): void {
     const activity = this.#activity;
@@ -236,8 +236,8 @@ export class SubagentWork {
   }
 
   /**
-   * Releases the instance after the stop. Resolves when it is disposed; never rejects. `suspended`: another process continues
-   * the work.
+   * Releases the instance after the stop. Resolves when it is disposed; never rejects. `suspended`: another process
+   * continues the work.
    */
   async release(why: 'ended' | 'suspended'): Promise<void> {
     // An earlier process may have left resources with the executor.
@@ -251,7 +251,7 @@ export class SubagentWork {
     return { scope: this.#ports.path, unit: this.#worker.id, ...(part && { part }) };
   }
 
-  /** Calls a function of the app within the span of the work that it belongs to. */
+  /** Calls a function of the app inside the span of the work to which it belongs. */
   #inSpan<T>(call: () => T, part?: TracedWork['part']): T {
     return inSpanOf(this.#host, this.#traced(part), call);
   }
@@ -282,7 +282,7 @@ export class SubagentWork {
     );
   }
 
-  /** Makes the instance, and calls one of the callbacks, unless the signal aborts first. */
+  /** Creates the instance and calls one of the callbacks, unless the signal aborts first. */
   #making(
     signal: AbortSignal,
     again: PreparedBefore | undefined,
@@ -302,7 +302,7 @@ export class SubagentWork {
     this.#preparing = making();
   }
 
-  /** Makes the instance; null: the signal aborted meanwhile, and the instance is released. */
+  /** Creates the instance; null if the signal aborted meanwhile, and the instance was released. */
   async #makeInstance(
     signal: AbortSignal,
     again: PreparedBefore | undefined,
@@ -354,7 +354,7 @@ export class SubagentWork {
     this.#worker.receive({ type: 'question.withdrawn', requestId, reason });
   }
 
-  /** Begins the model call in a later turn of the event loop, so that audio is served first. */
+  /** Starts the model call in a later turn of the event loop, so that audio is served first. */
   #think(activity: Activity, instance: Instance, { final, last }: ModelStepInput): void {
     const { budget } = this.#ports.standingOf(this.#worker);
     const isLast = last && !final && instance.tools.modelTools !== undefined;
@@ -398,7 +398,7 @@ export class SubagentWork {
     const read = isRemote ? { instructions: '', messages: [] } : { instructions, messages };
     const permit = permitFor({ budget, ...read, final });
     if (!permit.ok) {
-      // The log gets this note only after the commit; this call cannot wait for that.
+      // The log receives this note only after the commit, and this call cannot wait for that.
       const told = [...messages, this.#worker.log.handIn];
       this.#exhausted(activity, permit.message);
       await this.#attempt({ ...thinking, messages: told, final: true }, 1);
@@ -451,7 +451,7 @@ export class SubagentWork {
         pauseMs,
       );
       signal.addEventListener('abort', cancel, { once: true });
-      // Not sent by `#report`, because the answer is still expected.
+      // Not sent with `#report`, because the answer is still expected.
       this.#worker.receive({
         type: 'model.retried',
         step,
@@ -465,7 +465,7 @@ export class SubagentWork {
     }
   }
 
-  /** Settles the use of an answer, and returns the answer with its cost. */
+  /** Settles an answer's usage, and returns the answer with its cost. */
   #paid(
     { activity, instance, budget, final }: Attempted,
     permit: Granted,
@@ -481,13 +481,13 @@ export class SubagentWork {
     const cost = this.#priceOf(instance, usage);
     permit.settle(usage.totalTokens, cost ?? 0);
     if (cost !== null) return { ...response, usage: { ...response.usage, cost } };
-    // The answer counts, but no further call begins.
+    // The answer counts, but no further call starts.
     if (budget?.countsCost && !final && !activity.signal.aborted)
       this.#worker.receive({ type: 'budget.exhausted', graceful: true, message: COST_UNKNOWN });
     return response;
   }
 
-  /** Returns the price of a usage; null if it is unknown. */
+  /** Returns the price of a usage; null if unknown. */
   #priceOf({ model, definition: { name } }: Instance, usage: Usage): number | null {
     const of = model === null ? { provider: 'unknown', modelId: name } : namesOf(model);
     return costOf(this.#host, { ...of, usage, name }) ?? null;
@@ -561,7 +561,7 @@ export class SubagentWork {
     }
   }
 
-  /** Runs the calls of one step concurrently: each is settled, whatever its tool does. */
+  /** Runs a step's calls concurrently: each is settled, whatever its tool does. */
   #act(activity: Activity, instance: Instance, { step, callIds }: ToolCallsInput): void {
     const { log } = this.#worker;
     // An engine that keeps results knows the outcome of its jobs.
@@ -590,7 +590,7 @@ export class SubagentWork {
     this.#ports.tell(this.#worker, news);
   }
 
-  /** Reports something that this process lacks and another one had. */
+  /** Reports something that this process lacks and another process had. */
   #lacks(what: string): void {
     this.#tell({ type: 'lacks', what });
   }
@@ -624,7 +624,7 @@ export class SubagentWork {
     const isLate = outcome.status === 'error' && outcome.error.code === 'TIMEOUT';
     const known = isLate && isOnce ? this.#doubtful(step, call, outcome.error.message) : outcome;
     stream?.({ type: 'tool_end', step, callId, toolName, ...endOf(known) });
-    // The time of a call that delegates excludes the run time of its child.
+    // The duration of a call that delegates excludes its child's run time.
     const delegates = instance.tools.execution.get(toolName)?.delegates;
     this.#settle(activity, callId, known, delegates ? undefined : clock.now() - beganAt);
   }
@@ -679,7 +679,7 @@ export class SubagentWork {
     return toolError(inDoubtMessage(call.toolName, why), 'NEEDS_RECONCILE');
   }
 
-  /** Reports the running calls of the earlier process, if the work stops before it has resumed. */
+  /** Reports the earlier process's running calls, if the work stops before it has resumed. */
   #leaveInDoubt(): void {
     const { step, calls } = this.#inDoubt ?? { step: 0, calls: [] };
     for (const call of calls) {
@@ -724,7 +724,7 @@ export class SubagentWork {
     };
   }
 
-  /** Returns the context that a tool, and its `needsApproval`, get. */
+  /** Returns the context that a tool, and its `needsApproval`, receive. */
   #contextOf(
     step: number,
     definition: SubagentDefinition,
@@ -746,7 +746,7 @@ export class SubagentWork {
     };
   }
 
-  /** Returns the receiver of streamed text and of the begin and end of calls, if the subagent streams. */
+  /** Returns the receiver of streamed text and of the start and end of calls, if the subagent streams. */
   #streamOf(
     { signal }: Activity,
     { definition }: Instance,
@@ -760,8 +760,8 @@ export class SubagentWork {
   }
 
   /**
-   * Reports progress once in a turn of the event loop: an agent may report progress and ask in the same turn, and the question
-   * ends the step.
+   * Reports progress once per turn of the event loop: an agent may report progress and ask in the same turn, and the
+   * question ends the step.
    */
   #progressed(words: string): void {
     this.progress = clip(words, MAX_PROGRESS_CHARS);
@@ -776,22 +776,22 @@ export class SubagentWork {
   }
 }
 
-/** A model call that may be made. */
+/** A model call that is allowed. */
 interface Granted {
   readonly ok: true;
-  /** The limit of output tokens of the call; undefined: no limit. */
+  /** The limit of the call's output tokens; undefined for no limit. */
   readonly maxOutputTokens: number | undefined;
-  /** Returns the usage of an answer, estimated by its length if the provider counted nothing. */
+  /** Returns an answer's usage, estimated from its length if the provider counted nothing. */
   counted(response: Pick<ModelResponse, 'usage' | 'text'>): Usage;
-  /** Records the use of an answered call. */
+  /** Records the usage of an answered call. */
   settle(tokens: number, cost: number): void;
-  /** Records a call that failed. `underWay`: the provider may have processed and charged it. */
+  /** Records a failed call. `underWay`: the provider may have processed and charged it. */
   failed(underWay: boolean, priceOf: (usage: Usage) => number): void;
 }
 
 type Permit = Granted | { readonly ok: false; readonly message: string };
 
-/** Asks the budget to permit a model call. `final`: the call submits partial work. */
+/** Asks the budget to allow a model call. `final`: the call submits partial work. */
 export function permitFor({
   budget,
   instructions,

@@ -1,22 +1,22 @@
-// One subagent: its state, which `reduce` changes in a separate commit unit, and its effects.
+// One subagent: its state, which `reduce` changes in its own commit unit, and its effects.
 //
-// Owns:     the state while it runs or waits, its work, the receipts of its messages, its end.
-// Does not: decide the result of an event (subagent-unit.ts), grant slots (supervisor), or talk to the user, its parent
-//           or its children (its host does).
+// Owns:     the state while it runs or waits, its work, its messages' receipts, and its end.
+// Does not: decide an event's result (subagent-unit.ts), grant slots (supervisor), or talk to the user, its parent or
+//           its children (its host does).
 //
 // Invariants
-//   SUBAGENT-1. The news `ended` is sent exactly once, with all work that was done.
-//   SUBAGENT-2. `dispose` of the instance runs exactly once, after the last effect was aborted.
+//   SUBAGENT-1. The news `ended` is sent exactly once, with all completed work.
+//   SUBAGENT-2. The instance's `dispose` runs exactly once, after the last effect was aborted.
 //   SUBAGENT-3. A subagent that waits for an answer is parked: it has no actor, controller, timer or promise, only one
 //       string. The next event, or a reader of its log, wakes it.
-//   SUBAGENT-4. A stopped effect reports nothing any more.
-//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A
-//       repeated message gets no second receipt while the first is outstanding.
+//   SUBAGENT-4. A stopped effect reports nothing more.
+//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A repeated
+//       message has no second receipt while the first is outstanding.
 //   SUBAGENT-6. An event that the unit refuses has no entry: the state depends only on the entries, the first of which
 //       is `subagent.spawned`.
-//   SUBAGENT-7. When the time of its budget is over, a subagent that waits for a run slot ends at once, without a model
-//       call. Any other may finish its step and submit partial work within 30 seconds.
-//   SUBAGENT-8. After an event that the unit refuses as malformed nothing keeps waiting: the failure is written instead.
+//   SUBAGENT-7. When its budget's time is over, a subagent that waits for a run slot ends at once, without a model
+//       call. Any other subagent may finish its step and submit partial work within 30 seconds.
+//   SUBAGENT-8. After the unit refuses a malformed event, nothing keeps waiting: the failure is written instead.
 
 import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
@@ -83,16 +83,16 @@ import {
 } from './subagent-unit.ts';
 import { SubagentWork } from './subagent-work.ts';
 
-/** The end, from the instant in which it is certain; the outcome may be processed before it is reported. */
+/** The end, from the moment it is certain; the outcome may be processed before it is reported. */
 interface Ended {
   outcome: Outcome;
   isReported: boolean;
   disposed: Promise<void>;
 }
 
-/** The time to submit partial work after the time of the budget is over. */
+/** The time to submit partial work after the budget's time is over. */
 const HAND_IN_MS = 30_000;
-/** The limit of unread messages; further ones are refused. */
+/** The maximum number of unread messages; more are refused. */
 export const MAX_UNREAD = 100;
 
 export class Subagent implements UnitBody, Worker {
@@ -108,15 +108,15 @@ export class Subagent implements UnitBody, Worker {
   readonly #work: SubagentWork;
   /** The state; a string while the subagent is parked, null until `subagent.spawned` is committed. */
   #form: SubagentUnitState | string | null = null;
-  /** The log of the state; null until it is read. */
+  /** The state's log; null until it is read. */
   #log: SubagentLog | null = null;
   #ended: Ended | null = null;
-  /** The type of the last applied event, and the ending that it caused: the reason for stopping the activity. */
+  /** The type of the last applied event, and the ending that it caused: the reason to stop the activity. */
   #stoppedBy = '';
   #ending: Ending | null = null;
   /** The ending from an earlier process, whose entry is quarantined. */
   #crash: Ending | null = null;
-  /** Cancels the deadline for submitting partial work; null: no such deadline runs. */
+  /** Cancels the deadline for submitting partial work; null if none is set. */
   #handIn: (() => void) | null = null;
   /** Ids of the messages without a receipt; null until a message arrives. */
   #unread: Set<string> | null = null;
@@ -148,7 +148,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Folds the subagent's entries of the journal. Returns its ending; null: `resume` continues it.
+   * Folds the subagent's journal entries. Returns its ending; null if `resume` continues it.
    * @throws {OffstageError} if the entries do not lead to a state of this code.
    */
   refold(entries: readonly JournalEntry[]): Ending | null {
@@ -167,8 +167,8 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Continues from the result of `toSnapshot`, and then folds the later entries of the journal, as `refold` does.
-   * `isAsked`: the host still has the question to the user.
+   * Continues from the result of `toSnapshot`, and then folds the journal's later entries, like `refold`. `isAsked`:
+   * the host still has the question to the user.
    */
   restore(
     rest: SubagentUnitSnapshot,
@@ -187,7 +187,7 @@ export class Subagent implements UnitBody, Worker {
     return null;
   }
 
-  /** Replaces the state, by the next one or one to continue from. */
+  /** Replaces the state, with the next one or one to continue from. */
   #moveTo(state: SubagentUnitState | null): void {
     const isNew = this.#form === null;
     this.#form = state;
@@ -247,7 +247,7 @@ export class Subagent implements UnitBody, Worker {
       const isOver = this.#unit.hasQueued(
         (event) => 'requestId' in event && event.requestId === requestId,
       );
-      // The question is asked again, under the same id.
+      // The question is asked again with the same id.
       if (!isOver) this.#ask({ id: this.id, requestId, callId, kind });
       this.#park();
       return;
@@ -275,7 +275,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.releaseDue([{ actor: 'subagent', effect }]);
   }
 
-  /** Returns the outcome of an end that was already reported, without another report. */
+  /** Returns the outcome of an end that was already reported, without reporting it again. */
   recall(ending: Ending): Outcome {
     const { log } = this;
     this.#unit.dispose();
@@ -291,7 +291,7 @@ export class Subagent implements UnitBody, Worker {
     return this.#work.progress;
   }
 
-  /** Returns the reason for stopping activities now. */
+  /** Returns the reason to stop activities now. */
   #stopReason(): Error {
     const { status, error } = this.#ending ?? {};
     return status && error ? endReason(status, error) : interruption(this.#stoppedBy);
@@ -314,7 +314,7 @@ export class Subagent implements UnitBody, Worker {
     return this.log.messages;
   }
 
-  /** The secret of the note marks; undefined before the run is prepared, and for a run of an earlier version. */
+  /** The secret of the note marks; undefined before the run is prepared, and for an earlier version's run. */
   get marks(): string | undefined {
     return this.#known?.log.marks;
   }
@@ -346,7 +346,7 @@ export class Subagent implements UnitBody, Worker {
     this.#unit.checkRoom();
   }
 
-  /** The limits of the budget that were raised so far, with their totals. */
+  /** The budget limits raised so far, with their totals. */
   get raised(): BudgetLimits {
     return this.#known?.snapshot.context.raised ?? {};
   }
@@ -375,9 +375,9 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Sends the subagent a message: words of an agent above, or a note. Each message id gets one receipt, possibly before
+   * Sends the subagent a message: an ancestor's words, or a note. Each message id receives one receipt, possibly before
    * this call returns: `message.applied` or `message.refused`.
-   * @throws {CapacityError} if the mailbox is full; the message then gets no receipt.
+   * @throws {CapacityError} if the mailbox is full; the message then receives no receipt.
    */
   message(messageId: string, words: string | Note, mode: MessageMode, by?: string): void {
     const isTaken = this.hasTaken(messageId);
@@ -408,7 +408,7 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /** Reports that the model call of this step reads these messages. */
+  /** Reports that this step's model call reads these messages. */
   #applied(messageIds: readonly string[], step: number): void {
     // An earlier process may have accepted some of them.
     for (const messageId of messageIds) this.#unread?.delete(messageId);
@@ -448,7 +448,7 @@ export class Subagent implements UnitBody, Worker {
     this.#handIn = scheduler.schedule(() => this.exhaust(message, false), HAND_IN_MS);
   }
 
-  /** Ends the subagent at once, without its machine, because the grace period of a closing session is over. */
+  /** Ends the subagent at once, without its machine, because a closing session's grace period is over. */
   kill(reason: string): void {
     // An outcome that is still being processed is reported unprocessed.
     this.#report();
@@ -459,7 +459,7 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
-  /** Suspends the subagent, to be continued in another process or later: aborts its activity without a report. */
+  /** Suspends the subagent, so that another process, or this one later, continues it: aborts its activity without a report. */
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
@@ -499,7 +499,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   apply(_actor: string, applied: UnitEvent & Stamped): void {
-    // The shape of an entry was checked.
+    // The shape of an entry was already checked.
     const event = applied as SubagentUnitEvent & Stamped;
     const [state, effects] =
       event.type === SPAWNED ? begin(this.id, event) : reduce(this.#awake, event);
@@ -527,7 +527,7 @@ export class Subagent implements UnitBody, Worker {
       this.#work.begin(effect.name, effect.input);
     } else {
       const name = effect.name as keyof RunEffects;
-      // `reduce` made the effect, with the params of this name.
+      // `reduce` created the effect, with params that match this name.
       Subagent.#carriers[name](this, effect.params as never);
     }
   }
@@ -537,7 +537,7 @@ export class Subagent implements UnitBody, Worker {
     this.#end(this.#crashedBy(messageOf(error)));
   }
 
-  /** Records the end that an earlier process gave the unit by quarantining an entry. */
+  /** Records that an earlier process ended the unit by quarantining an entry. */
   endedBy(reason: string): void {
     this.#crash = this.#crashedBy(reason);
   }
@@ -560,7 +560,7 @@ export class Subagent implements UnitBody, Worker {
 
   /**
    * Resolves when all events sent so far are in the journal, or the subagent has ended.
-   * @throws {CancelledError} (rejects) if the subagent is suspended before.
+   * @throws {CancelledError} (rejects) if the subagent is suspended first.
    */
   async whenHandled(): Promise<void> {
     try {
@@ -570,7 +570,7 @@ export class Subagent implements UnitBody, Worker {
     }
   }
 
-  /** When the subagent's next deadline is due, in milliseconds since 1970; `Infinity`: none is pending. */
+  /** When the subagent's next deadline is due, in milliseconds since 1970; `Infinity` if none is pending. */
   get nextDueAt(): number {
     return this.#unit.nextDueAt;
   }
@@ -580,7 +580,7 @@ export class Subagent implements UnitBody, Worker {
     return !this.isBusy && this.#form !== null && this.#ended?.isReported !== false;
   }
 
-  /** The number of events that the current activity still has to report. */
+  /** The number of events that the current activity has not reported yet. */
   get owes(): number {
     return this.#work.owes;
   }
@@ -710,7 +710,7 @@ function endReason(status: Ending['status'], { code, message }: Failure): Error 
   return new OffstageError(code, message);
 }
 
-/** Returns the abort reason of an event that does not end the subagent. */
+/** Returns the abort reason for an event that does not end the subagent. */
 function interruption(eventType: string): Error {
   switch (eventType) {
     case 'subagent.message':
