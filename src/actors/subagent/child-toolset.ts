@@ -153,7 +153,7 @@ export function completionToolOf(tools: Readonly<Record<string, unknown>>): stri
   return Object.keys(tools).find((name) => roleOf(tools[name]) === 'complete_task') ?? null;
 }
 
-/** Like `resultToolOf`, for prepared tools. */
+/** Like `completionToolOf`, for prepared tools. */
 export function completionToolIn({ execution }: PreparedTools): string {
   for (const { name, role } of execution.values()) if (role === 'complete_task') return name;
   return 'complete_task';

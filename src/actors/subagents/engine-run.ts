@@ -1,18 +1,18 @@
-// A run that an engine keeps, as the requesting program sees it: it begins the run, passes questions to the program's handlers,
-// and gets the outcome. If the program dies, the next one with the same id gets the same questions.
+// A run that an engine keeps, as seen by the requesting program: it starts the run, passes questions to the program's
+// handlers, and obtains the outcome. If the program dies, the next program with the same id receives the same questions.
 //
-// Owns:     the requests that handlers of this process have, including those of child runs, and the repetition of calls while
-//           the engine cannot be reached.
+// Owns:     the requests that this process's handlers have, including those of child runs, and repeated calls while the
+//           engine is unreachable.
 // Does not: run a turn (run-worker.ts), or store anything.
 //
 // Invariants
 //   ENGINE-RUN-1. `result` resolves once, and never rejects.
-//   ENGINE-RUN-2. A request is passed to its handler once in each process, and its signal aborts when the request is over.
-//   ENGINE-RUN-3. A call to an engine that cannot be reached is repeated until the run ends.
-//   ENGINE-RUN-4. The engine's answers are validated like any external data: an outcome or a question of another shape, such as
-//       a packed one, ends the run as lost (`JOB_UNREADABLE`).
-//   ENGINE-RUN-5. A message is sent once the run has begun, in the order of the calls, and repeated until the engine has it.
-//       Its receipt settles once: when a view says that it was read, or when the run ends.
+//   ENGINE-RUN-2. A request is passed to its handler once per process, and the request's signal aborts when it is over.
+//   ENGINE-RUN-3. A call to an unreachable engine is repeated until the run ends.
+//   ENGINE-RUN-4. The engine's answers are validated like any external data: an outcome or a question with a different
+//       shape, such as a packed one, ends the run as lost (`JOB_UNREADABLE`).
+//   ENGINE-RUN-5. A message is sent once the run has started, in the order of the calls, and repeated until the engine
+//       has it. Its receipt settles once: when a view says that the message was read, or when the run ends.
 
 import { z } from 'zod';
 import { CancelledError, messageOf } from '../../values/errors.ts';
@@ -52,7 +52,7 @@ const outcomeShape = z.looseObject({
   usage: z.looseObject({}),
   toolLedger: z.array(z.looseObject({ toolName: z.string(), status: z.string() })),
 });
-/** The shape of a question, and of a request. */
+/** The shape of a question or a request. */
 const askedSchema = z.looseObject(
   { requestId: z.string(), subagentId: z.string() },
   { error: 'expected a question: both ends need the same packing' },
@@ -62,7 +62,7 @@ const AGAIN = { baseMs: 100, maxMs: 10_000 };
 const LOOK_MS = 1_000;
 const FIRST_LOOK_MS = 10;
 
-/** Begins the run, or finds the one that has begun. */
+/** Starts the run, or finds the one that was already started. */
 export function engineRun(order: RunOrder, options: EngineRunOptions) {
   const asking = new Asking(order, options);
   return {
@@ -89,8 +89,8 @@ const FULL: RunMessageReceipt = {
 interface Sent {
   readonly id: string;
   /**
-   * The message's number. `Infinity`: its sending was interrupted, or came after the end; the ids in the view then say whether
-   * it was read.
+   * The message's number. `Infinity`: its sending was interrupted, or came after the end; the ids in the view then say
+   * whether it was read.
    */
   readonly nth: number;
   settle(receipt: RunMessageReceipt): void;
@@ -106,7 +106,7 @@ class Asking {
   /** ENGINE-RUN-5 */
   #posting: Promise<unknown>;
   readonly #sent = new Set<Sent>();
-  /** The newest view of the run; null: there is none yet. */
+  /** The newest view of the run; null if there is none yet. */
   #view: RunView | null = null;
 
   constructor(order: RunOrder, options: EngineRunOptions) {
@@ -166,7 +166,7 @@ class Asking {
     }
   }
 
-  /** Passes the requests of a run and of its children to the handlers, until the run has an outcome. */
+  /** Passes the requests of a run and its children to the handlers, until the run has an outcome. */
   async #follow(id: string, signal: AbortSignal): Promise<Outcome> {
     const { engine } = this.#options;
     const asked = new Map<string, AbortController>();

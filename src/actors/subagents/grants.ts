@@ -1,10 +1,10 @@
-// The authority of a subagent: the checks of a spawn request before it is counted (input names, depth, adapter, model),
-// and the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its spawner's.
-// No subagent gets more than its spawner has, and a denial applies to all descendants.
+// A subagent's authority: checks a spawn request before it is counted (input names, depth, adapter, model), and
+// determines the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its
+// spawner's tools. No subagent has more authority than its spawner, and a denial applies to all descendants.
 // for all descendants.
 //
 // Invariants
-//   P8. A grant is a subset of the requester's tools; an absent grant means all of them, an empty one none. A denial
+//   P8. A grant is a subset of the requester's tools; an absent grant means all of them, an empty grant none. A denial
 //       applies to the whole subtree: to granted and configured tools, and to those of an instance.
 
 import type { LanguageModel } from 'ai';
@@ -35,7 +35,7 @@ export type Granted =
   | { readonly ok: true; readonly config: SubagentConfig; readonly denied: ReadonlySet<string> }
   | Refused;
 
-/** Returns the configuration with the tools that the subagent gets; the same object if nothing changes. */
+/** Returns the configuration with the tools that the subagent receives; the same object if nothing changes. */
 export function grantTools(
   config: SubagentConfig,
   grant: ToolGrant | undefined,
@@ -59,13 +59,13 @@ export function grantTools(
   return { ok: true, config: withoutDenied(whole, denied), denied };
 }
 
-/** Returns the configuration as its author wrote it, for a checked one too. */
+/** Returns the configuration as its author wrote it, even for a checked one. */
 export function sourceOf(config: SubagentConfig): SubagentConfig {
   return 'source' in config ? (config.source as SubagentConfig) : config;
 }
 
 /**
- * Returns the granter. With `parent` null it is the lead agent named `agentName` (null: the current one), or a program.
+ * Returns the granter. If `parent` is null, that is the lead agent named `agentName` (null for the current one), or a program.
  */
 export function granterOf(
   parent: SubagentRecord | null,
@@ -91,8 +91,8 @@ interface Wanted {
 }
 
 /**
- * Returns the refusal of the request; null if it meets all constraints.
- * @throws {ConfigurationError} INVALID_SCHEMA, for an `inputSchema` that is not a schema.
+ * Returns why the request is refused; null if it meets all constraints.
+ * @throws {ConfigurationError} INVALID_SCHEMA if `inputSchema` is not a schema.
  */
 export function constraintOn(wanted: Wanted, limits: SessionLimits): Refused | null {
   const { definition, task, depth, maxDepth, adapterName } = wanted;
@@ -162,7 +162,7 @@ function withInherited(
   };
 }
 
-/** Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) give no authority and stay. */
+/** Removes denied tools. The runtime's own tools (`complete_task`, `request_input`) give no authority, and stay. */
 function withoutDenied(config: SubagentConfig, denied: ReadonlySet<string>): SubagentConfig {
   if (denied.size === 0) return config;
   const tools = config.tools ?? {};
@@ -198,7 +198,7 @@ function wrongInputsOf(definition: SubagentDefinition, { args }: SubagentTask): 
   return wrongInputNames(wrapSchema(inputSchema, `${name}.inputSchema`), args);
 }
 
-/** Returns the requested model name and the model's id, with and without its provider. */
+/** Returns the requested model name, and the model's id with and without its provider. */
 function namesOf({ modelName, model }: Wanted): readonly string[] {
   const asked = modelName === undefined ? [] : [modelName];
   if (model === undefined) return asked;

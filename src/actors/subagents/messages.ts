@@ -1,15 +1,15 @@
-// Messages to running subagents, each with a receipt. The words of one subagent to another are quoted in a note, so
-// that no subagent can speak in the runtime's name.
+// Messages to running subagents, each with a receipt. One subagent's words to another are quoted in a note, so that no
+// subagent can speak in the runtime's name.
 //
-// Owns:     outstanding receipts, the promises of messages that are not yet in the journal, and those notes.
+// Owns:     outstanding receipts, the promises of messages that are not in the journal yet, and those notes.
 // Does not: know when a message is read (the subagent's machine does).
 //
 // Invariants
 //   MESSAGES-1. Every receipt settles once: as applied, at the step that reads the message, or as refused; at the
 //       latest when the scope leaves this process.
-//   MESSAGES-2. The key and the addressee of a message determine its id: a repeated message has the same id, and is
-//       delivered once, also if several processes send it.
-//   MESSAGES-3. The promise of a written message settles as soon as this process can no longer write the message.
+//   MESSAGES-2. A message's key and addressee determine its id: a repeated message has the same id and is delivered
+//       once, even if several processes send it.
+//   MESSAGES-3. The promise that a message is written settles as soon as this process can no longer write the message.
 
 import type { MessageMode } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -44,7 +44,7 @@ export class Messages {
     return key === undefined ? this.#ids.next('msg') : `msg_${id}_${key}`;
   }
 
-  /** Sends a message. A repeated message gets the receipt of the first while the first is being sent. */
+  /** Sends a message. While a message is being sent, a repetition returns the same receipt. */
   send(
     record: SubagentRecord,
     messageId: string,
@@ -73,7 +73,7 @@ export class Messages {
     }
   }
 
-  /** Resolves when the message to be sent next is in the journal, or never will be. */
+  /** Resolves when the message that is sent next is in the journal, or when it is certain that it will never be. */
   written({ id }: SubagentRecord, messageId: string): Promise<void> {
     const known = this.#writing.get(messageId);
     if (known) return known.written;
@@ -83,7 +83,7 @@ export class Messages {
     return written;
   }
 
-  /** Returns whether the message was sent and is not yet in the journal. */
+  /** Returns whether the message was sent, but is not in the journal yet. */
   isOnItsWay(messageId: string): boolean {
     return this.#writing.has(messageId);
   }
@@ -100,7 +100,7 @@ export class Messages {
       if (subagentId === id) this.taken(messageId);
   }
 
-  /** Refuses all messages: in this process no message is read or written any more. */
+  /** Refuses all messages: this process no longer reads or writes messages. */
   stop(): void {
     this.#isStopped = true;
     for (const messageId of this.#writing.keys()) this.taken(messageId);
@@ -119,7 +119,7 @@ interface Writing {
   readonly resolve: () => void;
 }
 
-/** Builds the message that tells a parent of a request if the parent does not wait for the asker. */
+/** Builds the message that tells a parent about a request, if the parent does not wait for the asker. */
 export function requestMessage(
   { id, name }: { readonly id: string; readonly name: string },
   { requestId, question, context }: PendingInput,

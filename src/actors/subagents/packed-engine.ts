@@ -1,13 +1,13 @@
-// Jobs and runs whose texts an engine stores packed (packing.ts): `packedEngine` at the requesting end, `packedHandler` at the
-// worker. The engine sees names, keys and times; of a run, its id, the name of the configuration, and the ids of requests.
+// Jobs and runs with packed texts in the engine's storage (packing.ts): `packedEngine` at the requesting end,
+// `packedHandler` at the worker. The engine sees names, keys and times, and for a run its id, the name of its
+// configuration, and the ids of requests.
 //
 // Invariants
-//   PACKED-ENGINE-1. These reach the engine only packed: bodies, results and failure messages of jobs; task, user, limits,
-//       journal, questions, answers, messages, reasons and outcomes of runs.
-//   PACKED-ENGINE-2. A text that cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); after claims that cannot be
-//       reached the engine repeats the turn.
-//   PACKED-ENGINE-3. The claims of a run are stored until the run is deleted, because all later turns read the entries of a
-//       turn.
+//   PACKED-ENGINE-1. The following reach the engine only packed: bodies, results and failure messages of jobs; task,
+//       user, limits, journal, questions, answers, messages, reasons and outcomes of runs.
+//   PACKED-ENGINE-2. A text that cannot be unpacked ends the run as lost (`JOB_UNREADABLE`); if the claims are
+//       unreachable, the engine repeats the turn.
+//   PACKED-ENGINE-3. A run's claims are stored until the run is deleted, because all later turns read a turn's entries.
 
 import { z } from 'zod';
 import { propertiesOf } from '../../values/json.ts';
@@ -99,14 +99,14 @@ const PLACES = {
   asked: (id: string, requestId: string) => `${id}/run:asked:${requestId}`,
   journal: (id: string) => `${id}/run:journal`,
   outcome: (id: string) => `${id}/run:outcome`,
-  // An engine may pass the reason of a run on to its children, so the place has no id.
+  // An engine may pass a run's reason on to its children, so the place has no id.
   reason: () => 'run:cancel',
 };
 
 /**
- * Packs the texts of jobs or of runs before they reach the engine, and unpacks the engine's answers: for `createRuntime({ jobs
- * })` and `runSubagent({ engine })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Packs the texts of jobs or runs before they reach the engine, and unpacks the engine's answers: for
+ * `createRuntime({ jobs })` and `runSubagent({ engine })`.
+ * @throws {ConfigurationError} if an option is unknown or wrong.
  */
 export function packedEngine(engine: Jobs, packing: JobPacking): Jobs;
 export function packedEngine(engine: RunEngine, packing: JobPacking): RunEngine;
@@ -126,9 +126,9 @@ export function packedEngine(engine: Jobs | RunEngine, packing: JobPacking): Job
 }
 
 /**
- * Unpacks the bodies of jobs or the turns of runs at a worker, and packs their ends: wraps `jobWorker({ … })` or `runWorker({ …
- * })`.
- * @throws {ConfigurationError} for options that are unknown or wrong.
+ * Unpacks the bodies of jobs or the turns of runs at a worker, and packs their ends: wraps `jobWorker({ … })` or
+ * `runWorker({ … })`.
+ * @throws {ConfigurationError} if an option is unknown or wrong.
  */
 export function packedHandler(handler: JobHandler, packing: JobPacking): JobHandler;
 export function packedHandler(handler: RunHandler, packing: JobPacking): RunHandler;
@@ -153,7 +153,7 @@ function packedJobs(jobs: Jobs, packer: Packer, claims: JobPacking['claims']): J
     async run(job, { signal, said }) {
       signal.throwIfAborted();
       const body = await raceAbort(packer.pack(bodyOf(job.key), job.body), signal);
-      // Texts that a running job sends are not packed, so a sealing packer transmits none.
+      // Texts that a running job sends are not packed, so a packer that seals texts transmits none of them.
       const hear = packer.isSealing ? undefined : said;
       const end = await jobs.run({ ...job, body }, { signal, said: hear });
       return raceAbort(unpackedEnd(packer, job.key, end), signal);
@@ -183,7 +183,7 @@ function packedJobHandler(handler: JobHandler, packer: Packer): JobHandler {
       } catch (error) {
         if (signal.aborted || !isA(error, JobError)) throw error;
         const { code, message, retryable } = error;
-        // A worker of another version may have the key.
+        // A worker with another version may have the key.
         return retryable
           ? { failed: { code, message, retryable } }
           : { refused: { code, message } };
@@ -250,7 +250,7 @@ function packedRunHandler(handler: RunHandler, packer: Packer): RunHandler {
         end = await handler.turn(given, texts.readableReason(signal));
       } catch (error) {
         if (signal.aborted || !isA(error, JobError) || error.retryable) throw error;
-        //   PACKED-ENGINE-2. The time has no meaning, because nothing is waited for.
+        //   PACKED-ENGINE-2. The time has no meaning, because the run waits for nothing.
         end = { at: 0, journal: [], waiting: [], wakeAt: null, outcome: lostBy(error) };
       }
       if (end.missing) return end;
@@ -298,7 +298,7 @@ class RunTexts {
     return { ...view, waiting, outcome, digest };
   }
 
-  /** Unpacks a turn. `isHeld`: the handler holds the journal. */
+  /** Unpacks a turn. `isHeld`: the handler already has the journal. */
   async unpackTurn(turn: RunTurn, isHeld: boolean): Promise<RunTurn> {
     const { order, journal, since = [], waiting, news, messages } = turn;
     const { id } = order;
@@ -356,7 +356,7 @@ class RunTexts {
     };
   }
 
-  /** Packs a step's body as `packedJobs` does, for `packedHandler`. */
+  /** Packs a step's body like `packedJobs`, for `packedHandler`. */
   async #packStep(step: RunStep): Promise<RunStep> {
     const { key, body } = step;
     return body === undefined
@@ -364,7 +364,7 @@ class RunTexts {
       : { ...step, body: await this.#packer.pack(bodyOf(key), body) };
   }
 
-  /** Returns a signal whose reason is unpacked: a cancel reaches a turn with its reason as text. */
+  /** Returns a signal with an unpacked reason: a cancellation reaches a turn with its reason as text. */
   readableReason(signal: AbortSignal): AbortSignal {
     const controller = new AbortController();
     const abort = async (): Promise<void> => {
@@ -456,7 +456,7 @@ class RunTexts {
   }
 }
 
-/** Packs the end of a job. A failure message may contain words of a user or provider, and is packed like a result. */
+/** Packs the end of a job. A failure message may contain words from a user or provider, and is packed like a result. */
 async function packedEnd<End extends JobEnd | JobRefusal>(
   packer: Packer,
   key: string,

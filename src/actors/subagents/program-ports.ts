@@ -1,10 +1,10 @@
-// The ports of subagents without a session: a program replaces the user and the lead agent.
+// The ports of subagents without a session: a program takes the place of the user and the lead agent.
 //
 // Owns:     the questions that the program handles, and their time limits.
 // Does not: know the subagents.
 //
 // Invariants
-//   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Its signal aborts then.
+//   PROGRAM-PORTS-2. A question ends once: answered, expired or withdrawn. Then its signal aborts.
 
 import type { LanguageModel } from 'ai';
 import { aFunction, type ChecksOf } from '../../values/checks.ts';
@@ -30,7 +30,7 @@ import type { PendingInput, ProgressNote, SpawnRequest } from '../contracts/serv
 import type { StepReport, SubagentTask } from '../contracts/task.ts';
 import type { SubagentUnitEvent } from '../subagent/subagent-events.ts';
 
-/** A request of a subagent to its parent, if that is the program. */
+/** A subagent's request to its parent, if the parent is the program. */
 export interface ProgramRequest extends PendingInput {
   /** The subagent that asks. */
   readonly subagentId: string;
@@ -39,30 +39,30 @@ export interface ProgramRequest extends PendingInput {
 }
 
 /**
- * The answer to a question. `by`: the identity of the answerer, for which the program vouches; required if the question has
- * `answerableBy`.
+ * The answer to a question. `by`: the identity that answers, for which the program vouches; required if the question
+ * has `answerableBy`.
  */
 export type ProgramAnswer = GivenAnswer & VouchedFor;
 
-/** The callbacks of a program for its running subagents. */
+/** A program's callbacks for its running subagents. */
 export interface ProgramHandlers {
   /**
-   * Answers a question to the user, or an approval; null: no answer. `signal` aborts when the question is over. Without this
-   * handler, questions are withdrawn at once.
+   * Answers a question to the user, or an approval; null for no answer. `signal` aborts when the question is over.
+   * Without this handler, questions are withdrawn at once.
    */
   readonly onQuestion?: (
     question: AskedQuestion,
     signal: AbortSignal,
   ) => ProgramAnswer | null | Promise<ProgramAnswer | null>;
-  /** Answers a request to the parent (`request_input`) if that is the program; null: no answer. */
+  /** Answers a request to the parent (`request_input`), if the parent is the program; null for no answer. */
   readonly onInput?: (request: ProgramRequest) => string | null | Promise<string | null>;
-  /** Gets the progress of a subagent: its own notes, and the reports of its tools or its relayed agent (`percent` null). */
+  /** Receives a subagent's progress: its own notes, and reports from its tools or its relayed agent (`percent` null). */
   readonly onProgress?: (note: ProgressNote, subagentId: string) => void;
   /** Called after each model step of a subagent. @defaultValue nothing is reported */
   readonly onStep?: (report: StepReport, subagentId: string) => void;
   /**
-   * Reports, after a crash, a tool call that was running when the process ended and is not repeated, because its tool is not
-   * `idempotent`. The model is told so, too.
+   * After a crash, reports a tool call that was running when the process ended and is not repeated, because its tool is
+   * not `idempotent`. The model is told too.
    */
   readonly onCallInDoubt?: (call: DoubtfulCall) => void;
 }
@@ -88,14 +88,14 @@ export interface ProgramPortsOptions {
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
   /** The record of results that the program has received, if a journal stores it. */
   readonly ledger?: { hasHad(id: string): boolean; had(id: string): void };
-  /** Returns the tree of the subagents; null: no subagent works for these ports. */
+  /** Returns the tree of the subagents; null if no subagent works for these ports. */
   tree(): SubagentTree | null;
   /** Whether `send` may answer a request if there is no `onInput`. */
   readonly answersBySend: boolean;
   /** Returns when a question was first asked, in milliseconds since 1970, if an earlier process asked it. @defaultValue now */
   askedAt?(requestId: string): number | undefined;
   readonly terms?: Pick<ScopeTerms, 'standIn' | 'stepsAreJobs' | 'denied'>;
-  /** Gets news of changes, of ends and of missing resources. */
+  /** Receives news of changes, of ends and of missing resources. */
   onNews?(news: ScopeNews): void;
 }
 
@@ -115,7 +115,7 @@ export class ProgramPorts implements ScopePorts {
   readonly outcomes: OutcomeProcessor;
   readonly #options: ProgramPortsOptions;
   readonly #questions = new Map<string, OpenQuestion>();
-  /** The last progress of each running subagent, to report only a new text. */
+  /** Each running subagent's last progress, so that only new text is reported. */
   readonly #progress = new Map<string, string>();
 
   constructor(options: ProgramPortsOptions) {
@@ -124,7 +124,7 @@ export class ProgramPorts implements ScopePorts {
     this.terms = {
       ...terms,
       isRecoverable: ledger !== undefined,
-      // A handler of the program holds the questions, and ends with its process.
+      // A handler of the program has the questions, and ends with its process.
       keepsQuestions: false,
       handlesInput: handlers.onInput !== undefined,
     };
@@ -277,7 +277,7 @@ export class ProgramPorts implements ScopePorts {
   }
 }
 
-/** @throws {ConfigurationError} `INVALID_ANSWER`, for a value that does not answer a request. */
+/** @throws {ConfigurationError} `INVALID_ANSWER` if the value does not answer a request. */
 export function contentOf(given: unknown): string | null {
   if (given === null || typeof given === 'string') return given;
   throw new ConfigurationError(
@@ -286,9 +286,9 @@ export function contentOf(given: unknown): string | null {
   );
 }
 
-/** @throws {OffstageError} for a value that does not answer this question, or an identity that may not answer it. */
+/** @throws {OffstageError} if the value does not answer this question, or the identity may not answer it. */
 export function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer {
-  // Spreading a text or a list would yield its characters or items.
+  // Spreading a string or a list would yield its characters or items.
   const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
   const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
   const answer = givenAnswer(question, checkedAnswer('onQuestion', isPlain ? rest : given));

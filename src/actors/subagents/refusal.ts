@@ -1,9 +1,9 @@
-// The refusals of the service as errors, and the outcome of a run that could not be executed.
+// The service's refusals as errors, and the outcome of a run that could not be executed.
 //
 // Invariants
-//   REFUSAL-1. An id identifies one request: the name of the subagent and its task. Another request with this id is refused
-//       (`ID_REUSED`). A request without a digest in the journal counts as the same: an earlier version wrote it, or its
-//       secrets were removed.
+//   REFUSAL-1. An id identifies one request: the subagent's name and its task. A different request with this id is
+//       refused (`ID_REUSED`). A request without a digest in the journal is considered the same: an earlier version
+//       wrote it, or its secrets were removed.
 
 import { callKey } from '../../values/json.ts';
 import type {
@@ -18,7 +18,7 @@ import type { Outcome } from '../contracts/outcome.ts';
 import { outcomeOf } from '../subagent/outcome-of.ts';
 import { SubagentLog } from '../subagent/subagent-log.ts';
 
-/** Codes of errors that a later call may not get. */
+/** Codes of errors that a later call may not receive. */
 const passing: ReadonlySet<DelegationErrorCode> = new Set([
   'SESSION_LIMIT',
   'GLOBAL_LIMIT',
@@ -48,7 +48,7 @@ export function wholeTask(
   return { toolName, args: {}, ...(typeof task === 'string' ? { description: task } : task) };
 }
 
-/** Returns a digest of a request, without its defaults and the user it is for. */
+/** Returns a digest of a request, without its defaults and its user. */
 export function requestDigest(name: string, task: Parameters<typeof wholeTask>[1]): string {
   const { toolName, args, description } = wholeTask(name, task);
   return shortHashOf(callKey(JSON.stringify([name, toolName, description]), args));

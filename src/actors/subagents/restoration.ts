@@ -1,13 +1,13 @@
-// Restores subagents from the journal: puts each in its place among the others, with its configuration in the current
-// code.
+// Restores subagents from the journal: puts each subagent in its place in the tree, with its configuration in the
+// current code.
 //
 // Does not: start anything: live subagents resume when all are restored.
 //
 // Invariants
-//   RESTORATION-1. Every subagent of the journal is in the registry again: live, ended, or lost with a reason.
-//   RESTORATION-2. A restored subagent gets no more than the current code grants: its configuration is checked and its
-//       grant restricted as at its admission.
-//   RESTORATION-3. The end of a subagent is not reported again if it was reported before.
+//   RESTORATION-1. Every subagent in the journal is in the registry again: live, ended, or lost with a reason.
+//   RESTORATION-2. A restored subagent receives no more than the current code grants: its configuration is checked and
+//       its grant restricted as at its admission.
+//   RESTORATION-3. A subagent's end is not reported again if it was reported before.
 
 import type { Ending } from '../../machines/index.ts';
 import { messageOf } from '../../values/errors.ts';
@@ -34,7 +34,7 @@ export interface RestoredUnit {
   /** When the subagent was admitted, in milliseconds since 1970. */
   readonly bornAt: number;
   readonly birth: SpawnedEvent;
-  /** The state before the entries; null: the entries begin with `subagent.spawned`. */
+  /** The state before the entries; null if the entries start with `subagent.spawned`. */
   readonly rest: RecordSnapshot['rest'] | null;
   readonly asked?: RecordSnapshot['asked'];
   readonly deliveredAt?: RecordSnapshot['deliveredAt'];
@@ -43,7 +43,7 @@ export interface RestoredUnit {
   readonly problem?: string;
 }
 
-/** The subagents by id, in the order of their admission. */
+/** The subagents by id, in order of admission. */
 export type RestoredUnits = ReadonlyMap<string, RestoredUnit>;
 
 /** Finds the subagents among the units of a scope. `known`: their states before these entries. */
@@ -68,7 +68,7 @@ export function restoredUnits(
   return found;
 }
 
-/** Builds a `subagent.spawned` event in place of an unreadable one: its subagent does nothing, and ends as lost. */
+/** Builds a `subagent.spawned` event to replace an unreadable one: its subagent does nothing, and ends as lost. */
 function unknownSpawn({ event }: JournalEntry): SpawnedEvent {
   const { callId, worksFor } = event as Partial<Record<keyof SpawnedEvent, unknown>>;
   return {
@@ -94,7 +94,7 @@ export interface Restored {
   readonly live: readonly SubagentRecord[];
   /** Ended subagents whose end was not reported. */
   readonly pending: readonly SubagentRecord[];
-  /** Ended subagents whose end was reported, and whose result was not read. */
+  /** Ended subagents whose end was reported, but whose result was not read. */
   readonly unread: readonly SubagentRecord[];
   readonly lost: readonly { readonly record: SubagentRecord; readonly reason: string }[];
 }
@@ -162,8 +162,8 @@ function restoreOne(
   registry.add(record);
   supervisor.readmit(scope, id);
   instances.enter(record);
-  // The subagent held the lock of its instance when the process ended, or when the subagent ended: no other run may
-  // come between.
+  // The subagent held its instance's lock when the process ended, or when the subagent ended: no other run may come in
+  // between.
   if (subagent.step > 0) instances.lock(record, () => {});
   const { totalTokens: tokens, cost = 0 } = subagent.usage;
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };
@@ -262,8 +262,8 @@ function endingOf({ status, steps, error }: Outcome): Ending {
 }
 
 /**
- * Finds the configuration by the recipe of the tool that spawned the subagent, by the tool that runs such subagents, or
- * by name.
+ * Finds the configuration with the recipe of the tool that spawned the subagent, through the tool that runs such
+ * subagents, or by name.
  */
 function configOf(
   { name, task, recipe }: SpawnedEvent,

@@ -1,10 +1,11 @@
-// One run of an engine at a worker: executes the run with the ordinary runtime, on the engine's journal, from the news of a
-// turn until the run waits. If the engine records its steps, the next turn may continue it from memory.
+// An engine's run at a worker: executes the run with the ordinary runtime, on the engine's journal, from a turn's news
+// until the run waits. If the engine records its steps, the next turn may continue it from memory.
 //
-// A subagent that a tool runs (`createSubAgentTool`) is a separate run, a child run. A stand-in takes its place in this run: it
-// has no limits, and its one step is the whole child run. So this run waits, is cancelled and recovers as with any subagent.
+// A subagent that a tool runs (`createSubAgentTool`) is a separate run, a child run. A stand-in takes its place in this
+// run: it has no limits, and its single step is the whole child run. This run therefore waits, is cancelled and
+// recovers as with any subagent.
 //
-// Owns:     the runtime of the run, the steps for which it waits, and the step that it runs itself.
+// Owns:     the run's runtime, the steps for which it waits, and the step that it runs itself.
 // Does not: decide which process executes a turn (run-worker.ts, which defines the invariants), or store anything.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
@@ -169,11 +170,11 @@ export class RunPlay {
   /** Steps that this process is running. */
   readonly #own = new Map<string, AbortController>();
   #underWay = 0;
-  /** Whether the one step of this turn has begun. */
+  /** Whether this turn's step has started. */
   #hasBegunOne = false;
   #hasBegun = false;
   #fail: ((error: unknown) => void) | null = null;
-  /** Whether another attempt at the turn is needed. */
+  /** Whether the turn must be attempted again. */
   #isFailed = false;
   /** Something that the run needs and this worker lacks (RUN-WORKER-6). */
   #lacking: JobError | null = null;
@@ -214,7 +215,7 @@ export class RunPlay {
           maxDepth: Math.max(1, defaultSessionLimits.maxDepth - depth),
         },
         onQuestion: (question, signal) => this.#question(question, signal),
-        // A parent run does not answer the requests of a child run.
+        // A parent run does not answer a child run's requests.
         onInput: (request) => (order.above ? null : this.#input(request)),
         onError: report,
       },
@@ -236,7 +237,7 @@ export class RunPlay {
     });
   }
 
-  /** Whether the step that the turn runs itself has begun. */
+  /** Whether the step that the turn runs itself has started. */
   get hasBegunStep(): boolean {
     return this.#hasBegunOne;
   }
@@ -250,7 +251,7 @@ export class RunPlay {
     return this.#lacking !== null;
   }
 
-  /** Leaves the run to its journal; `isTaken`: with a snapshot at the end. */
+  /** Leaves the run to its journal; `isTaken`: with a final snapshot. */
   leave(isTaken = false): Promise<void> {
     const { report } = this.#setup;
     const leave = isTaken ? this.#service.suspend() : this.#service.leave();
@@ -259,7 +260,7 @@ export class RunPlay {
     ));
   }
 
-  /** When the run continues without news, in milliseconds since 1970; null: it waits for news. */
+  /** When the run continues without news, in milliseconds since 1970; null if it waits for news. */
   get #wakeAt(): number | null {
     const due = [...this.#asked.values()].map(({ wait: { kind, asked, askedAt } }) =>
       kind === 'question' ? askedAt + (asked as AskedQuestion).timeoutMs : Infinity,
@@ -269,7 +270,7 @@ export class RunPlay {
     return next >= NO_TIMEOUT_MS ? null : next;
   }
 
-  /** Executes the run until it has ended or waits. `doesWithout`: no worker has what this worker lacks. */
+  /** Executes the run until it ends or waits. `doesWithout`: no worker has what this worker lacks. */
   async untilIdle(turn: RunTurn, signal: AbortSignal, doesWithout: boolean): Promise<TurnEnd> {
     this.#turn = turn;
     this.#doesWithout = doesWithout;
@@ -332,7 +333,7 @@ export class RunPlay {
     const last = unsent.findLast(({ mode }) => mode === 'steer');
     for (const message of unsent) {
       const { nth, id, content, by } = message;
-      // The model call reads all of the messages, so it is interrupted before it has begun.
+      // The model call reads all messages, so it is interrupted before it starts.
       const mode = isWaiting && message === last ? 'interrupt' : message.mode;
       this.#sent.set(nth, false);
       const sent = this.#service.send(
@@ -346,7 +347,7 @@ export class RunPlay {
     return unsent.length > 0;
   }
 
-  /** Returns whether the subagent's next model call is prepared and has not begun. */
+  /** Returns whether the subagent's next model call is prepared, but has not started. */
   #isBeforeModelCall(subagentId: string): boolean {
     const { underWay = [] } = this.#turn;
     const own = [...this.#wanted.values()].filter((wanted) => wanted.subagentId === subagentId);
@@ -393,7 +394,7 @@ export class RunPlay {
         const wakeAt = this.#wakeAt;
         const isAwaiting = this.#asked.size + this.#children.size + this.#wanted.size > 0;
         const hasEnd = wakeAt === null ? isAwaiting : wakeAt > clock.now();
-        // A call that spawns a subagent, or waits for one, does not report that it has begun.
+        // A call that spawns a subagent, or waits for one, does not report its start.
         if (this.#isIdle && this.#isBeginningToWait && beginnings < MAX_BEGINNINGS) {
           beginnings += 1;
           again();
@@ -429,7 +430,7 @@ export class RunPlay {
   }
 
   /**
-   * Whether the run waits (RUN-WORKER-2). The turn's journal is written synchronously, so that an answer has reached its
+   * Whether the run waits (RUN-WORKER-2). The turn's journal is written synchronously, so an answer has reached its
    * subagent when this is checked (RUN-WORKER-3). A parent that waits for a subagent also waits for everything that the
    * subagent waits for.
    */
@@ -453,7 +454,7 @@ export class RunPlay {
     );
   }
 
-  /** The only thing for which the run waits, if that is one step and the engine runs no other; else null. */
+  /** The only thing for which the run waits, if that is one step and the engine runs no other; otherwise null. */
   get #lone(): Wanted | null {
     const { steps, underWay = [] } = this.#turn;
     const others = this.#asked.size + this.#children.size + underWay.length;
@@ -462,7 +463,7 @@ export class RunPlay {
     return lone;
   }
 
-  /** RUN-WORKER-1. The step that this turn does itself. */
+  /** RUN-WORKER-1. The step that this turn runs itself. */
   get #stepOfThisTurn(): Wanted | null {
     const { news } = this.#turn;
     const lone = this.#lone;
@@ -482,7 +483,7 @@ export class RunPlay {
     });
   }
 
-  /** Returns whether the step must be neither begun nor requested again. */
+  /** Returns whether the step must be neither started nor requested again. */
   #isOnce({ once }: Pick<Job, 'once'>): boolean {
     return once && !this.#setup.kept;
   }
@@ -543,7 +544,7 @@ export class RunPlay {
     return answered.then(({ content }) => content ?? null);
   }
 
-  /** Resolves in the turn that brings the answer. */
+  /** Resolves in the turn with the answer. */
   #ask(asked: Omit<RunWait, 'askedAt'>): Promise<RunAnswer> {
     const { requestId } = asked;
     const { news, waiting } = this.#turn;
@@ -557,7 +558,7 @@ export class RunPlay {
     });
   }
 
-  /** RUN-WORKER-4. Resolves in the turn that brings the outcome. */
+  /** RUN-WORKER-4. Resolves in the turn with the outcome. */
   async #ended(
     subagent: Subagent,
     { onParentClose }: StandIn,
@@ -610,14 +611,14 @@ export class RunPlay {
     return id;
   }
 
-  /** Returns the stand-in that a job's step belongs to; null: an ordinary subagent has the step. */
+  /** Returns the stand-in to which a job's step belongs; null if the step belongs to an ordinary subagent. */
   #standInOf(job: Job): [Subagent, StandIn] | null {
     const subagent = this.#service.get(this.#subagentOf(job.key));
     const standIn = subagent && this.#standIns.get(subagent.definition.source);
     return standIn ? [subagent, standIn] : null;
   }
 
-  /** Returns the engine that records each step in the history of the run. */
+  /** Returns the engine that records each step in the run's history. */
   #recorded(): Jobs {
     return {
       name: ENGINE_OF_STEPS,
@@ -627,7 +628,7 @@ export class RunPlay {
       cancel: (key) => {
         const own = this.#own.get(key);
         own?.abort(new JobError('CANCELLED', 'The step was cancelled', { retryable: false }));
-        // The engine stops steps that it has begun; this one was left by a turn that was broken off.
+        // The engine stops the steps that it has started; a turn that was broken off left this one.
         if (!own && !this.#turn.underWay?.includes(key)) this.#setup.kept?.cancel(key);
       },
       run: async (job, { signal }) => {
@@ -641,7 +642,7 @@ export class RunPlay {
     };
   }
 
-  /** Resolves in the turn that runs the step, or brings its end. */
+  /** Resolves in the turn that runs the step or receives its end. */
   #wait(job: Job, signal: AbortSignal): Promise<JobEnd> {
     const { key } = job;
     const subagentId = this.#subagentOf(key);
@@ -650,8 +651,8 @@ export class RunPlay {
 }
 
 /**
- * Returns the id of a child run, the same in every turn. It is made without a crypto digest, which the sandbox of an engine's
- * workflow may lack.
+ * Returns a child run's id, the same in every turn. It is computed without a crypto digest, which the sandbox of an
+ * engine's workflow may lack.
  */
 function childIdOf(runId: string, subagentId: string): string {
   const id = `${runId}/${subagentId}`;
@@ -659,7 +660,7 @@ function childIdOf(runId: string, subagentId: string): string {
   return `${shortHashOf(runId)}${shortHashOf(`above ${runId}`)}/${subagentId}`;
 }
 
-/** The journal of a run at a worker: the engine's entries, and the later ones. */
+/** A run's journal at a worker: the engine's entries, and the later ones. */
 class PlayJournal implements Journal {
   #entries: JournalEntry[];
   /** The number of entries that the engine has. */

@@ -1,17 +1,17 @@
-// One subagent without a conversation: a program gives it a task and gets its outcome. The program replaces the user; otherwise
-// the subagent is the same as in a session.
+// One subagent without a conversation: a program gives it a task and receives its outcome. The program takes the user's
+// place; otherwise the subagent works as in a session.
 //
-// A run with an id outlives the process that began it. A run with the same id resumes it from the last step, or resolves with
-// the stored outcome. It is a separate service, with one subagent.
+// A run with an id outlives the process that started it. A run with the same id resumes it from the last step, or
+// resolves with the stored outcome. It is a separate service, with one subagent.
 //
-// Owns:     the promise of the outcome, the scope that the runs of a runtime share, and the ids of the runs in this process.
-// Does not: do the work of the service of subagents (subagent-service.ts).
+// Owns:     the promise of the outcome, the scope that a runtime's runs share, and the ids of the runs in this process.
+// Does not: do the work of the subagent service (subagent-service.ts).
 //
 // Invariants
 //   RUN-SUBAGENT-N-1. `result` resolves once, with the outcome, after the instance was disposed. It never rejects.
-//   RUN-SUBAGENT-KR-1. An id identifies one run, in all processes; the journal stores its outcome permanently. Another request
-//       with this id is `lost` (`ID_REUSED`), and the run is not affected.
-//   RUN-SUBAGENT-2. If the journal cannot be reached, a run with an id resolves as `lost`, and nothing is stored.
+//   RUN-SUBAGENT-KR-1. An id identifies one run across all processes; the journal stores its outcome permanently. A
+//       different request with this id is `lost` (`ID_REUSED`), and the run is not affected.
+//   RUN-SUBAGENT-2. If the journal is unreachable, a run with an id resolves as `lost`, and nothing is stored.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { LanguageModel } from 'ai';
@@ -57,55 +57,55 @@ import { readTraceparent } from '../../values/traceparent.ts';
 export type RunTask = Pick<SubagentTask, 'description'> & Partial<SubagentTask>;
 
 export interface RunSubagentOptions extends ProgramHandlers, OutcomeOptions {
-  /** The runtime that the run belongs to. */
+  /** The runtime that executes the run. */
   readonly runtime: Runtime;
   /**
-   * The id of the run, unique in the journal. In another process, or after a crash, the same id is the same run: it resumes
-   * from its last step, or resolves with the stored outcome. With another subagent or task the result is `lost` (`ID_REUSED`),
-   * and the existing run is not affected. `journal.forget(id)` deletes the run. @defaultValue none: the run ends with the
-   * process
+   * The id of the run, unique in the journal. In another process, or after a crash, the same id means the same run: it
+   * resumes from its last step, or resolves with the stored outcome. With a different subagent or task, the result is
+   * `lost` (`ID_REUSED`), and the existing run is not affected. `journal.forget(id)` deletes the run. @defaultValue
+   * none: the run ends with the process
    */
   readonly id?: string;
   /**
-   * The engine that keeps the run under its `id`, and wakes it: `restateRuns(…)`, `temporalRuns(…)`. A `runWorker` executes its
-   * turns, and finds the configuration by name; this process answers its questions, and may die. Refused beside options that
-   * belong to the worker: `model`, `onProgress`, `onStep`, `onCallInDoubt` and those for outcomes. @defaultValue none: this
-   * process executes the run, and the runtime's journal stores it
+   * The engine that keeps the run under its `id` and wakes it: `restateRuns(…)`, `temporalRuns(…)`. A `runWorker`
+   * executes its turns and finds the configuration by name; this process answers its questions, and may die. Refused
+   * together with options that belong to the worker: `model`, `onProgress`, `onStep`, `onCallInDoubt` and those for
+   * outcomes. @defaultValue none: this process executes the run, and the runtime's journal stores it
    */
   readonly engine?: RunEngine;
   /**
-   * The user for whom the run works, as the program vouches: tools get the identity as `requester`.
+   * The user for whom the run works, as the program vouches: tools receive the identity as `requester`.
    * @defaultValue none
    */
   readonly by?: string;
   /**
-   * The W3C `traceparent` of the caller's span, the parent of this run's spans of `tracedJournal`, or, with an `engine`, of
-   * `tracedHandler` at its workers. An invalid one is ignored. @defaultValue none: a new trace
+   * The `traceparent` header (W3C) of the caller's span, the parent of this run's spans in `tracedJournal`, or, with an
+   * `engine`, in `tracedHandler` at its workers. An invalid one is ignored. @defaultValue none: a new trace
    */
   readonly traceparent?: string;
-  /** The model of a configuration without a model. */
+  /** The model for a configuration without a model. */
   readonly model?: LanguageModel;
-  /** Cancels the run when it aborts, with its reason, like `cancel`. @defaultValue none */
+  /** When it aborts, cancels the run with its reason, like `cancel`. @defaultValue none */
   readonly abortSignal?: AbortSignal;
-  /** Gets errors that do not end the run: a model call that is retried, a throwing hook. */
+  /** Receives errors that do not end the run: a model call that is retried, a hook that throws. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
 /** A run. `Output`: the type of the results (`outputSchema`). */
 export interface SubagentRun<Output = unknown> {
-  /** The given id, or the id of the subagent. */
+  /** The given id, or the subagent's id. */
   readonly id: string;
   /**
-   * The outcome. Never rejects. With an `id`, it is `lost`, with the code of the error, also if the journal cannot be reached
+   * The outcome. Never rejects. With an `id`, it is also `lost`, with the error's code, if the journal is unreachable
    * (the run can then be repeated), or if another process has the run (`SCOPE_IN_USE`).
    */
   readonly result: Promise<Outcome<Output>>;
   /**
-   * Sends the subagent a message of the program. Resolves when a model call reads it, or when it is certain that none will: the
-   * run ended before, or has 100 unread messages (25 on an engine). A message that is repeated with the same `idempotencyKey`,
-   * also by another process, is read once.
-   * @throws {ConfigurationError} for a message that is not a text of 1 to 100,000 characters, and for unknown or wrong options
-   *   (rejects, with no other error).
+   * Sends the subagent a message from the program. Resolves when a model call reads it, or when it is certain that none
+   * will: the run ended first, or has 100 unread messages (25 on an engine). A message repeated with the same
+   * `idempotencyKey`, even by another process, is read once.
+   * @throws {ConfigurationError} if the message is not a string of 1 to 100,000 characters, or an option is unknown or
+   *   wrong (rejects, with no other error).
    */
   send(content: string, options?: RunMessageOptions): Promise<RunMessageReceipt>;
   /** Cancels the run, unless it has ended. */
@@ -121,10 +121,10 @@ export interface RunMessageOptions extends Pick<SendRequest, 'mode' | 'idempoten
 }
 
 /**
- * Starts a subagent that works for a program instead of a conversation. Its requests (`request_input`) go to `onInput`; without
- * that handler they get no answer. An instance with `lifetime: 'session'` lasts as long as its run. Without an `id`, no journal
- * that outlives the process stores the run.
- * @throws {ConfigurationError} for a configuration that cannot work, or a task without its declared inputs.
+ * Starts a subagent that works for a program instead of a conversation. Its requests (`request_input`) go to `onInput`;
+ * without that handler, they are not answered. An instance with `lifetime: 'session'` lasts as long as its run. Without
+ * an `id`, no durable journal stores the run.
+ * @throws {ConfigurationError} if the configuration cannot work, or the task lacks its declared inputs.
  * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
  */
 export function runSubagent(
@@ -140,12 +140,12 @@ export function runSubagent(
   return run;
 }
 
-/** A run, as the process that executes it has it. */
+/** A run, as seen by the process that executes it. */
 export interface StartedRun {
   readonly run: SubagentRun;
-  /** Leaves the run to its journal, from which its id resumes it. Returns false, and does nothing, for a run without an id. */
+  /** Leaves the run to its journal, from which its id resumes it. For a run without an id, does nothing and returns false. */
   leave(): boolean;
-  /** The digest of the run's request. @defaultValue the run has no id, or an engine keeps it */
+  /** The digest of the run's request. @defaultValue none if the run has no id, or an engine keeps it */
   readonly digest?: string;
 }
 
@@ -157,7 +157,7 @@ function cancelWith(signal: AbortSignal, run: SubagentRun): void {
 }
 
 /**
- * Starts a run with checked arguments. `changed` gets the views of its subagents as they change.
+ * Starts a run with checked arguments. `changed` receives its subagents' views as they change.
  * @throws as `runSubagent`.
  */
 export function startRun(
@@ -177,7 +177,7 @@ export function startRun(
   checkNeeds(own.name, own, { model, jobs, price });
   checkToolNames(own.name, own);
   const [outcomes, handlers] = splitOutcomeOptions(rest);
-  // A run of an actor has a separate scope, so that the actors below it are its own.
+  // An actor's run has a separate scope, so that the actors below it are its own.
   const { tree, host } = changed ? openScope(runtime) : scopeOf(runtime);
   const { promise: result, resolve } = Promise.withResolvers<Outcome>();
   const ports = new ProgramPorts({
@@ -257,7 +257,7 @@ export const taskSchema = z.union(
   { error: 'expected words, or { description, args } of JSON' },
 );
 
-/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+/** @throws {ConfigurationError} if an option is unknown or wrong. */
 export function checkRun(where: string, config: SubagentConfig, options: RunSubagentOptions): void {
   checkIsObject(`${where}(config)`, config, EXAMPLE);
   readable(`${where}(config)`, config);
@@ -318,7 +318,7 @@ function openScope(runtime: Runtime): Scope {
     maxConcurrentPerSession: Number.MAX_SAFE_INTEGER,
     maxLivePerSession: 100_000,
     maxTotalPerSession: Number.MAX_SAFE_INTEGER,
-    // The caller of a run has its result.
+    // The run's caller has its result.
     stateRetentionMs: 0,
   };
   const noProgram = new ProgramPorts({
@@ -397,14 +397,14 @@ const UNBEGUN = { applied: false, reason: 'The run did not begin' } as const;
 
 const running = new WeakMap<Runtime, Map<string, StartedRun>>();
 
-/** Returns the run with this id in this process; null: there is none, or its request has another digest. */
+/** Returns the run with this id in this process; null if there is none, or its request has a different digest. */
 export function runUnder(runtime: Runtime, id: string, digest: string): SubagentRun | null {
   const known = running.get(runtime)?.get(id);
   return known?.digest === digest ? known.run : null;
 }
 
 /**
- * @throws {ConfigurationError} for a configuration that cannot work, or an id that another scope has taken.
+ * @throws {ConfigurationError} if the configuration cannot work, or another scope has taken the id.
  */
 function keptRun(
   id: string,
@@ -432,7 +432,7 @@ function keptRun(
       ...serviceOptions,
       id,
       configs: { [config.name]: config },
-      // Without this handler no component answers.
+      // Without this handler, no component answers.
       onInput,
       onError: (error, where) => {
         // The run continues in another process, or not at all. Settled before the handler, which may throw.
@@ -448,7 +448,7 @@ function keptRun(
       if (chunk.type === 'ended' && chunk.parentId === null) resolve(chunk.outcome);
     });
   });
-  /** The id of the run's subagent; null: it never began. */
+  /** The id of the run's subagent; null if it did not start. */
   const spawned = Promise.withResolvers<string | null>();
   let cancelled: string | null = null;
   const cancel = (): void => {

@@ -1,31 +1,31 @@
-// The turns of runs that an engine keeps (ports/run-flow.ts): each executes the run with the ordinary runtime, from the
-// engine's journal (run-play.ts).
+// The turns of runs that an engine keeps (ports/run-flow.ts): each turn executes the run with the ordinary runtime,
+// from the engine's journal (run-play.ts).
 //
-// A step is an entry of the engine's history of the run: a turn ends before the next step that the engine has to record. With
-// `jobs`, the step is requested from another engine that keeps its end, so the request may be repeated.
+// A step is an entry of the engine's history of the run: a turn ends before the next step that the engine must record.
+// With `jobs`, the step is requested from another engine that keeps its end, so the request may be repeated.
 //
-// Owns:     the configurations by name; the runs that this process holds in memory for their next turn.
+// Owns:     the configurations by name; the runs that this process keeps in memory for their next turn.
 // Does not: execute a run, or store data that another process needs.
 //
 // Invariants
-//   RUN-WORKER-1. A repeated turn wants the same steps under the same keys: the ids of subagents depend on the run and on the
-//       calls that spawned them. A step that must not be repeated begins only in a turn that knows that the engine has recorded
-//       it, unless it is a job whose end another engine keeps.
-//   RUN-WORKER-2. A turn ends when the run has ended, or when it continues only with people, time or the engine's steps.
-//   RUN-WORKER-3. An answer reaches the run in the turn that brings it, or its question is no longer open.
-//   RUN-WORKER-4. A subagent that is a child run has the child run's outcome, also a failure; the child run is requested under
-//       the same id in every turn until its call is over.
-//   RUN-WORKER-5. A child run has no more authority than the subagent would have had in this run: the same denied calls,
-//       answering identities and depth. A subagent under a budget, or with granted or denied tools, stays a part of this run
-//       (P8).
-//   RUN-WORKER-6. A turn that this worker cannot execute, because another version has written its journal or begun it, or
-//       because the worker lacks a configuration, tool or subagent of the run, is left to other workers; the same holds for a
-//       step. So no run is lost while old and new workers coexist. After `offerMs` no worker is assumed to have what is
-//       missing, and the run continues without it.
-//   RUN-WORKER-8. The steps of subagents that the run spawns run as the run's own steps, whatever their configuration says.
-//   RUN-WORKER-9. Only the process whose turn the engine has recorded (by its mark) continues a run from memory; every other
-//       process executes it from the journal.
-//   RUN-WORKER-10. A program's message reaches the run at the beginning of the first turn that has it, and again if another
+//   RUN-WORKER-1. A repeated turn wants the same steps with the same keys: subagents' ids depend on the run and on the
+//       calls that spawned them. A step that must not be repeated starts only in a turn that knows that the engine has
+//       recorded it, unless it is a job whose end another engine keeps.
+//   RUN-WORKER-2. A turn ends when the run has ended, or needs people, time or the engine's steps to continue.
+//   RUN-WORKER-3. An answer reaches the run in the turn that contains it, unless its question is no longer open.
+//   RUN-WORKER-4. A subagent that is a child run has the child run's outcome, even a failure; the child run is
+//       requested with the same id in every turn until its call is over.
+//   RUN-WORKER-5. A child run has no more authority than the subagent would have had in this run: the same denied
+//       calls, answering identities and depth. A subagent with a budget, or with granted or denied tools, stays part of
+//       this run (P8).
+//   RUN-WORKER-6. A turn that this worker cannot execute, because another version wrote its journal or started it, or
+//       because the worker lacks a configuration, tool or subagent of the run, is left to other workers; the same holds
+//       for a step. No run is therefore lost while old and new workers coexist. After `offerMs`, it is assumed that no
+//       worker has what is missing, and the run continues without it.
+//   RUN-WORKER-8. The steps of subagents that the run spawns run like the run's own steps, whatever their configuration says.
+//   RUN-WORKER-9. Only the process whose turn the engine has recorded (recognised by its mark) continues a run from
+//       memory; every other process executes it from the journal.
+//   RUN-WORKER-10. A program's message reaches the run at the start of the first turn that has it, and again if another
 //       process continues the run; the run reads it once, by its id. A turn reports which of its messages were read.
 
 import { z } from 'zod';
@@ -70,9 +70,11 @@ import { RunPlay, standInsOf, type StandIns } from './run-play.ts';
 
 /** The options of `runWorker`. */
 export interface RunWorkerOptions {
-  /** The source of time and chance: `nodeEnvironment()` of `offstage/node`. */
+  /** The source of time and randomness: `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
-  /** The configurations of the runs, found by their `name`. Each needs `runs: 'jobs'`, also those of their tools. */
+  /**
+   * The configurations of the runs, found by their `name`. Each needs `runs: 'jobs'`, as do the configurations of their tools.
+   */
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /**
    * Runs the steps where the engine calls: `jobWorker({ … })`. Each step is an entry of the run's workflow.
@@ -80,20 +82,20 @@ export interface RunWorkerOptions {
    */
   readonly steps?: JobHandler;
   /**
-   * The engine that runs the steps elsewhere, and keeps their ends: `restateJobs(…)`, `temporalJobs(…)`. Each step is also a
-   * separate invocation. @defaultValue none: `steps` is required
+   * The engine that runs the steps elsewhere and keeps their ends: `restateJobs(…)`, `temporalJobs(…)`. Each step is
+   * also a separate invocation. @defaultValue none: `steps` is required
    */
   readonly jobs?: Jobs;
   /**
-   * How long a turn or step is left to other workers if this worker lacks something that it needs, in milliseconds: longer than
-   * a deploy takes. Then a run without its configuration ends as lost (`NOT_RECOVERABLE`), and any other continues without what
-   * is missing.
+   * How long a turn or step is left to other workers if this worker lacks something that it needs, in milliseconds:
+   * longer than a deploy takes. After that, a run without its configuration ends as lost (`NOT_RECOVERABLE`), and any
+   * other run continues without what is missing.
    * @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;
-  /** The limit of a run's journal, in characters; a larger one ends the run. @defaultValue 1500000 */
+  /** The maximum length of a run's journal, in characters; a longer one ends the run. @defaultValue 1500000 */
   readonly maxChars?: number;
-  /** Gets errors that end no run: an engine that has to be called again, an answer that answers nothing. */
+  /** Receives errors that end no run: a failed engine call that is retried, an answer that matches no question. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -111,8 +113,8 @@ const optionsSchema = z.strictObject({
 
 /**
  * Creates the handler that executes turns of runs: for `restateRunWorkflow`, `temporalRunActivities`.
- * @throws {ConfigurationError} for unknown or wrong options: jobs that keep no ends, and configurations whose steps a repeated
- *   turn would repeat (RUN-WORKER-1).
+ * @throws {ConfigurationError} if an option is unknown or wrong: jobs that keep no ends, and configurations whose steps
+ *   a repeated turn would repeat (RUN-WORKER-1).
  */
 export function runWorker(options: RunWorkerOptions): RunHandler {
   check('runWorker(options)', optionsSchema, options);
@@ -134,7 +136,7 @@ export function runWorker(options: RunWorkerOptions): RunHandler {
   return new RunWorker(options, known);
 }
 
-/** Checks a configuration, and those of its tools that run subagents, and adds them to `known`. */
+/** Checks a configuration, and those that its tools run as subagents, and adds them to `known`. */
 function learn(known: Map<string, SubagentConfig>, path: string, config: SubagentConfig): void {
   const definition = checkSubagentConfig(config, path);
   const { name, runs } = definition;
@@ -161,7 +163,7 @@ const boundsSchema = z.strictObject({
   denied: z.array(z.string()),
   answerableBy: z.array(z.string()).exactOptional(),
 }) satisfies z.ZodType<RunBounds>;
-/** Unknown fields are refused: a later version added them, and the turn would be another one without them. */
+/** Unknown fields are refused: a later version added them, and without them the turn would be a different one. */
 const turnSchema = z.strictObject({
   order: z.strictObject({
     id: z.string(),
@@ -175,7 +177,7 @@ const turnSchema = z.strictObject({
     by: z.string().exactOptional(),
     above: boundsSchema.exactOptional(),
     packed: z.string().exactOptional(),
-    // For tracing only: an invalid context counts as none.
+    // For tracing only: an invalid context is ignored.
     trace: z.custom<TraceContext>().exactOptional(),
   } satisfies ChecksOf<RunOrder>),
   number: z.number(),
@@ -202,15 +204,15 @@ const turnSchema = z.strictObject({
   mark: z.string().exactOptional(),
 } satisfies ChecksOf<RunTurn>);
 
-/** The limit of runs that are held while the engine runs their steps. */
+/** The maximum number of runs in memory while the engine runs their steps. */
 const MAX_KEPT = 1_000;
 /**
- * The limit of runs that are held while people have their questions, for quick answers. Each takes some 30 KB, also if another
- * process got the answer.
+ * The maximum number of runs in memory while people have their questions, for quick answers. Each takes some 30 KB,
+ * even if another process receives the answer.
  */
 const MAX_KEPT_ASKING = 100;
 
-/** The limit of refused turns and steps that this process remembers. */
+/** The maximum number of refused turns and steps that this process remembers. */
 const MAX_REFUSED = 10_000;
 
 /** The turns and steps that this process leaves to other workers. */
@@ -225,7 +227,7 @@ class Offers {
     this.#offerMs = offerMs;
   }
 
-  /** Returns whether the time of other workers is over. */
+  /** Returns whether the time for other workers is over. */
   isOver(key: string): boolean {
     const since = this.#since.get(key);
     return since !== undefined && this.#environment.clock.now() - since >= this.#offerMs;
@@ -237,7 +239,7 @@ class Offers {
   }
 }
 
-/** Returns whether the engine makes only one attempt at the turn. */
+/** Returns whether the engine attempts the turn only once. */
 function isOnly({ news }: RunTurn): boolean {
   return news.type === 'next' && news.step.once;
 }
@@ -311,7 +313,7 @@ class RunWorker implements RunHandler {
       const at = environment.clock.now();
       const end = { at, waiting, ...told, wakeAt, children, outcome: null };
       const mark = environment.ids.next('turn');
-      // This process continues the run if it gets the next turn.
+      // This process continues the run if it receives the next turn.
       isKept = steps.length + waiting.length > 0 && !isLong;
       play.mark = mark;
       if (isKept) (steps.length > 0 ? this.#kept : this.#asking).keep(id, play);
@@ -334,7 +336,7 @@ class RunWorker implements RunHandler {
     return { at, journal: [], waiting: [], wakeAt: null, outcome };
   }
 
-  /** Returns the run that this process holds, or a new one; or the error that prevents it. */
+  /** Returns the run that this process has in memory, or a new one; or the error that prevents it. */
   #playOf(turn: RunTurn): RunPlay | OffstageError {
     const read = turnSchema.safeParse(turn);
     if (!read.success)
@@ -390,7 +392,7 @@ async function askedOf(jobs: Jobs, job: Job, signal: AbortSignal): Promise<JobEn
   }
 }
 
-/** Held runs by id, those without a turn for the longest time first; they are dropped first. */
+/** Runs in memory by id, starting with those that have gone longest without a turn, which are dropped first. */
 class KeptPlays {
   readonly #plays = new Map<string, RunPlay>();
   readonly #max: number;

@@ -1,9 +1,8 @@
-// Checks the arguments of `SubagentService`, because untyped programs and JSON call it, too, and its arguments are
+// Checks the arguments of `SubagentService`, because untyped programs and JSON also call it, and its arguments are
 // written to the journal.
 //
 // Invariants
-//   SARG-1. The checked value has only the declared properties: no other property of the caller's object reaches an
-//       event.
+//   SARG-1. The checked value has only the declared properties: no other property of the caller's object reaches an event.
 
 import { z } from 'zod';
 import { isRecord } from '../../values/json.ts';
@@ -21,11 +20,11 @@ import type {
   SpawnRequest,
 } from '../contracts/service-types.ts';
 
-/** Any text: an id without a subagent, such as an empty one, is answered as unknown. */
+/** Any string: an id that belongs to no subagent, such as an empty one, is answered as unknown. */
 const id = z.string();
 const key = z.string().min(1);
 const names = z.array(z.string());
-/** Any number: the service refuses one that is out of range, with a reason. */
+/** Any number: the service refuses a number that is out of range, with a reason. */
 const anyNumber = z.custom<number>((value) => typeof value === 'number', {
   error: 'expected a number',
 });
@@ -44,7 +43,7 @@ const schemas = {
   id,
   ids: z.array(id),
   reason: z.string().optional(),
-  /** Other properties are permitted: the value of `callerOf` has some. */
+  /** Other properties are allowed, because the value of `callerOf` has some. */
   requester: z.object({ subagentId: id.nullable() }),
   inputsOf: z.strictObject({
     config: aConfig,

@@ -1,13 +1,11 @@
 // The journal of a program's service: the entries about the service itself (the results that the program has received,
-// snapshots, its closing), and their use after a crash, which reports exactly the results that the program has not
-// received.
+// snapshots, its closing), from which the service reports exactly the missing results after a crash.
 //
-// Owns:     the service's view of the journal, its own unit there, which has the id of the service, and its snapshots.
+// Owns:     the service's view of the journal, its own unit there (with the service's id), and its snapshots.
 // Does not: know its subagents (subagent-tree.ts) or restore them (restoration.ts).
 //
 // Invariants
-//   SERVICE-LEDGER-1. A result counts as received once the journal says so: after an earlier crash it is reported
-//       again.
+//   SERVICE-LEDGER-1. A result is considered received once the journal says so: after an earlier crash, it is reported again.
 //   SERVICE-LEDGER-2. The folding of the journal can be repeated from the beginning, until the ledger is opened.
 
 import { z } from 'zod';
@@ -37,10 +35,10 @@ export const CLOSED = 'service.closed';
 const RECOVERED = 'service.recovered';
 const SNAPSHOT = 'service.snapshot';
 
-/** The version of the definition; increased when the ledger, or the content of its events, changes. */
+/** The version of the definition; increased when the ledger or the content of its events changes. */
 export const LEDGER_VERSION = 1;
 
-/** The forms of a service's snapshot: so far only one. */
+/** The forms of a service's snapshot: only one so far. */
 const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: { form: 1, program: LEDGER_VERSION, subagent: SUBAGENT_VERSION },
@@ -50,8 +48,8 @@ const SNAPSHOT_FORMS = {
 interface SnapshotEvent extends UnitEvent {
   readonly versions: typeof SNAPSHOT_FORMS.versions;
   /**
-   * Whether the entries before the snapshot may be deleted; versions that cannot read the rest of the snapshot read
-   * this.
+   * Whether the entries before the snapshot may be deleted; even versions that cannot read the rest of the snapshot
+   * read this field.
    */
   readonly trims: boolean;
   readonly delegation: SubagentTreeSnapshot;
@@ -63,7 +61,7 @@ const LEDGER_SHAPES: EventShapes = { 'result.had': z.looseObject({ subagentId: t
 
 /** The service to which a ledger belongs. */
 interface LedgerOwner {
-  /** Whether the service has left, and a later one with its id continues in this process. */
+  /** Whether the service has left, and a later service with its id continues in this process. */
   readonly isTakenOver: boolean;
   /** Returns the state of the subagents; null while one of them is busy. */
   toSnapshot(): SubagentTreeSnapshot | null;
@@ -100,7 +98,7 @@ export class ServiceLedger implements UnitBody {
     });
     const identity = { id, scope: id, kind: 'program', definitionVersion: LEDGER_VERSION };
     this.unit = new CommitUnit(identity, this.host, this);
-    // The unit folds the journal's entries first.
+    // The unit first folds the journal's entries.
     this.unit.pause();
     const made = () => {
       const tree = service.toSnapshot();
@@ -114,7 +112,7 @@ export class ServiceLedger implements UnitBody {
     );
   }
 
-  /** @throws {OffstageError} for entries that cannot be folded (SERVICE-LEDGER-2). */
+  /** @throws {OffstageError} if entries cannot be folded (SERVICE-LEDGER-2). */
   refold({ units, before, unfit }: ServiceHistory): void {
     const [first] = unfit;
     if (first && this.host.onUnfoldable === 'lose') throw first;
@@ -137,7 +135,7 @@ export class ServiceLedger implements UnitBody {
     return { ...known, subagents };
   }
 
-  /** Opens the ledger, so that the service takes calls. `isNew`: the service does not continue an earlier one. */
+  /** Opens the ledger, so that the service accepts calls. `isNew`: the service does not continue an earlier one. */
   open(isNew: boolean): void {
     this.#had = null;
     if (isNew) this.unit.resume();
@@ -152,7 +150,7 @@ export class ServiceLedger implements UnitBody {
     this.unit.receive(LEDGER, { type: 'result.had', subagentId } as UnitEvent);
   }
 
-  /** Closes the service; resolves when the journal has that. */
+  /** Closes the service; resolves when the closing is in the journal. */
   close(): Promise<void> {
     return new Promise((resolve) => {
       this.#whenClosed = resolve;
@@ -195,7 +193,7 @@ export class ServiceLedger implements UnitBody {
 export interface ServiceHistory {
   /** Whether there is nothing to continue: the journal is empty, or the service was closed. */
   readonly isNew: boolean;
-  /** The state of the subagents before the folded entries; null: the entries contain all of it. */
+  /** The subagents' state before the folded entries; null if the entries contain all of it. */
   readonly known: SubagentTreeSnapshot | null;
   /** Whether a snapshot cannot be read, so that the entries before it are folded instead. */
   readonly hasUnreadable: boolean;
@@ -205,16 +203,16 @@ export interface ServiceHistory {
   readonly folded: number;
   /** The folded entries by unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
-  /** The number of entries of the service's own unit before these. */
+  /** The number of earlier entries in the service's own unit. */
   readonly before: number;
-  /** How long the service was loaded in any process, in milliseconds. */
+  /** How long the service was loaded, in any process, in milliseconds. */
   readonly awakeMs: number;
 }
 
 /**
  * Reads the history from all entries of the service `id`.
  * @throws {JournalError} `JOURNAL_CUT` if the first entries are missing; `JOURNAL_VERSION` if there is a snapshot that
- *   this version cannot read, and the entries before it are not, or may not be, complete.
+ *   this version cannot read, and the earlier entries are, or may be, incomplete.
  */
 export function readServiceHistory(entries: readonly JournalEntry[], id: string): ServiceHistory {
   const isOwn = ({ unit }: JournalEntry): boolean => unit === id;
@@ -266,7 +264,7 @@ export function readServiceHistory(entries: readonly JournalEntry[], id: string)
   };
 }
 
-/** Returns the state in a snapshot; null: the entry is no snapshot, or cannot be read by this version. */
+/** Returns the state in a snapshot; null if the entry is not a snapshot, or this version cannot read it. */
 export function treeSnapshotIn(entry: JournalEntry): SubagentTreeSnapshot | null {
   const snapshot = readSnapshot(entry, SNAPSHOT_FORMS);
   return snapshot && (snapshot as SnapshotEvent).delegation;

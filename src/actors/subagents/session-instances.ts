@@ -1,14 +1,14 @@
-// Instances that a session keeps (`lifetime: 'session'`): one for each name, which remembers the conversation of its
-// earlier runs. Its runs are serialised.
+// Instances that a session keeps (`lifetime: 'session'`): one per name, which remembers the conversation of its earlier
+// runs. Its runs are serialised.
 //
 // Owns:     the instances, their locks and histories, and their disposal.
 // Does not: grant run slots: a subagent requests a slot only when it has the lock.
 //
 // Invariants
-//   SESSION-INSTANCES-1. At most one run of a name holds the lock; runs get it in the order in which they were spawned.
-//   SESSION-INSTANCES-2. After any end of its holder a lock is free; an ended run no longer waits for it.
+//   SESSION-INSTANCES-1. At most one run of a name holds the lock; runs receive it in the order in which they were spawned.
+//   SESSION-INSTANCES-2. However its holder ends, a lock becomes free; an ended run no longer waits for it.
 //   SESSION-INSTANCES-3. An instance is disposed once, when its last run is over and the session has closed, or when no
-//       further run of it can begin.
+//       further run of it can start.
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
@@ -19,14 +19,14 @@ import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './subagent-registry.ts';
 
 /**
- * A function on a configuration: returns whether a further run of it can begin. Without the function, the instance is
- * kept as long as the session. An unwanted instance is released when the next run of any instance begins or ends.
+ * A function on a configuration that returns whether a further run of it can start. Without the function, the instance
+ * is kept as long as the session. An unwanted instance is released when the next run of any instance starts or ends.
  */
 export const IS_WANTED: unique symbol = Symbol('offstage.isWanted');
 
 interface Instance {
   isWanted(): boolean;
-  /** The runs that use the instance, in the order of their spawning; only the first may hold the lock. */
+  /** The runs that use the instance, in spawn order; only the first may hold the lock. */
   readonly users: string[];
   holder: string | null;
   readonly history: ModelMessage[];
@@ -35,7 +35,7 @@ interface Instance {
     readonly from: SubagentDefinition;
     readonly own: MaybePromise<SubagentDefinition>;
   } | null;
-  /** The secret of the note marks of all runs, whose notes are in the history; null: no run has begun. */
+  /** The secret of the note marks of all runs, whose notes are in the history; null if no run has started. */
   marks: string | null;
   /** The callbacks of runs that wait for the lock. */
   readonly waiting: Map<string, () => void>;
@@ -45,20 +45,20 @@ export class SessionInstances {
   readonly #host: Host;
   readonly #byName = new Map<string, Instance>();
   readonly #remembered = new Map<string, readonly ModelMessage[]>();
-  /** The disposals under way. */
+  /** The pending disposals. */
   readonly #leaving = new Set<Promise<void>>();
 
   constructor(host: Host) {
     this.#host = host;
   }
 
-  /** The conversation of each instance, by name. */
+  /** Each instance's conversation, by name. */
   get histories(): Readonly<Record<string, readonly ModelMessage[]>> {
     const known = [...this.#byName].map(([name, { history }]) => [name, [...history]] as const);
     return Object.fromEntries([...this.#remembered, ...known]);
   }
 
-  /** Sets the conversations from another process, from which the first runs here continue. */
+  /** Sets the conversations from another process, which the first runs here continue. */
   remember(histories: Readonly<Record<string, readonly ModelMessage[]>>): void {
     for (const [name, said] of Object.entries(histories)) this.#remembered.set(name, said);
   }
@@ -88,8 +88,8 @@ export class SessionInstances {
   }
 
   /**
-   * Returns the definition of a run. It is made once, and again only for a different configuration or after a failure.
-   * @throws {ConfigurationError} as `createInstance` does.
+   * Returns the definition of a run. It is created once, and again only for a different configuration or after a failure.
+   * @throws {ConfigurationError} like `createInstance`.
    */
   definitionOf({ admission }: SubagentRecord): MaybePromise<SubagentDefinition> {
     const { definition } = admission;
@@ -113,7 +113,7 @@ export class SessionInstances {
     return made;
   }
 
-  /** Returns the secret of the note marks of earlier runs; null: no run has begun. */
+  /** Returns the secret of earlier runs' note marks; null if no run has started. */
   marksOf({ admission }: SubagentRecord): string | null {
     return this.#instanceOf(admission.definition)?.marks ?? null;
   }
@@ -124,7 +124,7 @@ export class SessionInstances {
     if (instance) instance.marks ??= marks;
   }
 
-  /** Calls back with the earlier conversation when the run holds the lock; at once if the run needs none. */
+  /** Calls back with the earlier conversation when the run holds the lock; immediately if the run needs no lock. */
   lock(
     { id, admission }: SubagentRecord,
     granted: (history: readonly ModelMessage[]) => void,
@@ -156,7 +156,7 @@ export class SessionInstances {
     return users && place >= 0 ? users.slice(place + 1) : [];
   }
 
-  /** Removes an ended run, and remembers its conversation if it ever ran. */
+  /** Removes an ended run, and remembers its conversation if it ran. */
   ended({ id, admission }: SubagentRecord, messages: () => readonly ModelMessage[]): void {
     const { definition } = admission;
     const instance = this.#instanceOf(definition);
@@ -212,7 +212,7 @@ function pass(instance: Instance): void {
   grant();
 }
 
-/** Returns the last messages, starting with a message to the subagent, so that no call lacks its result. */
+/** Returns the last messages, starting with a message to the subagent, so that every call has its result. */
 function recent(messages: readonly ModelMessage[], max: number): readonly ModelMessage[] {
   const from = messages.findIndex(
     ({ role }, index) => role === 'user' && messages.length - index <= max,

@@ -1,16 +1,16 @@
-// The host of the subagents of one scope: the state of the scope, the services that its subagents call, and the consequences of
-// their ends. One host serves all, so that ten thousand subagents need no object each.
+// The host of a scope's subagents: the scope's state, the services that its subagents call, and the consequences of
+// their ends. One host serves all of them, so that ten thousand subagents need no object each.
 //
-// Owns:     the open requests of subagents to their parents, the stream of events, the cascade, the timer of the sweep, and the
+// Owns:     the subagents' open requests to their parents, the event stream, the cascade, the sweep timer, and the
 //           callback after the last end.
 // Does not: decide how many subagents may run (supervisor), run them (subagent), or answer callers of the service
 //           (subagent-tree.ts).
 //
 // Invariants
-//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled, and killed after a
-//       grace period. `stop` and `kill` do this to all subagents, and `whenEnded` calls back when the last one has ended and
-//       every instance is disposed.
-//   SUBAGENT-TREE-5. A wait for a subagent (for its end, an answer, a receipt) is settled when it ends.
+//   SUBAGENT-TREE-4. No subagent outlives its parent: when a subagent ends, its descendants are cancelled, and killed
+//       after a grace period. `stop` and `kill` do this to all subagents, and `whenEnded` calls back when the last one
+//       has ended and every instance is disposed.
+//   SUBAGENT-TREE-5. When a subagent ends, every wait for it (for its end, an answer, a receipt) is settled.
 //   SUBAGENTS-REQUESTS-1. A request is settled once, as answered, expired or withdrawn, and the asker learns which.
 //   SUBAGENTS-REQUESTS-2. A request that is asked again, because it was open in an earlier process, keeps its deadline.
 
@@ -62,7 +62,7 @@ export interface SubagentTreeOptions {
   readonly budget?: BudgetLimits | undefined;
   /** The ports of all subagents whose request names no other ports. */
   readonly ports: ScopePorts;
-  /** The time that descendants of an ended subagent have to stop, in milliseconds. @defaultValue 5000 */
+  /** How long an ended subagent's descendants may take to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
 }
 
@@ -75,7 +75,7 @@ type OwnProperties<T> = T extends unknown
 /** The specific properties of a chunk. */
 type ChunkBody = OwnProperties<SubagentChunk>;
 
-/** The tools as their author defined them. */
+/** The tools, as their author defined them. */
 type Tools = Readonly<Record<string, unknown>>;
 
 export class SubagentHost implements SubagentPorts {
@@ -160,7 +160,7 @@ export class SubagentHost implements SubagentPorts {
     return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
-  /** Requests a slot, after the lock of the instance: a subagent that waits for the lock requests its slot later. */
+  /** Requests a slot after the instance's lock: a subagent that waits for the lock requests its slot later. */
   requestSlot(
     id: string,
     resumed: boolean,
@@ -220,7 +220,7 @@ export class SubagentHost implements SubagentPorts {
         this.registry.count(record);
         return ports.tell({ ...news, view: viewOf(record) });
       case 'question.asked': {
-        // An earlier version did not record the identities of an ancestor with the call.
+        // An earlier version did not record an ancestor's identities with the call.
         const answerableBy = news.question.answerableBy ?? this.#answerableBy(record);
         const question = withoutUndefined({ ...news.question, answerableBy });
         return ports.tell({ type: news.type, question });
@@ -263,9 +263,9 @@ export class SubagentHost implements SubagentPorts {
     const request = this.#openRequest(record, asked, isHandled);
     const pending = pendingOf(request);
     this.emit(record, { type: 'input.requested', request: pending });
-    // A reader of the stream may have answered the request already, or ended the asker.
+    // A reader of the stream may have already answered the request, or ended the asker.
     if (record.request !== request || waits.asked(record)) return;
-    // A handler of the program ended with its process, so the next handler gets the request.
+    // A handler of the program ended with its process, so the next handler receives the request.
     if (isKnown && !isHandled) return;
     const view = viewOf(record);
     if (parentId === null) {
@@ -283,7 +283,7 @@ export class SubagentHost implements SubagentPorts {
       });
   }
 
-  /** Returns the configuration of a subagent in this scope: its own, or its stand-in. */
+  /** Returns a subagent's configuration in this scope: its own, or its stand-in. */
   keptAs(
     granted: SubagentConfig,
     parent: SubagentRecord | null,
@@ -295,7 +295,7 @@ export class SubagentHost implements SubagentPorts {
     return terms.stepsAreJobs === true && kept.runs !== 'jobs' ? { ...kept, runs: 'jobs' } : kept;
   }
 
-  /** Returns the limits that a subagent inherits, for one that runs elsewhere; null: there is no subagent with this id. */
+  /** Returns the limits that a subagent inherits, for a subagent that runs elsewhere; null if no subagent has this id. */
   boundsOf(id: string): Bounds | null {
     const record = this.registry.get(id);
     if (!record) return null;
@@ -331,7 +331,7 @@ export class SubagentHost implements SubagentPorts {
     return this.#environment.clock.now();
   }
 
-  /** Answers the open request of a subagent. `messageId`: the message that contains the answer. */
+  /** Answers a subagent's open request. `messageId`: the message with the answer. */
   answerRequest(
     record: SubagentRecord,
     content: string,
@@ -348,14 +348,14 @@ export class SubagentHost implements SubagentPorts {
     });
   }
 
-  /** Withdraws a request that will get no answer. */
+  /** Withdraws a request that will not be answered. */
   dismissRequest(record: SubagentRecord): void {
     const requestId = this.#closeRequest(record, 'withdrawn');
     if (requestId !== null)
       record.subagent?.receive({ type: 'question.withdrawn', requestId, reason: 'not answered' });
   }
 
-  /** Arms or cancels the timer of the sweep, depending on whether a sweep can change anything. */
+  /** Sets or cancels the sweep timer, depending on whether a sweep can change anything. */
   armSweep(): void {
     const { sweepIntervalMs } = this.limits;
     if (this.#isDisposed || sweepIntervalMs === 0 || !this.registry.needsSweep) {
@@ -373,7 +373,7 @@ export class SubagentHost implements SubagentPorts {
     );
   }
 
-  /** Marks hung subagents and forgets old results; returns the number of forgotten ones. */
+  /** Marks hung subagents and forgets old results; returns the number of forgotten results. */
   sweep(): number {
     for (const record of this.registry.markHung()) this.#hangs(record);
     const forgotten = this.registry.forgetDue();
@@ -381,13 +381,13 @@ export class SubagentHost implements SubagentPorts {
     return forgotten;
   }
 
-  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
+  /** Calls back once all subagents have ended and every instance is disposed; immediately if that is already the case. */
   whenEnded(callback: () => void): void {
     this.#whenEnded.push(callback);
     this.#checkEnded();
   }
 
-  /** Cancels waits, messages and clocks: another process, or a later one, continues the subagents. */
+  /** Cancels waits, messages and clocks: another process, or this one later, continues the subagents. */
   stop(): void {
     this.waits.stop();
     this.messages.stop();
@@ -492,7 +492,7 @@ export class SubagentHost implements SubagentPorts {
     return request;
   }
 
-  /** Closes the open request of a subagent, and returns the request's id; null: none is open. */
+  /** Closes a subagent's open request and returns its id; null if none is open. */
   #closeRequest(record: SubagentRecord, how: 'answered' | 'expired' | 'withdrawn'): string | null {
     const { request } = record;
     if (!request) return null;
@@ -533,7 +533,7 @@ export class SubagentHost implements SubagentPorts {
     });
   }
 
-  /** Returns the note marks of a run. Runs of one instance share them, because each reads the history of the others. */
+  /** Returns a run's note marks. Runs of one instance share them, because each reads the others' history. */
   #notesOf(record: SubagentRecord, known: string | undefined): NoteMarks {
     const { ids } = record.admission.ports.host.environment;
     const marks = known ?? this.instances.marksOf(record) ?? ids.next('mark');
@@ -546,8 +546,8 @@ export class SubagentHost implements SubagentPorts {
   }
 
   /**
-   * Returns the identities that may answer. A configuration without `answerableBy` inherits it from its nearest ancestor that
-   * has one.
+   * Returns the identities that may answer. A configuration without `answerableBy` inherits it from the nearest
+   * ancestor that has one.
    */
   #answerableBy({ admission }: SubagentRecord): readonly string[] | undefined {
     const above = admission.lineage.toReversed().map((id) => this.registry.get(id)?.admission);
@@ -563,9 +563,9 @@ export class SubagentHost implements SubagentPorts {
 
 /** The limits that a subagent inherits. Plain JSON. */
 export interface Bounds {
-  /** The number of subagents above it. */
+  /** The number of its ancestors. */
   readonly depth: number;
-  /** Keys of the calls that the user denied to one of them. */
+  /** Keys of the calls that the user denied to an ancestor. */
   readonly denied: readonly string[];
   readonly answerableBy?: readonly string[];
 }
@@ -576,7 +576,7 @@ interface Grace {
 }
 
 /**
- * Ends the descendants of an ended subagent: cancels them at once, kills them after a grace period. Holds the running grace
+ * Ends an ended subagent's descendants: cancels them at once, and kills them after a grace period. Tracks the grace
  * periods, one for each subagent that left live children.
  */
 export class Cascade {
@@ -589,7 +589,7 @@ export class Cascade {
     this.#graceMs = graceMs;
   }
 
-  /** Cancels the children of an ended subagent; each child's end does the same to its own children. */
+  /** Cancels an ended subagent's children; each child's end does the same to its own children. */
   begin(parent: SubagentRecord, children: readonly SubagentRecord[]): void {
     if (children.length === 0) return;
     const reason = `${parent.admission.definition.name} (${parent.id}), which it worked for, has ended`;

@@ -1,15 +1,15 @@
 // A subagent as XState actor logic: `createActor`, `invoke`, `spawn`, `sendTo`, `waitFor`, `useSelector`, `inspect`,
 // `getPersistedSnapshot` and `actor.send` work as with any other logic.
 //
-// Owns:     the snapshot of the actor, and the commands to the run that an event becomes.
-// Does not: run the subagent (run-subagent.ts does). An event goes to the subagent's mailbox and journal, and the snapshot
-//           changes afterwards; only an answer closes its question at once.
+// Owns:     the actor's snapshot, and the conversion of events into commands to the run.
+// Does not: run the subagent (run-subagent.ts does). An event goes to the subagent's mailbox and journal, and the
+//           snapshot changes afterwards; only an answer closes its question at once.
 //
 // Invariants
-//   SUBAGENT-LOGIC-1. Outsiders can only send an answer, a message or a cancellation. Any other event, and one that has no
-//       effect, is emitted as `refused` and changes nothing.
-//   SUBAGENT-LOGIC-2. The snapshot is plain JSON, apart from its methods. With an `id`, an actor restored from it in another
-//       process resumes the same run from its journal, however old the snapshot is.
+//   SUBAGENT-LOGIC-1. Outsiders can only send an answer, a message or a cancellation. Any other event, or an event
+//       without an effect, is emitted as `refused` and changes nothing.
+//   SUBAGENT-LOGIC-2. The snapshot is plain JSON, apart from its methods. With an `id`, an actor restored from it in
+//       another process resumes the same run from its journal, however old the snapshot is.
 //   SUBAGENT-LOGIC-3. Stopping an actor cancels its run, unless `leave` has aborted: the run is then left to its journal.
 
 import type { ActorLogic, ActorScope, AnyActorRef, Snapshot } from 'xstate';
@@ -40,13 +40,13 @@ import {
   type StartedRun,
 } from './run-subagent.ts';
 
-/** The task of a subagent's actor. Plain JSON, as a part of the snapshot. */
+/** The task of a subagent's actor. Plain JSON, as part of the snapshot. */
 export interface SubagentActorInput extends Pick<RunSubagentOptions, 'id' | 'by' | 'traceparent'> {
   /** The task, as text or with the subagent's declared inputs. */
   readonly task: RunTask | string;
 }
 
-/** The events that may be sent to the actor of a subagent. */
+/** The events that may be sent to a subagent's actor. */
 export type SubagentActorEvent =
   /** Answers the question of this `requestId`. */
   | ({
@@ -54,33 +54,33 @@ export type SubagentActorEvent =
       readonly requestId: string;
       readonly answer: ClientAnswer;
     } & VouchedFor)
-  /** A message of the program, which the next model call reads. */
+  /** A message from the program, which the next model call reads. */
   | ({ readonly type: 'message'; readonly text: string } & RunMessageOptions)
-  /** Cancels the run; its `reason` is `cancelled` if none is given. */
+  /** Cancels the run; the default `reason` is `cancelled`. */
   | { readonly type: 'cancel'; readonly reason?: string };
 
-/** The context of a subagent's actor: its work and the questions that wait. */
+/** The context of a subagent's actor: its work, and the waiting questions. */
 export interface SubagentActorContext {
-  /** The id of the run; null: the run ends with the process. */
+  /** The id of the run; null if the run ends with the process. */
   readonly id: string | null;
   /** The `name` of its configuration. */
   readonly name: string;
   /** A title of the work. */
   readonly title: string;
-  /** The current model step, from 1; 0 before the first. */
+  /** The current model step, from 1; 0 before the first step. */
   readonly step: number;
-  /** The most model steps that it may take. */
+  /** The maximum number of model steps. */
   readonly maxSteps: number;
-  /** The latest progress; null: none. */
+  /** The latest progress; null if there is none. */
   readonly progress: string | null;
   /**
-   * The questions and approvals that wait for an answer, of the subagent and those below it, in the order in which they were
-   * asked.
+   * The questions and approvals that wait for an answer, from the subagent and those below it, in the order in which
+   * they were asked.
    */
   readonly questions: readonly AskedQuestion[];
 }
 
-/** The snapshot of the actor of a subagent. */
+/** The snapshot of a subagent's actor. */
 export type SubagentActorSnapshot<Output = unknown> = Snapshot<Outcome<Output>> & {
   readonly value: SubagentState;
   readonly context: SubagentActorContext;
@@ -91,19 +91,19 @@ export type SubagentActorSnapshot<Output = unknown> = Snapshot<Outcome<Output>> 
   can(event: SubagentActorEvent): boolean;
 };
 
-/** Options of `runSubagent` that an actor does not take. */
+/** Options of `runSubagent` that an actor does not accept. */
 const OF_RUNS = ['id', 'by', 'traceparent', 'engine', 'abortSignal', 'onQuestion'] as const;
 
 /** The options of `subagentLogic`. */
 export interface SubagentLogicOptions extends Omit<RunSubagentOptions, (typeof OF_RUNS)[number]> {
   /**
-   * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id` resumes
-   * them, and stopping their actors cancels nothing. @defaultValue none: stopping an actor cancels its run
+   * Aborts when the process leaves: runs with an `id` are left to their journal, from which an actor with the same `id`
+   * resumes them, and stopping their actors cancels nothing. @defaultValue none: stopping an actor cancels its run
    */
   readonly leave?: AbortSignal;
 }
 
-/** A subagent as actor logic of XState, whose output is its outcome. */
+/** A subagent as XState actor logic, whose output is its outcome. */
 export type SubagentLogic<Output = unknown> = ActorLogic<
   SubagentActorSnapshot<Output>,
   SubagentActorEvent,
@@ -125,10 +125,10 @@ interface Asked {
 
 /** The run and the open questions of a started actor. */
 interface Live {
-  /** Null until the run begins: an earlier run with its id is still leaving. */
+  /** Null until the run starts: an earlier run with its id is still leaving. */
   started: StartedRun | null;
   readonly asked: Map<string, Asked>;
-  /** Why a run is cancelled before it begins; null: it is not cancelled. */
+  /** Why a run is cancelled before it starts; null if it is not cancelled. */
   cancelled: string | null;
   /** Whether the actor was stopped, or the process leaves: the snapshot no longer changes. */
   isOver: boolean;
@@ -143,10 +143,10 @@ const inputSchema = z.strictObject({
 } satisfies ChecksOf<SubagentActorInput>);
 
 /**
- * Returns a subagent as actor logic of XState. The actor has the states of the subagent: `spawning`, `ready`, `running`,
- * `waiting_for_input`, `waiting_for_children`, and the final `completed`, `failed` and `cancelled`. In a final state the actor
- * is done, and its output is the outcome.
- * @throws {ConfigurationError} for a wrong configuration or option.
+ * Returns a subagent as XState actor logic. The actor has the subagent's states: `spawning`, `ready`, `running`,
+ * `waiting_for_input`, `waiting_for_children`, and the final states `completed`, `failed` and `cancelled`. In a final
+ * state the actor is done, and its output is the outcome.
+ * @throws {ConfigurationError} if the configuration or an option is wrong.
  */
 export function subagentLogic(
   config: SubagentConfig,
@@ -163,7 +163,7 @@ export function subagentLogic(
     );
   const { name, maxSteps } = checkSubagentConfig(config, config.name);
   const lives = new WeakMap<object, Live>();
-  /** The changes of the snapshot by the events of the run. An outsider's event is not among them. */
+  /** The snapshot's changes, by the events of the run. Outsiders' events are not included. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   function begin({ self }: Scope, input: SubagentActorInput): void {
@@ -237,7 +237,7 @@ export function subagentLogic(
     });
   }
 
-  /** Returns why an event would have no effect now; null: it would have one. */
+  /** Returns why an event would have no effect now; null if it would have one. */
   function refusalOf(kept: Kept, event: unknown): OffstageError | null {
     const given: unknown = isRecord(event) ? event['type'] : event;
     if (kept.status !== 'active')
@@ -284,7 +284,7 @@ export function subagentLogic(
         const { requestId, answer, by } = event;
         asked.get(requestId)?.settle({ ...answer, ...(by !== undefined && { by }) });
         asked.delete(requestId);
-        // Changed at once, because a question takes only one answer.
+        // Changed at once, because a question accepts only one answer.
         return { context: { ...kept.context, questions: questionsOf(asked) } };
       }
       case 'message': {
@@ -337,7 +337,7 @@ export function subagentLogic(
           'INVALID_STATE',
           `${name}: expected the snapshot of an actor whose input has an \`id\`, since only such a run outlives its process`,
         );
-      // The run asks its questions again, under the same ids.
+      // The run asks its questions again with the same ids.
       return shot({ ...kept, context: { ...kept.context, questions: [] } });
     },
 

@@ -1,23 +1,22 @@
-// The records of the subagents of one scope: their trees, their visibility, and the projections of each record.
+// The records of a scope's subagents: their trees, their visibility, and the projections of each record.
 //
-// Owns:     the records in the order of their admission, the mark of hung subagents, and how long the result of an ended
-//           one can be read.
+// Owns:     the records in order of admission, the mark of hung subagents, and how long an ended subagent's result can
+//           be read.
 // Does not: start, stop or wait for a subagent, or run a timer (the host sweeps).
 //
 // Invariants
-//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see all.
-//       A subagent that the requester does not see is treated as nonexistent.
+//   SUBAGENT-REGISTRY-1. A subagent sees itself, its descendants and its workstream; the lead agent and a program see
+//       all subagents. A subagent that the requester does not see is treated as nonexistent.
 //   SUBAGENT-REGISTRY-2. A record lists its ancestors, whose records may be gone.
-//   RETENTION-1. A result is kept until it was delivered, and for `stateRetentionMs` afterwards.
-//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results with `MAX_DELIVERED_CHARS` are kept, and new subagents
-//       are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered: memory is limited, and no
-//       undelivered result is dropped.
+//   RETENTION-1. A result is kept until it is delivered, and for `stateRetentionMs` afterwards.
+//   RETENTION-2. At most the last `MAX_DELIVERED` delivered results with `MAX_DELIVERED_CHARS` are kept, and new
+//       subagents are refused while `MAX_UNDELIVERED` results or `MAX_UNDELIVERED_CHARS` are undelivered: memory is
+//       limited, and no undelivered result is dropped.
 //   HEALTH-1. Only a subagent that prepares or runs can be hung, not one that waits (for a slot, an answer, a child).
-//       Being hung is a mark beside the state; a sign of life clears it.
-//   TREE-SNAPSHOT-1. A snapshot holds every known subagent in the order of admission, so that a parent precedes its
-//       children.
-//   TREE-SNAPSHOT-2. A snapshot holds the usage of forgotten subagents, by their nearest known ancestor, so that a crash
-//       widens no limit.
+//       The mark is separate from the state; a sign of life clears it.
+//   TREE-SNAPSHOT-1. A snapshot contains every known subagent in order of admission, so that a parent precedes its children.
+//   TREE-SNAPSHOT-2. A snapshot contains the usage of forgotten subagents, by nearest known ancestor, so that a crash
+//       relaxes no limit.
 
 import { withoutUndefined } from '../../values/without-undefined.ts';
 import type { ModelMessage } from 'ai';
@@ -42,11 +41,11 @@ import type { ScopePorts } from './scope-ports.ts';
 
 export const MAX_DELIVERED = 1000;
 export const MAX_UNDELIVERED = 1000;
-/** In UTF-16 code units of JSON. Both limits are parts of each snapshot, which has at most 256 MB. */
+/** In UTF-16 code units of JSON. Both limits are part of each snapshot, which has at most 256 MB. */
 export const MAX_DELIVERED_CHARS = 8_000_000;
 export const MAX_UNDELIVERED_CHARS = 32_000_000;
 
-/** The open request of a subagent to its parent. */
+/** A subagent's open request to its parent. */
 export interface OpenRequest extends PendingInput {
   readonly stopClock: () => void;
   /** Whether the parent has read the request, in a report or as a message. */
@@ -58,40 +57,40 @@ export interface OpenRequest extends PendingInput {
 /** The part of an open request that outlives the process. */
 type RequestSnapshot = Pick<OpenRequest, 'requestId' | 'askedAt' | 'isTold'>;
 
-/** The sums of forgotten subagents, by their nearest known ancestor. */
+/** The sums for forgotten subagents, by nearest known ancestor. */
 interface ForgottenSubagents {
-  /** The id of that ancestor; null: the lead agent or the program. */
+  /** The id of that ancestor; null for the lead agent or the program. */
   readonly parentId: string | null;
   readonly agents: number;
   readonly tokens: number;
   readonly steps: number;
-  /** Absent in snapshots of earlier versions. */
+  /** Absent in earlier versions' snapshots. */
   readonly cost?: number;
-  /** The whole usage. Absent in snapshots of earlier versions, which have only its `tokens` and `cost`. */
+  /** The whole usage. Absent in earlier versions' snapshots, which have only its `tokens` and `cost`. */
   readonly usage?: Usage;
 }
 
-/** The facts of one subagent that are fixed at its admission. */
+/** The facts about one subagent that are fixed at its admission. */
 export interface Admission {
   readonly id: string;
   readonly definition: SubagentDefinition;
   readonly task: SubagentTask;
-  /** The title from the configuration; null: none. */
+  /** The title from the configuration; null if there is none. */
   readonly title: string | null;
   /** The ancestors, from the top down; the last one is the parent. */
   readonly lineage: readonly string[];
   /** The depth limit of the subagent and its descendants. */
   readonly maxDepth: number;
-  /** Tools that are denied to the subagent and all its descendants. */
+  /** Tools denied to the subagent and all its descendants. */
   readonly denied: ReadonlySet<string>;
   readonly callId: string | null;
   readonly workstreamId: string | null;
   readonly idempotencyKey: string | null;
-  /** The words of the user that led to the subagent or an ancestor; null: the user did not request the work. */
+  /** The user's words that led to the subagent or an ancestor; null if the user did not request the work. */
   readonly request: string | null;
   /** The identity behind those words, if the app vouched for one. */
   readonly requestedBy: string | null;
-  /** The ports of the session or program that the subagent and its descendants work for. */
+  /** The ports of the session or program for which the subagent and its descendants work. */
   readonly ports: ScopePorts;
   readonly startedAt: number;
 }
@@ -114,7 +113,7 @@ export interface RecordSnapshot {
   readonly rest: SubagentUnitSnapshot | EndedSnapshot;
   /** The open request to the parent. @defaultValue none */
   readonly asked?: RequestSnapshot;
-  /** When the result of a live subagent was read, in milliseconds since 1970. @defaultValue not read */
+  /** When a live subagent's result was read, in milliseconds since 1970. @defaultValue not read */
   readonly deliveredAt?: number;
 }
 
@@ -123,7 +122,7 @@ export interface SubagentTreeSnapshot {
   readonly gone: readonly ForgottenSubagents[];
   /** The conversations of the session's instances, by name. */
   readonly histories: Readonly<Record<string, readonly ModelMessage[]>>;
-  /** How long the scope was loaded in any process, in milliseconds. @defaultValue 0 */
+  /** How long the scope was loaded, in any process, in milliseconds. @defaultValue 0 */
   readonly awakeMs?: number;
 }
 
@@ -132,7 +131,7 @@ const nothingUsed = { agents: 0, tokens: 0, steps: 0, cost: 0, usage: NO_USAGE }
 
 export class SubagentRecord {
   readonly admission: Admission;
-  /** Null: the subagent never had children. Most subagents have none, and a set costs memory. */
+  /** Null if the subagent has had no children. Most subagents have none, and a set costs memory. */
   children: Set<string> | null = null;
   /** Null once the subagent has ended. */
   subagent: Subagent | null;
@@ -140,9 +139,9 @@ export class SubagentRecord {
   progress: readonly ProgressNote[] = nothingSaid;
   /** The latest progress note; null if a tool has reported since. */
   said: string | null = null;
-  /** The journal's entry of the admission. */
+  /** The journal entry of the admission. */
   readonly spawned: SpawnedEvent;
-  /** The open request of an earlier process, until it is asked again. */
+  /** An earlier process's open request, until it is asked again. */
   asked: RequestSnapshot | null = null;
   /** The conversation that the subagent continues, until the log has it. */
   opening: SpawnRequest['messages'];
@@ -183,7 +182,7 @@ export class SubagentRecord {
     return this.subagent !== null;
   }
 
-  /** Returns whether the subagent is below the requester; null (the lead agent, a program) is above all. */
+  /** Returns whether the subagent is below the requester; null (the lead agent, a program) is above all of them. */
   isBelow(requesterId: string | null): boolean {
     return requesterId === null || this.admission.lineage.includes(requesterId);
   }
@@ -200,9 +199,9 @@ export class SubagentRegistry {
   readonly #records = new Map<string, SubagentRecord>();
   readonly #byKey = new Map<string, SubagentRecord>();
   readonly #forgotten = new Map<string | null, ForgottenSubagents>();
-  /** Live subagents that can become hung. */
+  /** Live subagents that may become hung. */
   readonly #watched = new Set<SubagentRecord>();
-  /** Ended and delivered subagents with the time since when they are both, in that order. */
+  /** Subagents that have ended and whose result is delivered, with the time since when both hold, in that order. */
   readonly #delivered = new Map<SubagentRecord, number>();
   readonly #undelivered = new Set<SubagentRecord>();
   #deliveredChars = 0;
@@ -224,7 +223,7 @@ export class SubagentRegistry {
     return this.#asking;
   }
 
-  /** The subagents that ask this agent, in the order of the requests; null: the lead agent or the program. */
+  /** The subagents that ask this agent, in the order of the requests; null for the lead agent or the program. */
   askersOf(parentId: string | null): readonly SubagentRecord[] {
     return [...(this.#askersOf.get(parentId) ?? [])];
   }
@@ -236,7 +235,7 @@ export class SubagentRegistry {
     );
   }
 
-  /** Opens a request of a subagent to its parent. */
+  /** Opens a subagent's request to its parent. */
   asks(record: SubagentRecord, request: OpenRequest): void {
     const { parentId } = record;
     record.request = request;
@@ -254,7 +253,7 @@ export class SubagentRegistry {
     if (askers?.delete(record) && askers.size === 0) this.#askersOf.delete(parentId);
   }
 
-  /** Adds sums of forgotten subagents of this process or an earlier one. */
+  /** Adds sums for forgotten subagents of this process or an earlier one. */
   remember(gone: ForgottenSubagents): void {
     const isKnown = gone.parentId !== null && this.#records.has(gone.parentId);
     const parentId = isKnown ? gone.parentId : null;
@@ -270,12 +269,12 @@ export class SubagentRegistry {
     });
   }
 
-  /** The usage of all subagents, also forgotten ones; the same object until the usage changes. */
+  /** The usage of all subagents, including forgotten ones; the same object until the usage changes. */
   get usage(): Usage {
     return this.#usage;
   }
 
-  /** Adds the usage of a subagent since it was last counted. */
+  /** Adds a subagent's usage since it was last counted. */
   count(record: SubagentRecord): void {
     const usage = usageIn(record);
     if (usage.totalTokens === record.counted.totalTokens && usage.cost === record.counted.cost)
@@ -284,7 +283,7 @@ export class SubagentRegistry {
     record.counted = usage;
   }
 
-  /** Adds the usage of restored subagents, and of those forgotten in an earlier process. */
+  /** Adds the usage of restored subagents, and of those that an earlier process forgot. */
   countRestored(gone: readonly ForgottenSubagents[]): void {
     for (const record of this.#records.values()) this.count(record);
     for (const group of gone) this.#usage = addUsage(this.#usage, usageOfForgotten(group));
@@ -321,15 +320,15 @@ export class SubagentRegistry {
     return key === undefined ? undefined : this.#byKey.get(key);
   }
 
-  /** Returns the record of the subagent for this call of the lead agent. */
+  /** Returns the record of the subagent for this lead agent's call. */
   ofCall(callId: string): SubagentRecord | undefined {
-    // A search, which is rarely needed (when a call is cancelled): an index would cost memory for each record.
+    // A search, which is rarely needed (when a call is cancelled): an index would cost memory per record.
     for (const record of this.#records.values())
       if (record.admission.callId === callId && record.parentId === null) return record;
     return undefined;
   }
 
-  /** Returns a record; undefined for an unknown one, and for one that the requester does not see. */
+  /** Returns a record; undefined if it is unknown, or the requester does not see it. */
   seenBy({ subagentId }: Requester, id: string): SubagentRecord | undefined {
     const record = this.#records.get(id);
     return record && this.#sees(subagentId, record) ? record : undefined;
@@ -355,7 +354,7 @@ export class SubagentRegistry {
     this.#watched.delete(record);
   }
 
-  /** Returns the report, which counts as delivered if the reader is above the subagent. */
+  /** Returns the report; if the reader is above the subagent, the report is then considered delivered. */
   read(record: SubagentRecord, { subagentId }: Requester): SubagentReport {
     if (record.request && record.parentId === subagentId) record.request.isTold = true;
     const report = reportOf(record);
@@ -380,7 +379,7 @@ export class SubagentRegistry {
     this.#retain(record, at);
   }
 
-  /** Keeps the result of an ended subagent as RETENTION-1 and RETENTION-2 demand. */
+  /** Keeps an ended subagent's result as RETENTION-1 and RETENTION-2 require. */
   keepResult(record: SubagentRecord, at: number): void {
     if (record.deliveredAt !== null) return this.#retain(record, at);
     if (!this.#undelivered.has(record)) this.#undeliveredChars += charsOf(record);
@@ -394,7 +393,7 @@ export class SubagentRegistry {
     );
   }
 
-  /** Whether a sweep can change anything: a live subagent can become hung, or a result can be forgotten. */
+  /** Whether a sweep can change anything: a live subagent may become hung, or a result may be forgotten. */
   get needsSweep(): boolean {
     return this.#watched.size > 0 || this.#delivered.size > 0;
   }
@@ -407,7 +406,7 @@ export class SubagentRegistry {
     return wasHung;
   }
 
-  /** Marks hung subagents, and returns those that were not hung before. */
+  /** Marks hung subagents, and returns the newly marked ones. */
   markHung(): readonly SubagentRecord[] {
     const now = this.#clock.now();
     const found: SubagentRecord[] = [];
@@ -421,7 +420,7 @@ export class SubagentRegistry {
     return found;
   }
 
-  /** Forgets the results whose time is over, and returns their number. */
+  /** Forgets results whose time is over, and returns their number. */
   forgetDue(): number {
     const now = this.#clock.now();
     let count = 0;
@@ -433,7 +432,7 @@ export class SubagentRegistry {
     return count;
   }
 
-  /** Returns the state of all subagents. None may be busy, because a snapshot does not hold mailboxes. */
+  /** Returns the state of all subagents. None may be busy, because a snapshot does not contain mailboxes. */
   toSnapshot(): Pick<SubagentTreeSnapshot, 'subagents' | 'gone'> {
     return {
       subagents: this.all.flatMap((record) => recordSnapshot(record) ?? []),
@@ -445,7 +444,7 @@ export class SubagentRegistry {
     if (!this.#delivered.has(record)) this.#deliveredChars += charsOf(record);
     this.#delivered.set(record, at);
     if (this.#limits.stateRetentionMs === 0) return this.#forget(record);
-    // The latest result is kept, even if it is too long: its reader may read it again.
+    // The latest result is kept even if it is too long, because its reader may read it again.
     for (const [oldest] of this.#delivered) {
       const isRoom =
         this.#delivered.size <= MAX_DELIVERED && this.#deliveredChars <= MAX_DELIVERED_CHARS;
@@ -478,7 +477,7 @@ export class SubagentRegistry {
     return this.#records.get(requesterId)?.admission.workstreamId === workstreamId;
   }
 
-  /** Returns the timeout that the author set, also 0; otherwise the scope's. */
+  /** Returns the timeout that the author set, even 0; otherwise the scope's. */
   #inactivityTimeoutOf({ admission }: SubagentRecord): number {
     return admission.definition.source.inactivityTimeoutMs ?? this.#limits.inactivityTimeoutMs;
   }
@@ -510,7 +509,7 @@ export function reportOf(record: SubagentRecord): SubagentReport {
   };
 }
 
-/** Returns the progress notes; the last may be the current report of a tool. */
+/** Returns the progress notes; the last one may be a tool's current report. */
 function notesOf({
   progress,
   subagent,
@@ -547,7 +546,7 @@ export function viewOf(record: SubagentRecord): SubagentView {
     name: definition.name,
     parentId,
     depth,
-    // The call of a child belongs to its parent, not to the lead agent.
+    // A child's call belongs to its parent, not to the lead agent.
     callId: parentId === null ? callId : null,
     toolName: task.toolName,
     task: task.description,
@@ -593,11 +592,11 @@ function askedBy({ request }: SubagentRecord): RequestSnapshot | null {
 }
 
 /**
- * Returns the state: `ready` until the subagent runs; after the end, the outcome's state, with `lost` and `timed_out` as
- * `failed`.
+ * Returns the state: `ready` until the subagent runs; after the end, the outcome's state, with `lost` and `timed_out`
+ * as `failed`.
  */
 function stateOf({ subagent, outcome }: SubagentRecord): SubagentState {
-  // The end is shown together with the outcome, whose processing may take a moment.
+  // The end is shown together with the outcome, which may take a moment to process.
   if (subagent) return isOver(subagent.state) ? 'running' : subagent.state;
   const { status } = outcome ?? { status: 'failed' };
   return status === 'completed' || status === 'cancelled' ? status : 'failed';

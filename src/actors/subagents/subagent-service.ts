@@ -1,8 +1,8 @@
-// The service of subagents outside a session: for a program, or for a program's AI SDK agent with
+// The subagent service outside a session: for a program, or for a program's AI SDK agent with
 // `createParentSubagentToolset({ service })`.
 //
-// Owns:     the options of a program's service, its scope at the supervisor and in the journal from `recover` to `close` or
-//           `suspend`, and the service that the tools of one runtime share.
+// Owns:     the options of a program's service, its scope at the supervisor and in the journal from `recover` to
+//           `close` or `suspend`, and the service that the tools of one runtime share.
 // Does not: run anything (subagent-tree.ts), or restore subagents (restoration.ts).
 //
 // Invariants
@@ -59,10 +59,10 @@ export type { SubagentService } from '../contracts/service-types.ts';
 
 /** The options of `createSubagentService`. */
 export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions {
-  /** The runtime that the subagents belong to. */
+  /** The runtime to which the subagents belong. */
   readonly runtime: Runtime;
   /**
-   * The id of the service in the journal: the next service with this id, in another process or after a crash, continues its
+   * The service's id in the journal: the next service with this id, in another process or after a crash, continues its
    * subagents; see `recover`. @defaultValue a new id, which no process continues
    */
   readonly id?: string;
@@ -71,17 +71,17 @@ export interface SubagentServiceOptions extends ProgramHandlers, OutcomeOptions 
    * restores the configuration.
    */
   readonly configs?: Readonly<Record<string, SubagentConfig>>;
-  /** The model of configurations without a model. */
+  /** The model for configurations without a model. */
   readonly model?: LanguageModel;
-  /** The program's tools, from which a spawning model may grant. @defaultValue none */
+  /** The program's tools, which a spawning model may grant. @defaultValue none */
   readonly tools?: Readonly<Record<string, unknown>>;
-  /** Limits, as for a session. @defaultValue those of a session, without a limit of the total number */
+  /** Limits, as for a session. @defaultValue a session's limits, without a limit on the total number */
   readonly constraints?: Partial<SessionLimits>;
   /** The budget of all subagents together. */
   readonly budget?: BudgetLimits;
-  /** The time that descendants of an ended subagent have to stop, in milliseconds. @defaultValue 5000 */
+  /** How long an ended subagent's descendants may take to stop, in milliseconds. @defaultValue 5000 */
   readonly graceMs?: number;
-  /** Gets errors that end no run: a throwing hook, a journal append that is retried. */
+  /** Receives errors that end no run: a hook that throws, a journal append that is retried. */
   readonly onError?: (error: unknown, where: string) => void;
 }
 
@@ -98,23 +98,22 @@ export interface ServiceRecovery {
 /** A service that its owner ends. */
 export interface OwnedSubagentService extends SubagentService {
   /**
-   * Restores the service with this `id` from the journal and resumes it; must be the first call, also if the journal has
-   * nothing of it yet. Questions are asked again under the same ids, each with its full time. A closed service is not
-   * restored. Without an `id` there is nothing to restore. A failed recovery changes nothing, and can be repeated.
-   * @throws {OffstageError} for a journal that cannot be folded; the errors of the journal.
+   * Restores the service with this `id` from the journal and resumes it; must be the first call, even if the journal
+   * contains nothing about it yet. Questions are asked again with the same ids, each with its full time. A closed service
+   * is not restored. Without an `id`, there is nothing to restore. A failed recovery changes nothing, and can be repeated.
+   * @throws {OffstageError} if the journal cannot be folded; the errors of the journal.
    */
   recover(): Promise<ServiceRecovery>;
   /**
-   * Writes accepted events and leaves all subagents to the journal: no end is reported, handlers lose their questions, and
-   * waits of the program end (`CANCELLED`). The service resumes when a service with its `id` recovers, here or in another
-   * process.
-   * @throws {ConfigurationError} `INVALID_STATE` for a service without an `id`.
+   * Writes accepted events and leaves all subagents to the journal: no end is reported, handlers lose their questions, and the
+   * program's waits end (`CANCELLED`). The service resumes when a service with its `id` recovers, here or in another process.
+   * @throws {ConfigurationError} `INVALID_STATE` if the service has no `id`.
    */
   suspend(): Promise<void>;
   /**
-   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are disposed; a
-   * new service may then use the `id`. A repeated call has no effect, nor has a call after `suspend`.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a reason that is not a text (rejects).
+   * Cancels all subagents, kills the remaining ones after `graceMs`, and resolves when all have ended and are disposed;
+   * a new service may then use the `id`. A repeated call has no effect, nor does a call after `suspend`.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if the reason is not a string (rejects).
    */
   close(reason?: string): Promise<void>;
 }
@@ -140,8 +139,8 @@ const schema = z.strictObject({
 } satisfies ChecksOf<SubagentServiceOptions>);
 
 /**
- * Creates a service: its subagents are a separate scope of the runtime, like those of a session.
- * @throws {ConfigurationError} for a constraint, a budget, a grace period or an id that is unknown or out of range.
+ * Creates a service: its subagents are a separate scope of the runtime, like a session's.
+ * @throws {ConfigurationError} if a constraint, a budget, a grace period or an id is unknown or out of range.
  */
 export function createSubagentService(options: SubagentServiceOptions): OwnedSubagentService {
   const where = 'createSubagentService(options)';
@@ -156,8 +155,8 @@ export function createSubagentService(options: SubagentServiceOptions): OwnedSub
 }
 
 /**
- * Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. `digest`: the digest
- * of the only request of the service, if its id identifies one.
+ * Creates the service with the methods that only the runtime needs. `own`: as in `ProgramPortsOptions`. `digest`: the
+ * digest of the service's only request, if its id identifies one.
  */
 export function ownedService(
   options: SubagentServiceOptions,
@@ -371,7 +370,7 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
     await ledger.journal.releaseSafely(this.id, ledger.host);
   }
 
-  /** Limits how long an unresponsive journal delays a `close`, to the grace period. */
+  /** Limits how long an unresponsive journal delays a `close` to the grace period. */
   async #briefly(what: string, work: () => Promise<unknown>): Promise<void> {
     const { graceMs: timeoutMs = DEFAULT_GRACE_MS, id } = this.#options;
     const { report, environment } = this.#ports.host;
@@ -395,11 +394,11 @@ export class OwnedSubagentTree extends SubagentTree implements OwnedSubagentServ
 
 /** The options that determine where subagents run outside a session. */
 export interface ProgramOptions {
-  /** A service with separate limits and a separate end: `createSubagentService(…)`. */
+  /** A service with its own limits and its own end: `createSubagentService(…)`. */
   readonly service?: SubagentService;
   /** Instead of a service: all tools with the same runtime share one service, which ends with the process. */
   readonly runtime?: Runtime;
-  /** The model of subagents without a model. */
+  /** The model for subagents without a model. */
   readonly model?: LanguageModel;
 }
 

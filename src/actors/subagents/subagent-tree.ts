@@ -1,14 +1,13 @@
-// The tree of the subagents of one scope: admits subagents, and is the service that a session, a program and the tools
-// of subagents call.
+// The tree of a scope's subagents: admits subagents, and is the service that a session, a program and subagents' tools call.
 //
-// Owns:     admission, and the permissions among the subagents of the scope.
+// Owns:     admission, and the permissions among the scope's subagents.
 // Does not: decide how many subagents may run (supervisor), serve running subagents or execute the consequences of
 //           their ends (subagent-host.ts), or decide when a wait ends (waits.ts).
 //
 // Invariants
 //   DELEGATION-6. A requester may read every subagent that it sees; only an ancestor may end or answer one. A subagent
 //       that the requester does not see is answered like a nonexistent one.
-//   SUBAGENT-TREE-3. Every request is accepted or rejected once; the end of every accepted one is reported once.
+//   SUBAGENT-TREE-3. Every request is accepted or rejected once; the end of every accepted request is reported once.
 
 import type { Shown } from '../runtime/hosting.ts';
 import type { Observable } from 'rxjs';
@@ -69,7 +68,7 @@ import type { Waits } from './waits.ts';
 
 const WAITING: ReadonlySet<SubagentState> = new Set(['waiting_for_input', 'waiting_for_children']);
 
-/** The number of progress notes that are kept for each subagent: the latest ones. */
+/** The number of latest progress notes that are kept for each subagent. */
 export const PROGRESS_RING = 50;
 const MAX_NOTE_CHARS = 2000;
 const MAX_TITLE_CHARS = 200;
@@ -112,19 +111,19 @@ export class SubagentTree implements SubagentService {
     return this.#host.registry.all.map(viewOf);
   }
 
-  /** The usage of all subagents, also of forgotten ones; the same object until the usage changes. */
+  /** The usage of all subagents, including forgotten ones; the same object until the usage changes. */
   get usage(): Usage {
     return this.#host.registry.usage;
   }
 
-  /** Whether an event of a subagent is not yet in the journal. */
+  /** Whether an event of a subagent is not in the journal yet. */
   get isBusy(): boolean {
     return this.live.some(({ isBusy }) => isBusy);
   }
 
   /**
    * Resolves when all events sent to the subagents so far are in the journal.
-   * @throws {CancelledError} (rejects) if a subagent is suspended before.
+   * @throws {CancelledError} (rejects) if a subagent is suspended first.
    */
   async whenHandled(): Promise<void> {
     await Promise.all(this.live.map((subagent) => subagent.whenHandled()));
@@ -137,7 +136,7 @@ export class SubagentTree implements SubagentService {
     return this.waits.count === 0 && this.live.every(isWaiting);
   }
 
-  /** When the first deadline of a subagent is due, in milliseconds since 1970; `Infinity`: none is pending. */
+  /** When a subagent's first deadline is due, in milliseconds since 1970; `Infinity` if none is pending. */
   get nextDueAt(): number {
     const { registry, budgets } = this.#host;
     const asked = [...registry.asking].map(({ request }) => request?.dueAt ?? Infinity);
@@ -145,24 +144,22 @@ export class SubagentTree implements SubagentService {
     return [...asked, ...live].reduce((next, at) => Math.min(next, at), budgets.nextDueAt);
   }
 
-  /** Returns a live subagent; undefined for an ended or unknown one. */
+  /** Returns a live subagent; undefined if it has ended or is unknown. */
   get(id: string): Subagent | undefined {
     return this.#host.registry.get(id)?.subagent ?? undefined;
   }
 
-  /**
-   * Returns the limits that a subagent inherits, for one that runs elsewhere; null: there is no subagent with this id.
-   */
+  /** Returns the limits that a subagent inherits, for a subagent that runs elsewhere; null if no subagent has this id. */
   boundsOf(id: string): Bounds | null {
     return this.#host.boundsOf(id);
   }
 
-  /** Returns the live subagent for this call of the lead agent. */
+  /** Returns the live subagent for this call by the lead agent. */
   ofCall(callId: string): Subagent | undefined {
     return this.#host.registry.ofCall(callId)?.subagent ?? undefined;
   }
 
-  /** The machines of the live subagents, as their actors show them. */
+  /** The live subagents' machines, as their actors show them. */
   *machines(): Iterable<Shown> {
     for (const { subagent } of this.#host.registry.live) {
       const own = subagent?.shown;
@@ -170,7 +167,7 @@ export class SubagentTree implements SubagentService {
     }
   }
 
-  /** The live subagents by the call of the lead agent for which each works. */
+  /** The live subagents, by the lead agent's call for which each one works. */
   get liveCalls(): ReadonlyMap<string, Subagent> {
     const calls = new Map<string, Subagent>();
     for (const { parentId, admission, subagent } of this.#host.registry.live)
@@ -188,7 +185,7 @@ export class SubagentTree implements SubagentService {
     return named === undefined || this.#host.registry.get(named) ? ids.next('sub') : named;
   }
 
-  /** Spawns a subagent, like `spawn`; one without a parent, and all its descendants, work for `ports`. */
+  /** Spawns a subagent, like `spawn`; a subagent without a parent, and all its descendants, work for `ports`. */
   spawnFor(ports: ScopePorts, given: SpawnRequest): SpawnReceipt {
     const request = argument('spawn', 'spawn(request)', given);
     const { path: scope, registry, limits, supervisor, budgets, instances } = this.#host;
@@ -444,10 +441,7 @@ export class SubagentTree implements SubagentService {
     return this.#host.sweep();
   }
 
-  /**
-   * Settles a request with the answer of the lead agent or the program; null: there is no answer. A late answer has no
-   * effect.
-   */
+  /** Settles a request with the answer of the lead agent or the program; null for no answer. A late answer has no effect. */
   settleRequest(id: string, requestId: string, content: string | null): void {
     const record = this.#host.registry.get(id);
     if (record?.request?.requestId !== requestId) return;
@@ -456,8 +450,8 @@ export class SubagentTree implements SubagentService {
   }
 
   /**
-   * Restores the subagents of the journal, by the ports for which they work. None of them resumes yet. `known`: facts
-   * of earlier processes about kept instances, forgotten subagents and raises of the scope's budget.
+   * Restores the journal's subagents, by the ports for which they work. None of them resumes yet. `known`: earlier
+   * processes' facts about kept instances, forgotten subagents and raises of the scope's budget.
    */
   restore(
     units: RestoredUnits,
@@ -482,7 +476,7 @@ export class SubagentTree implements SubagentService {
     return restored;
   }
 
-  /** Returns the state of all subagents, for `restore`; null while one of them is busy. */
+  /** Returns the state of all subagents, for `restore`; null while any is busy. */
   toSnapshot(): SubagentTreeSnapshot | null {
     if (!this.live.every(({ isSettled }) => isSettled)) return null;
     const { registry, instances, budgets } = this.#host;
@@ -494,11 +488,11 @@ export class SubagentTree implements SubagentService {
     for (const { record, reason } of lost)
       record.subagent?.lose({ code: 'NOT_RECOVERABLE', message: reason, retryable: true });
     for (const record of pending) this.#resumed(record);
-    // Subagents that ran get their run slots before any other subagent.
+    // Subagents that were running receive their run slots before any other subagent.
     const ran = live.filter(({ subagent }) => subagent?.state === 'running');
     for (const record of new Set([...ran, ...live])) {
       this.#resumed(record);
-      // The end of the parent was to be passed on to the child (SUBAGENT-TREE-4).
+      // The parent's end was to be passed on to the child (SUBAGENT-TREE-4).
       const parent = record.parentId === null ? null : this.#host.registry.get(record.parentId);
       if (parent !== null && parent?.isLive !== true)
         record.subagent?.cancel('the subagent that it worked for has ended');
@@ -519,19 +513,19 @@ export class SubagentTree implements SubagentService {
     this.#host.dispose();
   }
 
-  /** Admits no more subagents, and cancels all. */
+  /** Admits no more subagents, and cancels all of them. */
   stop(reason: string): void {
     this.#isStopping = true;
     for (const { subagent } of this.#host.registry.live) subagent?.cancel(reason);
   }
 
-  /** Admits no more subagents, and ends all at once. */
+  /** Admits no more subagents, and ends all of them at once. */
   kill(reason: string): void {
     this.#isStopping = true;
     for (const { subagent } of this.#host.registry.live) subagent?.kill(reason);
   }
 
-  /** Calls back once all subagents have ended and every instance is disposed; at once if so. */
+  /** Calls back once all subagents have ended and every instance is disposed; immediately if that is already the case. */
   whenEnded(callback: () => void): void {
     this.#host.whenEnded(callback);
   }
@@ -616,14 +610,14 @@ function requestOf(callId: string | null, ports: ScopePorts): string | null {
 }
 
 /**
- * Returns the user for whom the request is made. For a call of the lead agent the session determines the user, whatever
- * the request says.
+ * Returns the user for whom the request is made. For a lead agent's call, the session determines the user, whatever the
+ * request says.
  */
 function requesterOf({ callId, by }: SpawnRequest, ports: ScopePorts): string | null {
   return callId !== undefined && ports.originOf ? ports.originOf(callId).requester : (by ?? null);
 }
 
-/** Returns the title that the configuration gives to this task; null if it gives none. */
+/** Returns the configuration's title for this task; null if it gives none. */
 function titleOf(
   definition: SubagentDefinition,
   { args }: SubagentTask,
@@ -653,7 +647,7 @@ function rejected(code: DelegationErrorCode, message: string): SpawnReceipt {
   return { status: 'rejected', error: failure(code, message) };
 }
 
-/** Builds the entry that records the admission of a subagent. */
+/** Builds the entry that records a subagent's admission. */
 function spawnedEvent(
   admission: Admission,
   request: SpawnRequest,

@@ -1,18 +1,17 @@
-// The graph of needs among the subagents of one scope: which subagent cannot continue before which others have ended.
+// The graph of needs among a scope's subagents: which subagent cannot continue before which others have ended.
 //
-// Owns:     the open waits, by the waiting agent and by the awaited subagents, and the decision whether a wait could
-//           ever end.
-// Does not: know why a wait begins or ends, or hold the needs that are not waits; `NeedsBeside` provides those.
+// Owns:     the open waits, by waiting agent and by awaited subagent, and the decision whether a wait could ever end.
+// Does not: know why a wait starts or ends, or hold needs that are not waits; `NeedsBeside` provides those.
 //
-// A wait is checked by a search through its dependents, not through its dependencies: a parent of ten thousand children
-// depends on all of them, but few subagents depend on it.
+// A wait is checked by searching its dependents, not its dependencies: a parent of ten thousand children depends on all
+// of them, but few subagents depend on the parent.
 //
 // Invariants
 //   WAIT-GRAPH-1. A wait is refused exactly if it could never end without a change from outside: one of the ends that
 //       it needs together never comes, or none of its alternatives does.
 //   WAIT-GRAPH-2. Without requests between subagents, every subagent could end: a wait is added only if it could end,
-//       and a run of an instance needs only earlier runs. So the full search is needed only for a wait that depends on
-//       a request or, indirectly, on the waiting agent.
+//       and an instance's run needs only earlier runs. The full search is therefore needed only for a wait that depends
+//       on a request or, indirectly, on the waiting agent.
 
 /** The ends that a subagent needs before it continues: all of them, or one of them. */
 export interface Need {
@@ -20,16 +19,16 @@ export interface Need {
   readonly of: readonly string[];
 }
 
-/** Returns the current needs of a subagent; without any, it continues. */
+/** Returns a subagent's current needs; without any, it continues. */
 type NeedsOf = (id: string) => readonly Need[];
 
 /** A wait, which is a temporary need. */
 export interface Waiting extends Need {
-  /** The subagent that waits; null: the lead agent, or a program, on which no subagent waits. */
+  /** The subagent that waits; null for the lead agent, or a program, for which no subagent waits. */
   readonly by: string | null;
 }
 
-/** The needs that are not waits: answers, and earlier runs of an instance. */
+/** The needs that are not waits: answers, and an instance's earlier runs. */
 export interface NeedsBeside {
   isLive(id: string): boolean;
   /** Returns the subagents that must end, or answer, before this one continues. */
@@ -70,13 +69,13 @@ export class WaitGraph<Wait extends Waiting> {
     return [...(this.#byAwaited.get(id) ?? [])];
   }
 
-  /** Returns the path that shows why a wait could never end, as `waitCycle` does; null: it could end. */
+  /** Returns the path that shows why a wait could never end, like `waitCycle`; null if it could end. */
   wayOf(wait: Wait): readonly string[] | null {
     const { by } = wait;
     return by === null || this.#surelyEnds(by, wait) ? null : waitCycle(by, wait, this.#needsOf);
   }
 
-  /** Returns these subagents and all that need one of them, directly or indirectly. */
+  /** Returns these subagents, and all that need one of them, directly or indirectly. */
   dependentsOf(ids: Iterable<string>): Set<string> {
     const found = new Set<string>();
     this.#addDependents(found, ids);
@@ -118,8 +117,8 @@ function take<Key, Item>(index: Map<Key, Set<Item>>, key: Key, item: Item): void
 }
 
 /**
- * Returns the path that shows that `id` would wait forever if it had this need: from `id`, each waits for the next, up
- * to one that is already on the path. Null: `id` could end.
+ * Returns the path that shows that `id` would wait forever with this need: from `id`, each subagent waits for the next,
+ * up to one that is already on the path. Null if `id` could end.
  */
 export function waitCycle(id: string, need: Need, needsOf: NeedsOf): readonly string[] | null {
   const needs = reachable(id, need, needsOf);

@@ -1,19 +1,18 @@
-// Waits for subagents, which end by the subagents' ends, by their questions, or by time.
+// Waits for subagents, which end with the subagents' ends, with their questions, or by time.
 //
-// Owns:     the open waits with their timers and signal listeners, the conditions of a wait, and whether a wait may
-//           begin.
+// Owns:     the open waits with their timers and signal listeners, the conditions of a wait, and whether a wait may start.
 // Does not: decide whether a wait could ever end (wait-graph.ts).
 //
 // Invariants
-//   WAITS-1. A wait is settled exactly once; afterwards it has no timer and no listener.
-//   AWAITING-2. A question ends the waits of its addressee for the asker and, if the addressee is a subagent, all the
-//       addressee's waits, because only it can answer. A question that was already read ends only waits for the asker;
-//       one that a handler of the program answers ends none.
-//   AWAITING-3. A wait that only its timeout could end is refused (WAIT_CYCLE), and the refusal names both ends.
-//   AWAITING-4. A hung subagent ends no wait.
-//   AWAITING-5. While the user waits for an answer of the lead agent, no wait of that agent's tools with `heedsUser`
-//       begins or continues; the awaited subagent continues.
-//   AWAITING-6. A wait that ends for the user delivers no result: the lead agent answers the user first.
+//   WAITS-1. A wait is settled exactly once; afterwards, it has no timer and no listener.
+//   AWAITING-2. A question ends its addressee's waits for the asker and, if the addressee is a subagent, all the
+//       addressee's waits, because only the addressee can answer. A question that was already read ends only waits for
+//       the asker; a question that a handler of the program answers ends none.
+//   AWAITING-3. A wait that only its timeout could end is refused (WAIT_CYCLE); the refusal names both subagents.
+//   AWAITING-4. A hung subagent does not end a wait.
+//   AWAITING-5. While the user waits for the lead agent's answer, no wait of that agent's tools with `heedsUser` starts
+//       or continues; the awaited subagent continues.
+//   AWAITING-6. A wait that ends because of the user delivers no result: the lead agent answers the user first.
 
 import type {
   AwaitOptions,
@@ -29,19 +28,19 @@ import type { SessionInstances } from './session-instances.ts';
 import { reportOf, type SubagentRecord, type SubagentRegistry } from './subagent-registry.ts';
 import { WaitGraph, type Waiting } from './wait-graph.ts';
 
-/** The limit of open waits; more are a mistake of the caller. */
+/** The maximum number of open waits; more are a mistake of the caller. */
 const MAX_WAITS = 1000;
 
-/** The reason why a wait ended. */
+/** Why a wait ended. */
 type WaitEnd = 'ended' | 'asked' | 'user' | 'timeout' | 'cancelled';
 
 interface Wait extends Waiting {
-  /** The number of the wait: waits are ordered by their beginning. */
+  /** The wait's number: waits are ordered by their start. */
   readonly number: number;
   readonly records: readonly SubagentRecord[];
-  /** Whether a question of a subagent that is not awaited ends the wait, too. */
+  /** Whether another subagent's question ends the wait too. */
   readonly heedsOthers: boolean;
-  /** Whether words of the user to the lead agent end the wait. */
+  /** Whether the user's words to the lead agent end the wait. */
   readonly heedsUser: boolean;
 }
 
@@ -55,7 +54,7 @@ export class Waits {
   #begun = 0;
   #userWaits = false;
 
-  /** `ports`: gets the news that a wait of the lead agent, or of the program, begins or ends. */
+  /** `ports`: is told when a wait of the lead agent, or of the program, starts or ends. */
   constructor(
     registry: SubagentRegistry,
     instances: SessionInstances,
@@ -133,13 +132,13 @@ export class Waits {
     return this.#graph.by(id).length > 0;
   }
 
-  /** Sets whether the user waits for the lead agent to begin its answer (AWAITING-5). */
+  /** Sets whether the user waits for the lead agent to start its answer (AWAITING-5). */
   userWaits(waits: boolean): void {
     this.#userWaits = waits;
     for (const wait of this.#all) this.#wake(wait);
   }
 
-  /** Ends the waits of an ended subagent, and the waits for it. */
+  /** Ends an ended subagent's waits, and the waits for it. */
   ended({ id }: SubagentRecord): void {
     for (const wait of this.#graph.by(id)) this.end(wait, 'cancelled');
     for (const wait of this.#graph.on(id)) this.#wake(wait);
@@ -160,13 +159,12 @@ export class Waits {
   }
 
   /**
-   * Handles a question of a subagent to its parent. Returns whether it ended a wait of the parent, which then reports
-   * the question.
+   * Handles a subagent's question to its parent. Returns whether it ended a wait of the parent, which then reports the
+   * question.
    */
   asked({ id, parentId }: SubagentRecord): boolean {
     const graph = this.#graph;
-    // The question may end waits for the asker, waits of its addressee, and waits of the lead agent that depend on the
-    // asker.
+    // The question may end waits for the asker, waits of its addressee, and waits of the lead agent that depend on the asker.
     const meant = new Set([...graph.on(id), ...graph.by(parentId), ...graph.by(null)]);
     let isHeard = false;
     for (const wait of [...meant].toSorted((one, other) => one.number - other.number))
@@ -198,7 +196,7 @@ export class Waits {
     return wait.heedsUser && this.#userWaits ? 'user' : null;
   }
 
-  /** Lists the subagents that ask the waiting agent and are not awaited. `isMeant`: restricts the list. */
+  /** Lists the other subagents that ask the waiting agent. `isMeant`: restricts the list. */
   #othersAsking(
     { by, records, heedsOthers }: Wait,
     isMeant: (record: SubagentRecord) => boolean = () => true,

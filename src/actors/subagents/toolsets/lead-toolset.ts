@@ -1,5 +1,5 @@
-// Converts AI SDK tools to tools of a lead agent. An ordinary tool is called inline; a tool that is a subagent becomes
-// a background tool, whose work continues while the agent talks.
+// Converts AI SDK tools to a lead agent's tools. An ordinary tool is called inline; a tool that is a subagent becomes a
+// background tool, whose work continues while the agent talks.
 
 import { z } from 'zod';
 import { check, type ChecksOf } from '../../../values/checks.ts';
@@ -14,7 +14,7 @@ import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /** The options of `leadTools`. */
 export interface LeadToolsOptions {
-  /** The pending message of the agent when it calls a subagent: one for all tools, or one for each tool name. */
+  /** The agent's pending message when it calls a subagent: one for all tools, or one per tool name. */
   readonly pendingMessage?: string | Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ interface SourceTool {
   readonly toModelOutput?: (options: object) => unknown;
 }
 
-/** The limit of a wait, which its own `timeoutMs` ends long before. */
+/** The maximum duration of a wait, which its own `timeoutMs` ends long before. */
 const WAIT_TIMEOUT_MS = 86_400_000;
 
 const optionsSchema = z.strictObject({
@@ -39,9 +39,9 @@ const toolsSchema = z.record(
 );
 
 /**
- * Returns the tools for `agents: [{ tools }]`. If some of them are subagents, also pass `leadSubagents(tools)` to the
+ * Returns the tools for `agents: [{ tools }]`. If any of them are subagents, also pass `leadSubagents(tools)` to the
  * session as `subagentConfigs`.
- * @throws {ConfigurationError} for a tool without a description, a schema or an `execute`.
+ * @throws {ConfigurationError} if a tool lacks a description, a schema or an `execute`.
  */
 export function leadTools(
   tools: Readonly<Record<string, object>>,

@@ -2,16 +2,16 @@
 //
 // Owns:     the schemas of these tools, the interpretation of the names in a spawn (spawn-plan.ts), and the outputs for
 //           a model (parent-views.ts).
-// Does not: hold state. The service holds it, or parent-views.ts does so for the service. The service is that of the
-//           calling session or subagent, or, for a program, the one in the options.
+// Does not: hold state. The service holds it, or parent-views.ts on the service's behalf. The service belongs to the
+//           calling session or subagent, or, for a program, comes from the options.
 //
 // Invariants
-//   PARENT-TOOLSET-1. A refusal of the service becomes a result, `{ error: { code, message } }`, with the service's
+//   PARENT-TOOLSET-1. A refusal by the service becomes a result, `{ error: { code, message } }`, with the service's
 //       code; no tool here throws.
-//   PARENT-TOOLSET-2. A wait that is aborted or has timed out ends no subagent.
-//   PARENT-TOOLSET-3. After a crash a running call is repeated (`idempotent`): a spawn finds its subagent by the key,
+//   PARENT-TOOLSET-2. A wait that is aborted or timed out ends no subagent.
+//   PARENT-TOOLSET-3. After a crash, a running call is repeated (`idempotent`): a spawn finds its subagent by the key,
 //       the recipient recognises a message by its key, and the other tools only read, or cancel a subagent that has
-//       already ended. The call of a message returns once the message is in the journal, so that it is never lost.
+//       already ended. A message's call returns once the message is in the journal, so that it is never lost.
 
 import type { Toolset } from '../../contracts/task.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
@@ -40,7 +40,7 @@ import {
   type SpawnOptions,
 } from './spawn-plan.ts';
 import { inScope, type ToolScope } from './toolset-scope.ts';
-/** The name and version of the toolset in a registry of toolsets. */
+/** The toolset's name and version in a registry of toolsets. */
 export const PARENT_TOOLSET = { name: 'subagent-parent', version: '0.1.0' } as const;
 
 /** Hints for hosts that display or confirm calls of these tools; AI SDK tools have no field for them. */
@@ -69,9 +69,7 @@ export type ParentTool =
 
 /** The options of `createParentSubagentToolset`. */
 export interface ParentToolsetOptions extends SpawnOptions {
-  /**
-   * The service for calls of a program: `createSubagentService(…)`. In a session or a subagent, their service is used.
-   */
+  /** The service for a program's calls: `createSubagentService(…)`. In a session or a subagent, their service is used. */
   readonly service?: SubagentService;
 }
 
@@ -121,7 +119,7 @@ const listInput = z.object({
 
 type AwaitInput = z.infer<typeof awaitInput>;
 
-/** The part of the AI SDK's options for `execute` that is read. */
+/** The part of the AI SDK's `execute` options that is read. */
 interface CallOptions {
   readonly toolCallId: string;
   readonly messages?: readonly ModelMessage[];
@@ -134,10 +132,9 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<ParentToolsetOptions>);
 
 /**
- * Creates plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside a session. A
- * spawned subagent gets the caller's tools, or those that the call names, and the tools of
- * `createChildSubagentToolset`.
- * @throws {ConfigurationError} for an unknown or invalid option, also in `agent`.
+ * Creates plain AI SDK tools, for a lead agent (`leadTools`), a subagent, or any AI SDK agent outside a session. A spawned
+ * subagent receives the caller's tools, or those that the call names, and the tools of `createChildSubagentToolset`.
+ * @throws {ConfigurationError} if an option is unknown or invalid, also in `agent`.
  */
 export function createParentSubagentToolset(
   options: ParentToolsetOptions = {},
@@ -247,7 +244,7 @@ function spawn(
   const { systemPrompt: instructions, ...recipe } = spawnRecipe.parse(input);
   const receipt = service.spawn({
     config: plan.config,
-    // The words of the calling model are data of the task, not a part of the system prompt.
+    // The calling model's words are data of the task, not part of the system prompt.
     task: {
       toolName: plan.config.name,
       args: withoutUndefined({ instructions }),
@@ -263,7 +260,7 @@ function spawn(
       idempotencyKey,
       adapterName: input.adapterName,
       modelName: input.model,
-      // A conversation that ends with calls without results cannot be continued.
+      // A conversation that ends with unanswered calls cannot be continued.
       messages: contextMode === 'fork' && messages ? closeDanglingCalls(messages) : undefined,
     }),
   });
@@ -295,7 +292,7 @@ function cancel(
   reason: string,
 ): { cancelled: true } | ToolFailure {
   if (service.cancel(subagentId, requester, reason)) return { cancelled: true };
-  // `list` does not count the result as delivered; `check` would.
+  // `list` does not mark the result as delivered; `check` would.
   const found = service.list(requester, { includeEnded: true }).find(({ id }) => id === subagentId);
   if (!found) return toolFailure('NOT_FOUND', `There is no subagent "${subagentId}"`);
   return found.endedAt === null

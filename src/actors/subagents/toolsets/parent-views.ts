@@ -1,8 +1,8 @@
-// The views of a parent on its subagents: the service's reports in the terms of the tools, with the runtime's notes on
-// an outcome, the receipts of the parent's messages, and references to grandchildren.
+// A parent's views of its subagents: the service's reports in the tools' terms, with the runtime's notes on an outcome,
+// the receipts of the parent's messages, and references to grandchildren.
 //
 // Owns:     the receipts of messages that a parent sent: `send_to_subagent` does not wait until a message is read;
-//           later views tell the step that read it, or why none will.
+//           later views contain the step that read it, or why none will.
 
 import { clip } from '../../../values/clip.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
@@ -20,7 +20,7 @@ import type {
 
 const MAX_TASK_CHARS = 300;
 
-/** The status of a subagent for its parent. */
+/** A subagent's status for its parent. */
 export type ChildStatus =
   | 'spawning'
   | 'running'
@@ -30,7 +30,7 @@ export type ChildStatus =
   | 'failed'
   | 'cancelled';
 
-/** The question of a child to its parent. `send_to_subagent` answers it, with `inResponseTo: messageId`. */
+/** A child's question to its parent. `send_to_subagent` answers it, with `inResponseTo: messageId`. */
 export interface PendingRequest {
   readonly messageId: string;
   readonly question: string;
@@ -44,11 +44,11 @@ export interface ChildView extends OutcomeNotes {
   /** The result: text, or the JSON value if a `responseSchema` was given. */
   readonly result?: unknown;
   readonly summary?: string;
-  /** The reason of the failure or cancellation. */
+  /** Why the subagent failed or was cancelled. */
   readonly error?: { readonly code: string; readonly message: string };
   /** The last text of a subagent that did not complete. */
   readonly partial?: string;
-  /** The messages that were sent to the subagent, with their receipts. */
+  /** The messages sent to the subagent, with their receipts. */
   readonly messages?: readonly SentMessage[];
 }
 
@@ -59,7 +59,7 @@ export interface CheckView extends ChildView {
   readonly percentComplete: number | null;
   /** The id of the child's conversation in the journal and in the inspector. */
   readonly childSessionId?: string;
-  /** True if the child waits for an answer of the user, not of its parent. */
+  /** True if the child waits for the user's answer, not its parent's. */
   readonly waitsForUser?: true;
   /** The subagents of the child. */
   readonly subAgentRefs?: readonly SubAgentRef[];
@@ -74,7 +74,7 @@ export type AwaitStatus =
   | 'interrupted'
   | 'timeout';
 
-/** The output for the lead agent if words of the user end its wait. */
+/** The output for the lead agent if the user's words end its wait. */
 export const USER_SPOKE = {
   why: 'user',
   note:
@@ -87,7 +87,7 @@ interface Interrupted {
   readonly note?: string;
 }
 
-/** Questions of subagents that were not awaited. */
+/** Questions from other subagents. */
 interface AlsoAsking {
   readonly alsoAsking?: readonly ChildView[];
 }
@@ -179,9 +179,7 @@ export function awaitManyView(service: SubagentService, waited: Waited): AwaitMa
   };
 }
 
-/**
- * Returns the status without the result: the result of an ended subagent is told after the user's words were answered.
- */
+/** Returns the status without the result: an ended subagent's result is told after the user's words were answered. */
 function howItIs({ subagentId, status, pendingRequest, messages }: ChildView): ChildView {
   return withoutUndefined({ subagentId, status, pendingRequest, messages });
 }
@@ -223,7 +221,7 @@ function requestView({ requestId, question, context }: PendingInput): PendingReq
 interface OutcomeNotes {
   /** Objections to the report, one sentence each. */
   readonly caveats?: readonly string[];
-  /** Keys of working memory entries that the subagent left. */
+  /** Keys of the working memory entries that the subagent left. */
   readonly workingMemory?: readonly string[];
 }
 
@@ -249,7 +247,7 @@ type SentMessage = { readonly messageId: string } & (
   | { readonly applied: 'pending' }
 );
 
-/** The limits of messages per subagent, and of subagents per service; beyond them the oldest are forgotten. */
+/** The maximum numbers of messages per subagent, and of subagents per service; beyond them, the oldest are forgotten. */
 const MAX_MESSAGES = 20;
 const MAX_SUBAGENTS = 1000;
 
@@ -264,7 +262,7 @@ export function keepReceipt(
   const log = logs.get(service) ?? new Map<string, SentMessage[]>();
   logs.set(service, log);
   const sent = log.get(subagentId) ?? [];
-  // The subagent that got the latest message is forgotten last.
+  // The subagent that received the latest message is forgotten last.
   log.delete(subagentId);
   log.set(subagentId, sent);
   forgetOldest(log, MAX_SUBAGENTS);
@@ -281,7 +279,7 @@ function sentMessages(service: SubagentService, subagentId: string): readonly Se
   return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }
 
-/** A subagent of a subagent, in the terms of Helix. */
+/** A subagent's subagent, in Helix's terms. */
 export interface SubAgentRef {
   /** The id of the subagent. */
   readonly id: string;
@@ -289,17 +287,17 @@ export interface SubAgentRef {
   readonly toolCallId: string | null;
   /** The `name` of its configuration. */
   readonly agentType: string;
-  /** The state of the subagent, in the words of the toolset. */
+  /** The subagent's state, in the toolset's words. */
   readonly status: 'running' | 'waiting_input' | 'completed' | 'failed' | 'cancelled';
-  /** The output of a completed subagent. @defaultValue none */
+  /** A completed subagent's output. @defaultValue none */
   readonly output?: unknown;
   /** The failure, in words. @defaultValue none */
   readonly error?: string;
 }
 
 /**
- * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended ones are included while
- * the service keeps their results.
+ * Returns the children of one subagent, or of the lead agent or program, oldest first. Ended children are included
+ * while the service keeps their results.
  */
 export function subAgentRefs(service: SubagentService, parent: Requester): SubAgentRef[] {
   return service

@@ -1,5 +1,5 @@
 // Derives a subagent from the arguments of `spawn_subagent`: its configuration, its model, its tools, its part of the
-// conversation. The host's options resolve names, not text of a model: an unknown name is refused.
+// conversation. The host's options resolve names, not a model's text: an unknown name is refused.
 //
 // Does not: decide whether another subagent may run, or check that the tools are a subset of the caller's and that
 //           denials apply. The service does both, because it knows the caller.
@@ -22,7 +22,7 @@ const anId = z.string().min(1).max(200);
 const aName = z.string().min(1).max(200);
 const someNames = z.array(aName).max(200);
 
-/** Text of a model in the arguments of a tool. */
+/** A model's text in the arguments of a tool. */
 export const words = z.string().trim().min(1).max(100_000);
 
 const OF_HOST = 'Only if your instructions name one';
@@ -62,8 +62,8 @@ export type HostNames = Pick<
 >;
 
 /**
- * Checks the base configuration of a toolset before any spawn.
- * @throws {ConfigurationError} for an unknown or invalid option.
+ * Checks a toolset's base configuration before any spawn.
+ * @throws {ConfigurationError} if an option is unknown or invalid.
  */
 export function checkSpawnBase(where: string, base: SpawnBase): void {
   checkSubagentConfig({ name: 'subagent', instructions: '', ...base }, where);
@@ -85,16 +85,16 @@ export interface SpawnOptions {
   /** Models by name; any other name is refused. */
   readonly models?: Readonly<Record<string, LanguageModel>>;
   /**
-   * Resolves the names of a call for this host. Needed for `providerConfigId`, `harnessId` and `executionTargetId`, and
-   * for `adapterName` and `model` if `adapters` or `models` are absent. Overrides all other options; an error becomes
-   * the result of the call.
+   * Resolves a call's names for this host. Needed for `providerConfigId`, `harnessId` and `executionTargetId`, and for
+   * `adapterName` and `model` if `adapters` or `models` are absent. Takes precedence over all other options; an error
+   * becomes the result of the call.
    */
   readonly configure?: (names: HostNames) => SpawnBase;
 }
 
 /**
- * The arguments that determine the configuration. The task, with the instructions that the calling model wrote, and the
- * grant are recorded separately. Recipes of earlier versions have a `systemPrompt`.
+ * The arguments that determine the configuration. The task (with the calling model's instructions) and the grant are
+ * recorded separately. Earlier versions' recipes have a `systemPrompt`.
  */
 export const spawnRecipe = spawnInput.omit({
   task: true,
@@ -108,7 +108,7 @@ export const SPAWN_RECIPE = 'spawn_subagent';
 const toolsWithout = createChildSubagentToolset();
 const toolsWithSchema = createChildSubagentToolset({ structured: true });
 
-/** The default step limit: reporting, asking and submitting the result take steps, too. */
+/** The default step limit: reporting, asking and submitting the result take steps too. */
 const DEFAULT_MAX_STEPS = 20;
 
 const DEFAULT_INSTRUCTIONS =
@@ -126,8 +126,8 @@ export type SpawnPlan =
   | { readonly ok: false; readonly failure: ToolFailure };
 
 /**
- * Returns the configuration of a spawned subagent, without the tools of its caller. `earlier`: the instructions that an
- * earlier version stored in the recipe; they are quoted, as text of a model.
+ * Returns a spawned subagent's configuration, without its caller's tools. `earlier`: instructions that an earlier
+ * version stored in the recipe; they are quoted, as a model's text.
  */
 export function planSpawn(
   input: Omit<SpawnInput, 'systemPrompt'>,
@@ -164,7 +164,7 @@ export function planSpawn(
   };
 }
 
-/** Returns the instructions with the text that an earlier version stored, quoted. */
+/** Returns the instructions with an earlier version's stored text, quoted. */
 export function withQuoted(instructions: string, quotes: Quotes): string {
   const kept = note(sentence`The agent that gave the task said this of it.`, quotes);
   return `${instructions}\n\n${unmarked(kept)}`;
@@ -198,9 +198,8 @@ function hostNames(input: HostNames): HostNames {
 }
 
 /**
- * Returns a model's JSON Schema as the schema of a result: the child gets exactly this schema, and its answer is
- * checked against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of ignoring
- * them.
+ * Returns a model's JSON Schema as the schema of a result: the child receives exactly this schema, and its answer is checked
+ * against it. Refuses keywords that cannot be checked (`if`, `not`, an external `$ref`, …) instead of ignoring them.
  */
 export function responseSchemaOf(raw: Readonly<Record<string, unknown>>): ResponseSchema {
   let checker: z.ZodType;

@@ -1,9 +1,9 @@
-// A subagent as a tool, with typed input and typed output, whose call waits for the result. The same tool works in a
+// A subagent as a tool, with typed input and output, whose call waits for the result. The same tool works in a
 // program's `generateText`, in another subagent, and for a lead agent.
 //
 // Owns:     the contract of the call, and the form of a failure for the calling model.
-// Does not: run the subagent (the service does), or share state: the subagent gets only the input, the parent gets only
-//           the result.
+// Does not: run the subagent (the service does), or share state: the subagent receives only the input, and the parent
+//           only the result.
 //
 // Invariants
 //   SUB-AGENT-TOOL-1. One call is one subagent: when the call ends, the subagent has ended or was cancelled, unless its
@@ -32,7 +32,7 @@ import type { SubagentReport } from '../../contracts/service-types.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 import type { ToolFailure } from '../../model/tool-results.ts';
 
-/** A tool under `subagent__<type>` runs the subagent of that type. */
+/** A tool named `subagent__<type>` runs the subagent of that type. */
 export const SUBAGENT_TOOL_PREFIX = 'subagent__';
 
 /** A subagent whose result has a schema. */
@@ -45,21 +45,22 @@ export interface SubAgentToolOptions extends ProgramOptions {
   /** The description for the calling model. @defaultValue `Hands the task to the subagent "<name>"…` */
   readonly description?: string;
   /**
-   * What happens to a question that the subagent asks with `request_input` while its parent waits. `decline`: the
-   * subagent is told that it gets no answer. `return`: the question is the result of the call, `{ status:
-   * 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and `await_subagent`.
+   * The treatment of a question that the subagent asks with `request_input` while its parent waits. `decline`: the
+   * subagent is told that it receives no answer. `return`: the question is the result of the call,
+   * `{ status: 'waiting_input', subagentId, pendingRequest }`, for a parent that also has `send_to_subagent` and
+   * `await_subagent`.
    * @defaultValue 'decline'
    */
   readonly questions?: 'return' | 'decline';
   /**
-   * What happens to the subagent when its parent run ends first, on an engine that keeps runs (`runSubagent(…, { engine
-   * })`), where the subagent is a separate run. `cancel`: it is cancelled. `abandon`: it continues, and the engine keeps
-   * its outcome. In a process it is always cancelled. @defaultValue 'cancel'
+   * The treatment of the subagent when its parent run ends first, on an engine that keeps runs
+   * (`runSubagent(…, { engine })`), where the subagent is a separate run. `cancel`: it is cancelled. `abandon`: it
+   * continues, and the engine keeps its outcome. In a process, it is always cancelled. @defaultValue 'cancel'
    */
   readonly onParentClose?: OnParentClose;
 }
 
-/** A failure as the calling model reads it. */
+/** A failure, as the calling model reads it. */
 export interface SubagentFailure {
   readonly error: string;
   readonly code: string;
@@ -135,8 +136,8 @@ export function createSubAgentTool<Input>(
 }
 
 /**
- * Returns the tools under the names by which the runtime recognises them: `subagent__<type>`.
- * @throws {ConfigurationError} INVALID_TOOL, if two have the same type.
+ * Returns the tools with names that the runtime recognises: `subagent__<type>`.
+ * @throws {ConfigurationError} INVALID_TOOL, if two tools have the same type.
  */
 export function subAgentTools<const Tools extends readonly SubagentFlag[]>(
   ...tools: Tools
@@ -200,7 +201,7 @@ function flat({ message, code }: ToolFailure['error']): SubagentFailure {
   return { error: message, code };
 }
 
-/** Returns the input as the arguments of the task; a value that is not a record becomes the argument `input`. */
+/** Returns the input as the task's arguments; a value that is not a record becomes the argument `input`. */
 function argsOf(input: unknown): Readonly<Record<string, unknown>> {
   return isRecord(input) ? input : { input };
 }

@@ -1,10 +1,9 @@
-// One call of a tool that uses subagents: its service, its requester, and the wait for the end of a subagent.
+// One call of a tool that uses subagents: its service, its requester, and the wait for a subagent's end.
 //
-// In a session or a subagent the context of the call contains service and requester; a program passes the service when
-// it creates the tool. A tool that stands for a subagent has one answer, its result, and its caller cannot be asked
-// during the call. So a question becomes the result (`return`), or the subagent is told at once that it gets no answer
-// (`decline`): the call never waits for an answer that cannot come. Questions of other subagents to the caller are not
-// answered here.
+// In a session or a subagent, the call's context contains service and requester; a program passes the service when it creates
+// the tool. A tool that represents a subagent has one answer, its result, and its caller cannot be asked during the call. A
+// question therefore becomes the result (`return`), or the subagent is told at once that it receives no answer (`decline`):
+// the call never waits for an answer that cannot come. Other subagents' questions to the caller are not answered here.
 
 import {
   type CheckResult,
@@ -30,8 +29,8 @@ export interface ToolScope {
 }
 
 /**
- * Returns the scope of a call. The caller in the context takes precedence over the options of the tool, because a tool
- * may be used in both ways.
+ * Returns the scope of a call. The caller in the context takes precedence over the tool's options, because a tool may
+ * be used both ways.
  */
 export function scopeOfCall(
   options: object,
@@ -68,7 +67,7 @@ const UNANSWERABLE =
 export interface AwaitEndOptions {
   readonly questions: 'return' | 'decline';
   readonly signal: AbortSignal | undefined;
-  /** Whether new words of the user end the wait of the lead agent. @defaultValue false */
+  /** Whether new words from the user end the lead agent's wait. @defaultValue false */
   readonly heedsUser?: boolean;
 }
 
