@@ -1,5 +1,5 @@
-// The client of a session under test: a microphone that is always open, and a speaker that plays received audio in real
-// time, reports the played part, and drops the rest on request.
+// The client of a session under test: a microphone that is always open, and a loudspeaker that plays received audio in
+// real time, reports the played part, and drops the rest on request.
 //
 // Owns:     the client's time.
 // Does not: know the words in the audio, or judge.

@@ -1,4 +1,4 @@
-// A client's speaker: plays received audio in order, tracks the played part, and drops the rest on request.
+// A client's loudspeaker: plays received audio in order, tracks the played part, and drops the rest on request.
 //
 // Owns:     which audio was really played, and when.
 // Does not: wait (its owner lets time pass), know the words in the audio, or judge.
@@ -6,7 +6,7 @@
 import { frameDurationMs, type AudioFrame } from '../../voice/audio/audio-frame.ts';
 import type { PlayoutReport } from '../../voice/spoken-lead.ts';
 
-/** An item as the speaker received it. */
+/** An item as the loudspeaker received it. */
 export interface Play {
   readonly itemId: string;
   readonly responseId: string;

@@ -1,5 +1,5 @@
-// Measures how similar the microphone's audio is to the speaker's. An echo's loudness rises and falls with the
-// speaker's, however quiet the echo is; the loudness of the user's voice does not.
+// Measures how similar the microphone's audio is to the loudspeaker's. An echo's loudness rises and falls with the
+// loudspeaker's, however quiet the echo is; the loudness of the user's voice does not.
 //
 //   ECHO-3. In a room with a measured echo, audio that is no louder than the echo is attenuated until no transport
 //       mistakes it for a voice. A voice over the echo passes unchanged.
@@ -10,7 +10,7 @@
 import { forgetOldest } from '../../values/forget-oldest.ts';
 import type { AudioFrame } from './audio-frame.ts';
 
-/** From this similarity on, the microphone counts as picking up the speaker. */
+/** From this similarity on, the microphone counts as picking up the loudspeaker. */
 export const ECHO_LIKENESS = 0.8;
 /** A room's echo is assumed to last this long after it was last measured. */
 const ROOM_MS = 120_000;
@@ -18,7 +18,7 @@ const ROOM_MS = 120_000;
 const LOUDEST_ECHO_DB = -6;
 /** How much louder the room's echo can be than when it was measured. */
 const LOUDER_DB = 6;
-/** The shift of the echo due to reports and reflections, and the length of voice after a loud bin, in bins. */
+/** The shift of the echo due to reports and reflections, and the duration of voice after a loud bin, in bins. */
 const AROUND_BINS = { before: 8, after: 3 };
 const VOICE_BINS = 12;
 /** 80 ms: the quiet start of a word. With a known echo, the transport receives all audio with this delay. */
@@ -29,9 +29,9 @@ const AHEAD_BINS = 40;
 const QUIET = 0.03;
 
 const BIN_MS = 16;
-/** 800 ms: in a shorter window, the user's voice too often resembles the speaker's audio by coincidence. */
+/** 800 ms: in a shorter window, the user's voice too often resembles the loudspeaker's audio by coincidence. */
 const WINDOW_BINS = 50;
-/** The delay from the speaker to the session, in bins; negative because a client's reports may be late. */
+/** The delay from the loudspeaker to the session, in bins; negative because a client's reports may be late. */
 const LAGS = { least: -8, most: 31 };
 const KEPT_BINS = 256;
 /** A stream that is later than this was interrupted; on a busy machine, audio is often late by less. */
@@ -39,7 +39,7 @@ const GAP_MS = 500;
 /** When the newest audio common to both streams is older than this, it is too old to compare. */
 const STALE_MS = 400;
 const SILENCE_DB = -90;
-/** The speaker level below which no microphone picks up the audio. */
+/** The loudspeaker level below which no microphone picks up the audio. */
 const AUDIBLE_DB = -60;
 /**
  * Audio more than this below the window's loudest bin counts as silence. Without this limit, one silence would match
@@ -57,7 +57,7 @@ const MAX_ITEMS = 50;
 export interface Comparison {
   /** 0 to 1. */
   readonly likeness: number;
-  /** How much louder the microphone's audio is than the speaker's, in dB. */
+  /** How much louder the microphone's audio is than the loudspeaker's, in dB. */
   readonly gainDb: number;
 }
 
@@ -106,7 +106,7 @@ export class EchoMeter {
     return now - this.#room.at < ROOM_MS;
   }
 
-  /** Records audio that is sent to the speaker. */
+  /** Records audio that is sent to the loudspeaker. */
   said({ itemId, ...frame }: AudioFrame): void {
     if (itemId === undefined) return;
     let said = this.#said.get(itemId);
@@ -115,7 +115,7 @@ export class EchoMeter {
     forgetOldest(this.#said, MAX_ITEMS);
   }
 
-  /** Records that the speaker has played an item up to `playedMs`. `now`: milliseconds since 1970. */
+  /** Records that the loudspeaker has played an item up to `playedMs`. `now`: milliseconds since 1970. */
   played(itemId: string, playedMs: number, now: number): void {
     const said = this.#said.get(itemId);
     if (!said) return;
@@ -215,7 +215,7 @@ export class EchoMeter {
     return isVoice;
   }
 
-  /** Returns the speaker's loudest level around this time, including audio played since the last report. */
+  /** Returns the loudspeaker's loudest level around this time, including audio played since the last report. */
   #playedAbout(time: number): number {
     const ahead = Math.round((time - this.#far.endAt) / BIN_MS);
     const next: number[] = [];

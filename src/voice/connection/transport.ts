@@ -239,9 +239,9 @@ export type TransportCommand =
 /** A transport's events. `raw` contains the provider's message. */
 export type TransportEvent =
   /**
-   * The connection is open and the model configured; earlier commands were queued by the transport. `resumed`: the
-   * model remembers everything that the connection of `TransportContext.resume` received; the transport resends
-   * whatever its server had not received, and the session sends the messages added since. `told`: the model knows
+   * The connection is open and the model configured; the transport has queued earlier commands. `resumed`: the model
+   * remembers everything that the connection of `TransportContext.resume` received; the transport resends whatever its
+   * server had not received, and the session sends the messages added since. `told`: the model knows
    * `TransportContext.history` as of the transport's request for it.
    */
   | { readonly type: 'transport.ready'; readonly resumed?: boolean; readonly told?: boolean }

@@ -102,7 +102,7 @@ export class HeldSpeech {
   readonly #cutOff = new RecentIds();
   /** Until this time, new responses reply to words that were addressed to a subagent. */
   #unwantedUntil = 0;
-  /** For how long responses are unwanted after the current one ends; null if none has to end first. */
+  /** How long responses are unwanted after the current one ends; null if none has to end first. */
   #unwantedAfter: number | null = null;
   #cancelPatience: (() => void) | null = null;
   /** HELD-SPEECH-4: reads the next reply; null if no reply may acknowledge. */

@@ -73,7 +73,7 @@ export const UNPLAYED_NOTE = note(
   sentence`What you last said was not played: the user does not know it. Do not say it again.`,
 );
 
-/** The output of a call that the model made in response to words for someone else. */
+/** The output of a call that the model made in response to words that were not addressed to it. */
 export const NOT_RUN = JSON.stringify({
   error: 'Not run: what the user said was for somebody else, and is dealt with.',
 });

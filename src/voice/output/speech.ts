@@ -65,7 +65,7 @@ export class Speech {
   isLow = false;
   #cut: readonly Played[] = [];
   #endCut: (() => void) | null = null;
-  /** Set while speech is about to continue at another level; called when the client reports where it stopped. */
+  /** Called when the client reports where it stopped; set while speech is about to continue at another level. */
   #endChange: (() => void) | null = null;
   #cancelChange: (() => void) | null = null;
   #lastWordAt = 0;

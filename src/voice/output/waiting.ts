@@ -1,4 +1,4 @@
-// What the user hears while waiting when nobody speaks, so that silence is not mistaken for a lost connection: the
+// Plays what the user hears while waiting in silence, so that silence is not mistaken for a lost connection: the
 // thinking sound, a soft loop while a model or tool works; the filler, a short phrase ("One moment."); and the
 // acknowledgement of an answer ("Premium. One moment.").
 //

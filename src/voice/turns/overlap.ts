@@ -1,4 +1,4 @@
-// Tells whether an utterance that started over the lead agent's speech is the user's voice or the speaker's echo.
+// Tells whether an utterance that started over the lead agent's speech is the user's voice or the loudspeaker's echo.
 //
 //   ECHO-1. An utterance is an echo if its audio rises and falls with the played audio, and its words are those of the
 //       speech. The audio alone suffices for a long utterance, and in a room with a recent echo, where a recogniser may
