@@ -149,7 +149,7 @@ describe('a tool of a session', () => {
     expect(reasons).toEqual([expected]);
   });
 
-  test('leaves the signal of a call that has ended unaborted', async () => {
+  test('does not abort the signal of a call that has ended', async () => {
     const signals: AbortSignal[] = [];
     const talk = textTalk({
       tools: [

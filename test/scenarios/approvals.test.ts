@@ -68,7 +68,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(stateOf('mail')).toBe('answered');
   });
 
-  test('asks again after doubt, once; then its buttons and the lead agent remain', async () => {
+  test('asks once more after an unclear answer, then leaves the buttons and the lead agent', async () => {
     const { type, ran, stateOf, put, said, session, questionOf, environment } = await text('mail');
     await type('yes if it is free');
     expect(put()).toHaveLength(2);
@@ -81,7 +81,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('a clear yes counts after however much doubt, once the action was read back', async () => {
+  test('accepts a clear yes after several unclear answers, once the action was read back', async () => {
     const { type, ran, put } = await text('mail');
     for (const words of ['maybe', 'perhaps', 'hmm', 'what does it do?']) await type(words);
     expect(ran).toEqual([]);
@@ -95,7 +95,7 @@ describe('P3: one approval in text', { tags: ['B39'] }, () => {
   });
 });
 
-describe('P3: the words of an approval', () => {
+describe('P3: the text of an approval', () => {
   async function asking(more: Record<string, unknown>, input: Record<string, unknown>) {
     const ran: unknown[] = [];
     const confirm_ride = simpleTool(() => ran.push(input), { needsApproval: true, ...more });
@@ -131,13 +131,13 @@ describe('P3: the words of an approval', () => {
     expect(ran).toHaveLength(1);
   });
 
-  it('ignore the arguments: a word in them keeps no yes from consenting', async () => {
+  it('does not let a word in the arguments block a yes', async () => {
     const { type, ran } = await asking({ title: 'Book the ride' }, { note: 'not and if only' });
     await type('yes, book it');
     expect(ran).toHaveLength(1);
   });
 
-  it('show what a screen would hide, move or disguise', async () => {
+  it('shows characters that a screen would hide, move or disguise', async () => {
     const { question } = await asking(
       { title: 'Book\u202e it' },
       { to: 'Anna \u202e004 ruoy roF', site: 'p\u0430ypal.com' },
@@ -147,7 +147,7 @@ describe('P3: the words of an approval', () => {
     );
   });
 
-  it('allow only a button or a no when they are too long to be said', async () => {
+  it('accepts only a button or a no when the text is too long to be said', async () => {
     const input = { text: 'x'.repeat(2_000), then: 'delete all' };
     const { type, ran, question, session, environment } = await asking({}, input);
     expect(question()).toMatchObject({ byButton: true, action: { input } });
@@ -164,7 +164,7 @@ describe('P3: the words of an approval', () => {
 });
 
 describe('P3: several approvals at once', () => {
-  test('takes "approve" for none: the action is read back, and only a yes to that counts', async () => {
+  test('does not count "approve" at once: reads the action back first', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('approve');
     expect([ran, stateOf('mail'), stateOf('bank')]).toEqual([[], 'open', 'queued']);
@@ -184,7 +184,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail', 'bank']);
   });
 
-  test('words that name the other action approve neither', async () => {
+  test('approves neither action when the words name the other one', async () => {
     const { type, ran, stateOf, put } = await text('mail', 'bank');
     await type('yes, do the bank');
     expect([ran, stateOf('mail')]).toEqual([[], 'open']);
@@ -194,7 +194,7 @@ describe('P3: several approvals at once', () => {
   });
 
   test.each(['no', 'stop asking', 'not now'])(
-    'takes a no without a reading for the approval that was asked: %s',
+    'counts a no as the answer to the approval that was asked: %s',
     async (words) => {
       const { type, ran, stateOf, ledgerOf } = await text('mail', 'bank');
       await type(words);
@@ -208,7 +208,7 @@ describe('P3: several approvals at once', () => {
     },
   );
 
-  test('accepts a button at once, since it names its approval', async () => {
+  test('accepts a button at once, because it names its approval', async () => {
     const { session, environment, ran, questionOf, type } = await text('mail', 'bank');
     await type('approve');
     const receipt = session.answer(questionOf('mail')?.requestId ?? '', { optionId: 'approve' });
@@ -217,7 +217,7 @@ describe('P3: several approvals at once', () => {
     expect(ran).toEqual(['mail']);
   });
 
-  test('a queued approval cannot be approved, by name or by button', async () => {
+  test('refuses to approve a queued approval, by name or by button', async () => {
     const { session, environment, ran, questionOf } = await text('mail', 'bank');
     const receipt = session.answer(questionOf('bank')?.requestId ?? '', { approved: true });
     await environment.settle();
@@ -269,7 +269,7 @@ describe('P3: approvals by voice', () => {
   }
 
   test.each(['yes', 'go ahead', 'no'])(
-    'counts no words that interrupt its question, but the same words when repeated: %s',
+    'ignores words that interrupt its question, but accepts them when repeated: %s',
     async (words) => {
       const { interrupt, stateOf, ran, pause, asked, speak, say: utter } = await voice('mail');
       await interrupt(words);
@@ -283,7 +283,7 @@ describe('P3: approvals by voice', () => {
     },
   );
 
-  test('puts the question again with a remark that the answer was not clear', async () => {
+  test('asks the question again with a remark that the answer was not clear', async () => {
     const { speak, say: utter, pause, model, stateOf } = await voice('mail');
     const told = () => JSON.stringify(model().commands);
     await speak('May I send it?');
@@ -294,7 +294,7 @@ describe('P3: approvals by voice', () => {
     expect(told()).toContain('The answer was not clear.');
   });
 
-  test('words that began before the question played answer nothing', async () => {
+  test('ignores words that began before the question played', async () => {
     const { model, environment, stateOf, ran } = await voice('mail');
     const putting = model().begin('May I', 2000);
     model().speechStarted('early');
@@ -305,7 +305,7 @@ describe('P3: approvals by voice', () => {
     expect([stateOf('mail'), ran]).toEqual(['presenting', []]);
   });
 
-  test('reads a yes back when two are open, and drops the rest of that yes', async () => {
+  test('reads the action back after a yes while two are open, and drops the rest of the utterance', async () => {
     const { speak, say: utter, pause, asked, ran, stateOf } = await voice('mail', 'bank');
     await speak('May I send the mail?');
     await utter('yes');
@@ -323,7 +323,7 @@ describe('P3: approvals by voice', () => {
     expect(stateOf('bank')).toBe('answered');
   });
 
-  test('QUESTION-6: takes a yes that interrupts the reading for none', async () => {
+  test('QUESTION-6: ignores a yes that interrupts the read-back', async () => {
     const { speak, say: utter, pause, interrupt, ran, stateOf } = await voice('mail', 'bank');
     await speak('May I send the mail?');
     await utter('yes');

@@ -12,7 +12,7 @@ const searcher = {
   config: { maxSteps: 50, tools: { look: simpleTool(() => 'seen') } },
 };
 
-test('a used-up budget fails the work with its partial result, and the user hears why', async () => {
+test('fails the work with its partial result when the budget is used up, and gives the user the reason', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { steps: 5 },
@@ -27,7 +27,7 @@ test('a used-up budget fails the work with its partial result, and the user hear
   expect(said().at(-1)).toContain('The budget is used up: no steps left');
 });
 
-test('the lead agent reports a budget of agents that is used up, and begins no more', async () => {
+test('reports that the budget of agents is used up, and starts no more', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { agents: 1 },
@@ -39,7 +39,7 @@ test('the lead agent reports a budget of agents that is used up, and begins no m
   expect(said().join('\n')).toContain('expected agents of at most 0');
 });
 
-test('the cost of subagents appears in their views, and limits the session', async () => {
+test('shows the cost of subagents in their views, and limits the session by it', async () => {
   let calls_ = 0;
   const { start, type, state } = textTalk({
     subagents: { search: searcher },
@@ -62,10 +62,10 @@ test('the cost of subagents appears in their views, and limits the session', asy
   expect(calls_).toBe(9);
 });
 
-test('a limit of costs without a price is refused', () => {
+test('refuses a cost limit without a price', () => {
   expect(() => textTalk({ budget: { cost: 1 } })).toThrow(/expected `price`/);
 });
 
-test('the constructor refuses an impossible budget', () => {
+test('refuses an impossible budget in the constructor', () => {
   expect(() => textTalk({ budget: { tokens: 0.5 } })).toThrow(ConfigurationError);
 });

@@ -13,7 +13,7 @@ const summarise: Summarise = async ({ items, previous }) =>
   `${previous === null ? '' : 'More. '}They said ${items.length} things.`;
 
 describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
-  test('gets a summary between the turns, and the model reads it with newer words', async () => {
+  test('summarises itself between turns, and the model reads the summary with newer words', async () => {
     const prompts: string[] = [];
     const { start, type, events } = textTalk({
       conversation: { limits, summarise, summariseAbove: 0.5, keepItems: 2 },
@@ -29,7 +29,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     expect(prompts[3]).toContain('You said: three');
   });
 
-  test('uses the model of the session for summaries, unless the app provides or forbids them', async () => {
+  test("uses the session's model for summaries, unless the app provides its own or turns them off", async () => {
     const model = scriptedModel({
       scripts: [{ when: 'You write the summary', script: () => say('In short.') }],
       otherwise: ({ user }) => say(`You said: ${user}`),
@@ -52,7 +52,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
   });
 
   test(
-    'gives a new connection the summary, then newer words',
+    'passes the summary and then newer words to a new connection',
     { tags: ['B71', 'BW9'] },
     async () => {
       const talk = voiceTalk({
@@ -75,7 +75,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
     },
   );
 
-  test('refuses options that cannot work', () => {
+  test('refuses options that conflict', () => {
     const make = (conversation: object) => () =>
       new TextSession({
         agents: [{ name: 'lead', instructions: '' }],
@@ -90,7 +90,7 @@ describe('a long conversation', { tags: ['B66', 'BW10', 'BW31'] }, () => {
 });
 
 describe('memory', { tags: ['B7', 'B62', 'BW21'] }, () => {
-  test('draws facts beside the conversation and at its end, and agents can read them', async () => {
+  test('extracts facts during the conversation and at its end for agents to read', async () => {
     const memory = memoryStore();
     const model = scriptedModel({
       scripts: [],

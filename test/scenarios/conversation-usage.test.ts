@@ -127,7 +127,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('estimates the cost, but not the tokens, of a provider that counts nothing', async () => {
+  test('estimates the cost, but not the tokens, when the provider counts nothing', async () => {
     const asked: PricedCall[] = [];
     const uncounted = (mind: ScriptedLanguageModel): ScriptedLanguageModel => ({
       ...mind,
@@ -158,7 +158,7 @@ describe('a text session', () => {
   });
 
   test.each([-1, Number.NaN, '1'])(
-    'reports a price of %o, and counts nothing for it',
+    'reports a price of %o and counts no cost for it',
     async (cost) => {
       const { start, type, state, errors, close } = textTalk({ price: () => cost as number });
       await start();
@@ -184,7 +184,7 @@ describe('a text session', () => {
   });
 });
 
-describe('LEAD-USAGE-1: the usage over a crash', async () => {
+describe('LEAD-USAGE-1: the usage across a crash', async () => {
   const length = await (async () => {
     const of = world({ price: priceOf });
     const { life } = await live(of);
@@ -218,7 +218,7 @@ describe('LEAD-USAGE-1: the usage over a crash', async () => {
     },
   );
 
-  test('counts each call over snapshots and a trimmed journal', async () => {
+  test('counts each call across snapshots and a trimmed journal', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 3, trim: true } });
     const { life } = await live(of);
     const { usage } = life.state();
@@ -233,7 +233,7 @@ describe('LEAD-USAGE-1: the usage over a crash', async () => {
     await later.close();
   });
 
-  test('counts subagents that are forgotten by now', async () => {
+  test('counts subagents that were already deleted', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 1, trim: true } });
     const forgetful: TalkOptions = {
       subagents: { ride: { script: () => say('Booked.') } },

@@ -68,7 +68,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
   });
 
   test.each(['silent', 'skip_if_busy'] as const)(
-    'gives %s to the model without a word to the user, and keeps it on the screen',
+    'passes %s to the model without speaking to the user, and keeps it on the screen',
     async (mode) => {
       const talk = await duringStory(mode);
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
@@ -118,7 +118,7 @@ describe('a delivery by voice, in silence', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('answers the open call with silent, without a response', async () => {
+  test('answers the open call for silent, without a response', async () => {
     const { start, use, pause, asked, model, result, session, environment } = voiceTalk(
       reportIn('silent', null),
     );
@@ -138,7 +138,7 @@ describe('a delivery by voice, in silence', () => {
 });
 
 describe('a delivery in text', () => {
-  test('delivers silent as a card for its readers, and not as a message', async () => {
+  test('delivers silent to its readers as a card, not as a message', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
     const { start, type, environment, parts, said, state } = textTalk({
@@ -161,7 +161,7 @@ describe('a delivery in text', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'shown' }]);
   });
 
-  test('delivers results with a mode of their own by themselves', async () => {
+  test('delivers results with their own mode separately', async () => {
     const script = () => say('Done.');
     const { start, type, environment, parts } = textTalk({
       subagents: {
@@ -181,7 +181,7 @@ describe('a delivery in text', () => {
 });
 
 describe('the delivery mode', () => {
-  test('prefers the mode of the tool to that of the subagent', async () => {
+  test("prefers the tool's mode to the subagent's mode", async () => {
     const tool = defineTool({
       name: 'report',
       description: 'Reports',
@@ -214,7 +214,7 @@ describe('the delivery mode', () => {
     await closed;
   });
 
-  test('refuses a wrong mode', () => {
+  test('refuses an unknown mode', () => {
     expect(
       () =>
         new TextSession({

@@ -157,7 +157,7 @@ describe('the message of a mistake', () => {
     for (const part of words) expect((thrown as Error).message).toContain(part);
   });
 
-  test('does not appear for a gateway id, tools of the AI SDK and undefined options', async () => {
+  test('does not appear for a gateway id, AI SDK tools and undefined options', async () => {
     const session = new TextSession({
       model: 'openai/gpt-5.1',
       agents: [{ ...lead, tools: leadTools({ weather }) }],
@@ -271,18 +271,18 @@ describe('an unknown option', () => {
     expect(act).toThrow(`unknown option \`${name}\`; did you mean \`${meant}\`?`);
   });
 
-  test('names all options when none is near', () => {
+  test('lists all options when none is similar', () => {
     expect(() => createChildSubagentToolset({ colour: 'red' } as never)).toThrow(
       'unknown option `colour`; expected `structured`',
     );
   });
 
-  test('names a few of many options', () => {
+  test('lists only a few of many options', () => {
     const many = Object.fromEntries(Array.from({ length: 200_000 }, (_, n) => [`colour${n}`, n]));
     expect(() => createChildSubagentToolset(many as never)).toThrow(/colour4`.*; and 199995 more$/);
   });
 
-  test('fails by name when it belongs to a runtime and a runtime is given', () => {
+  test('throws a named error when it belongs to a runtime and a runtime is given', () => {
     expect(text({ model, agents: [lead], runtime, journal: memoryJournal() })).toThrow(
       'expected `journal` to be given to createRuntime(…)',
     );

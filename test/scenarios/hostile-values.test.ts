@@ -18,7 +18,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
   const returned = (): unknown => hostile(name);
   const rejected = async (): Promise<never> => thrown();
 
-  test('gives a message, and is an instance of no error class unless it is one', () => {
+  test('gets a message, and matches an error class only if it is one', () => {
     const value = hostile(name);
     expect(typeof messageOf(value)).toBe('string');
     expect(messageOf(value).length).toBeLessThanOrEqual(16_000);
@@ -44,13 +44,13 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       return ended;
     }
 
-    test('fails or settles only the call of a tool of a subagent', async () => {
+    test("fails or settles only the call of a subagent's tool", async () => {
       const ended = await outcome({ tools: { work: simpleTool(act) } });
       expect(ended).toMatchObject({ status: 'completed', text: 'done' });
       expect(ended.toolLedger.map(({ toolName }) => toolName)).toEqual(['work']);
     });
 
-    test('fails or settles only the call of a generator of a subagent', async () => {
+    test("fails or settles only the call of a subagent's generator tool", async () => {
       async function* work(): AsyncGenerator {
         yield await act();
       }
@@ -93,7 +93,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('harms nothing in the handlers of a program', async () => {
+    test("causes no harm in a program's handlers", async () => {
       const { run, environment } = subagentRuns(
         steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
       );
@@ -106,7 +106,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       expect(await result).toMatchObject({ status: 'completed' });
     });
 
-    test('harms nothing in a tool, a hook or the memory of a session', async () => {
+    test("causes no harm in a session's tool, hook or memory", async () => {
       const hook = act as never;
       const memory = { facts: act, remember: act, forget: act } as unknown as MemoryStore;
       const talk = textTalk({
@@ -157,7 +157,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
     expect(await result).toMatchObject({ status: 'failed', error: { code: expect.any(String) } });
   });
 
-  test('ends the response, but not the session, when the model of a session throws it', async () => {
+  test("ends the response, but not the session, when the session's model throws it", async () => {
     let isHostile = true;
     const talk = textTalk({
       lead: () => {
@@ -184,7 +184,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
   const work = (execute: () => unknown) =>
     simpleTool(execute, { inputSchema: anything, description: 'Works' });
 
-  test('fails only the call when given as arguments, and tells the model why', async () => {
+  test('fails only the call when given as arguments, and the model reads the reason', async () => {
     const { outcome, prompts } = subagentRuns(
       steps({ calls: [{ name: 'work', input: deep(levels) }] }, say('done')),
     );
@@ -227,7 +227,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(await outcome({ completion: 'tool' })).toMatchObject({ output: 'flat' });
   });
 
-  test('drops it as provider metadata of an answer', async () => {
+  test("drops it from an answer's provider metadata", async () => {
     const runs = subagentRuns(steps(calls(['work']), say('done')));
     const { model } = runs;
     const doGenerate: typeof model.doGenerate = async (call) => {
@@ -272,9 +272,9 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
   });
 });
 
-describe('token counts of a provider', () => {
+describe('the token counts of a provider', () => {
   const counts = [Number.NaN, -5_000, Infinity, -Infinity, 1e300, '12', null, undefined, {}, 10n];
-  test.each(counts)('refuse %s as a count', async (count) => {
+  test.each(counts)('ignore %s as a count', async (count) => {
     const counting = ({ model }: ReturnType<typeof subagentRuns>) => {
       const doGenerate: typeof model.doGenerate = async (call) => ({
         ...(await model.doGenerate(call)),

@@ -46,7 +46,7 @@ async function text(lead: Script = offering('How is the weather?'), more: TalkOp
 
 describe('a yes to what the lead agent said after an approval, by text', () => {
   it.each(['Yes.', 'yes please', 'Go ahead.', 'Approve'])(
-    'runs nothing until the action was read back: %s',
+    'does not run the action before it is read back: %s',
     async (yes) => {
       const { type, paid, put } = await text();
       await type('How is the weather?');
@@ -58,7 +58,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     },
   );
 
-  it('denies nothing until the action was read back: a no', async () => {
+  it('does not deny the action before it is read back: a no', async () => {
     const { type, paid, put, state } = await text();
     await type('How is the weather?');
     await type('No.');
@@ -68,7 +68,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect([paid, state().questions.at(-1)?.state]).toEqual([[], 'answered']);
   });
 
-  it('counts once for the question that is put again after the reading', async () => {
+  it('counts once the question is asked again after the read-back', async () => {
     const { type, paid, put } = await text();
     await type('How is the weather?');
     await type('Yes.');
@@ -78,7 +78,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(put().filter((question) => question === READ_BACK)).toHaveLength(2);
   });
 
-  it('does not disable the buttons, which count after any words', async () => {
+  it('does not disable the buttons, which always count', async () => {
     const { type, paid, session, state, environment } = await text();
     await type('How is the weather?');
     const { requestId = '' } = state().questions.at(-1) ?? {};
@@ -87,7 +87,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('asks again when a result was delivered in between', async () => {
+  it('causes a read-back when a result was delivered in between', async () => {
     const other: ScriptedSubagent = { script: () => say('The report is there. Shall I read it?') };
     const { type, paid, put } = await text(leadScript, { subagents: { other } });
     await type('use other');
@@ -96,7 +96,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(put().at(-1)).toBe(READ_BACK);
   });
 
-  it('counts at once for an action that the lead agent has said again', async () => {
+  it('counts at once for an action that the lead agent has repeated', async () => {
     const again = 'Say the question again.';
     const { type, paid } = await text(settling(again, settle('repeat', { quote: again })));
     await type('How is the weather?');
@@ -122,7 +122,7 @@ describe('an answer after something else was said, by text', () => {
     ['Berlin.', 'What is your address?', []],
     ['the second one', 'Economy or Premium?', rides],
     ['Premium', 'Economy or Premium?', rides],
-  ])('goes to the lead agent: %s', async (words, question, options) => {
+  ])('reaches the lead agent: %s', async (words, question, options) => {
     const talk = textTalk({ subagents: { ride: asking(question, options) } });
     await talk.start();
     await talk.type('use ride');
@@ -132,7 +132,7 @@ describe('an answer after something else was said, by text', () => {
     expect(talk.said().at(-1)).toBe(`You said: ${words}`);
   });
 
-  it('lets the lead agent settle it', async () => {
+  it('leaves the settlement to the lead agent', async () => {
     const words = 'Premium';
     const lead = settling(words, settle('answer', { optionId: 'premium', quote: words }));
     const talk = textTalk({ subagents: { ride: asking('Economy or Premium?', rides) }, lead });
@@ -155,7 +155,7 @@ describe('a yes to what the lead agent said after an approval, by voice', () => 
     return { ...talk, paid };
   }
 
-  it('runs nothing until the action was read back', async () => {
+  it('does not run the action before it is read back', async () => {
     const { say: utter, speak, pause, asked, paid } = await voice();
     await utter('How is the weather?');
     await speak('Rain. Shall I also tell you about Sunday?');
@@ -176,12 +176,12 @@ describe('a yes to what the lead agent said after an approval, by voice', () => 
   });
 });
 
-describe('a decision with a wish behind it', () => {
+describe('a decision followed by a request', () => {
   it.each([
     ['No, and book a table for two.', 0],
     ['Forget it, make me the report instead.', 0],
     ['Yes, and then book a table.', 1],
-  ])('decides, and passes the words to the lead agent: %s', async (words, times) => {
+  ])('decides the approval and passes the words to the lead agent: %s', async (words, times) => {
     const { type, paid, state, said } = await text();
     await type(words);
     expect(state().questions.at(-1)?.state).toBe('answered');
@@ -189,7 +189,7 @@ describe('a decision with a wish behind it', () => {
     expect(said()).toContain(`You said: ${words}`);
   });
 
-  it('declines with the words of the user, by the lead agent', async () => {
+  it("declines with the user's words, through the lead agent", async () => {
     const words = 'Yes, but on Friday instead.';
     const decline = settle('decline', { quote: words, text: 'on Friday instead' });
     const { type, paid, state } = await text(settling(words, decline));
@@ -222,14 +222,14 @@ describe('spoken words', () => {
     return { ...talk, paid };
   }
 
-  it('count only for the client with the voice: a yes of bob is none of ann', async () => {
+  it('count only for the client with the voice: a yes from bob is not a yes from ann', async () => {
     const { speak, say: utter, paid, question } = await voice('bob', ['ann']);
     await speak('May I pay 900?');
     await utter('Yes.');
     expect([paid, question()?.state]).toEqual([[], 'open']);
   });
 
-  it('name the client that has the voice as the one who consents', async () => {
+  it('attribute consent to the client that has the voice', async () => {
     const { speak, say: utter, paid, question } = await voice('bob');
     await speak('May I pay 900?');
     await utter('Yes.');

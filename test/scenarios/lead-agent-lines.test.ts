@@ -7,7 +7,7 @@ import { voiceTalk } from '../support/voice-talk.ts';
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 
 describe('subagents', () => {
-  test('use the defaults of the first design', { tags: ['B24', 'B26'] }, () => {
+  test('use the defaults of the original design', { tags: ['B24', 'B26'] }, () => {
     expect(checkSubagentConfig({ name: 'a', instructions: 'b' })).toMatchObject({
       maxSteps: 5,
       timeout: 600_000,
@@ -17,7 +17,7 @@ describe('subagents', () => {
   });
 
   test(
-    'get an instance for each handoff, disposed once, however it ends',
+    'get one instance for each handoff, disposed once, however it ends',
     { tags: ['B27'] },
     async () => {
       let made = 0;
@@ -54,7 +54,7 @@ describe('subagents', () => {
   );
 
   test(
-    'return their text and number of steps, with a hook for each step',
+    'return their text and step count, with a hook for each step',
     { tags: ['B32', 'B34'] },
     async () => {
       const seen: unknown[] = [];
@@ -131,7 +131,7 @@ describe('notices', () => {
 
 describe('the session', () => {
   test(
-    'starts once through all reconnects, and reports its duration',
+    'starts once across all reconnects, and reports its duration',
     { tags: ['B67', 'B68'] },
     async () => {
       const told: unknown[] = [];

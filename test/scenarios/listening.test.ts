@@ -154,7 +154,7 @@ const ways: readonly Way[] = [
 ];
 
 describe.each(ways)('a session followed by $way', ({ follow, state: expected, given, warns }) => {
-  test('delivers both results at once, once, with the same acknowledgement', async () => {
+  test('delivers both results at once, each once, with the same acknowledgement', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     const followers = follow(session);
@@ -195,7 +195,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
 });
 
 describe('a reader', () => {
-  test.each(['breaks off', 'throws'])('acknowledges no result at which it %s', async (how) => {
+  test.each(['breaks off', 'throws'])('does not acknowledge a result when it %s', async (how) => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const gone = reader(session, (part) => {
@@ -221,7 +221,7 @@ describe('a reader', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
   });
 
-  test('holds up no result while it is busy, and acknowledges one when it asks for more', async () => {
+  test('delays no result while it is busy, and acknowledges a result when it requests more', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const parts = session.read();
@@ -252,7 +252,7 @@ describe('a question without a listener', () => {
     },
   };
 
-  test('holds up no result, and is asked again to the next client', async () => {
+  test('delays no result, and is asked again for the next client', async () => {
     const { session, type, state, environment, question } = textTalk(asking);
     await session.start();
     await type('use ride and report');
@@ -271,7 +271,7 @@ describe('a question without a listener', () => {
     expect(late.got.filter((id) => id === question()?.requestId)).toHaveLength(1);
   });
 
-  test('accepts an answer when a client reports it as shown, or types', async () => {
+  test('accepts an answer when a client reports it as shown, or the user types', async () => {
     const { session, type, environment, question } = textTalk(asking);
     await session.start();
     client(session, true);
@@ -284,9 +284,9 @@ describe('a question without a listener', () => {
   });
 });
 
-describe('a delivery over two processes', () => {
+describe('a delivery across two processes', () => {
   test.each(['crash', 'hibernate'] as const)(
-    'a %s: a result shown before appears once as a card after it',
+    'a %s: a result shown earlier appears once as a card afterwards',
     async (how) => {
       const of = world();
       const before = textLife(of, TWO);
@@ -319,12 +319,12 @@ describe('a delivery over two processes', () => {
   );
 });
 
-describe('TEXT-LEAD-5: no warning of a missing listener', () => {
+describe('TEXT-LEAD-5: the warning of a missing listener', () => {
   const warned = (events: readonly SessionEvent[]): number =>
     events.filter((event) => event.type === 'error.reported' && event.code === 'NOBODY_LISTENS')
       .length;
 
-  test('appears after a client has left', async () => {
+  test('does not appear after a client has left', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     session.listen()();
@@ -334,7 +334,7 @@ describe('TEXT-LEAD-5: no warning of a missing listener', () => {
     expect(warned(events)).toBe(0);
   });
 
-  test('appears after a process with a client was killed', async () => {
+  test('does not appear after a process with a client was killed', async () => {
     const of = world();
     const before = textLife(of, TWO);
     await before.session.start();
@@ -353,7 +353,7 @@ describe('TEXT-LEAD-5: no warning of a missing listener', () => {
   });
 });
 
-test('OUTBOX-9: the outbox ends its oldest shown delivery when its limit is exceeded', async () => {
+test('OUTBOX-9: ends the oldest shown delivery when the outbox exceeds its limit', async () => {
   const { session, state, environment } = textTalk({ limits: { maxDeliveries: 2 } });
   await session.start();
   client(session, false);
@@ -368,7 +368,7 @@ test('OUTBOX-9: the outbox ends its oldest shown delivery when its limit is exce
   ]);
 });
 
-test('results delivered together carry their ids, and are acknowledged as one or one by one', async () => {
+test('acknowledges results that were delivered together, all at once or one by one', async () => {
   const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
   await session.start();
   const messages: ClientMessage[] = [];

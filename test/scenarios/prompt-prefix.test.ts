@@ -65,7 +65,7 @@ async function toTheEnd(life: ReturnType<typeof textLife>): Promise<void> {
 }
 
 test.each([false, true])(
-  'keeps each prompt a prefix of the next over steps, tools and questions, after a crash: %s',
+  'keeps each prompt a prefix of the next across steps, tools, questions and a crash: %s',
   async (crashes) => {
     const requests: LanguageModelV4CallOptions[] = [];
     const of = world();
@@ -93,7 +93,7 @@ test.each([false, true])(
   },
 );
 
-test('a message and a progress report keep the prompt before them', async () => {
+test('keeps the previous prompt as a prefix after a message or a progress report', async () => {
   const requests: LanguageModelV4CallOptions[] = [];
   const options: TalkOptions = { subagents: { ride: worker }, wire: noting(requests) };
   const life = textLife(world(), options);
@@ -109,7 +109,7 @@ test('a message and a progress report keep the prompt before them', async () => 
   await life.close();
 });
 
-test('the check finds a system message with a changing time', () => {
+test('detects a system message with a changing time', () => {
   const request = (now: number, more: number) => ({
     prompt: [
       { role: 'system' as const, content: `It is ${now}.` },

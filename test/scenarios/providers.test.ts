@@ -139,7 +139,7 @@ describe.each(providers)('$name', (provider) => {
       ]);
     });
 
-    test('get ids of their own, even if the provider counts from 0 in each answer', async () => {
+    test('get unique ids, even if the provider counts from 0 in each answer', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -207,7 +207,7 @@ describe.each(providers)('$name', (provider) => {
       },
     );
 
-    test('produce no words from white space before them', async () => {
+    test('do not turn preceding white space into words', async () => {
       const { type, outcomeOf, errors } = await over({
         subagents: {
           report: {
@@ -224,7 +224,7 @@ describe.each(providers)('$name', (provider) => {
       expect(errors).toEqual([]);
     });
 
-    test('do not run when the user denies them, and the model reads that', async () => {
+    test('do not run when the user denies them, and the model reads the denial', async () => {
       const seen: unknown[] = [];
       const { type, session, environment, question, outcomeOf } = await over({
         subagents: {
@@ -292,7 +292,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('an answer', () => {
-    test('repeats the request after a wrong shape, with the reason', async () => {
+    test('asks again after a wrong shape, with the reason', async () => {
       const asked: string[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -333,7 +333,7 @@ describe.each(providers)('$name', (provider) => {
       });
       const done = { status: 'completed', output: { sales: 7 }, steps: 2 };
 
-      test('requests the shape beside the tools, or in words where that is off', async () => {
+      test('requests the shape together with the tools, or in words if that is off', async () => {
         for (const structured of ['auto', 'off'] as const) {
           const { type, outcomeOf, exchangesOf } = await over({ subagents: report(structured) });
           await type('use report');
@@ -363,7 +363,7 @@ describe.each(providers)('$name', (provider) => {
         ]);
       });
 
-      test('requests no words when another part of the request is wrong', async () => {
+      test('does not switch to words when another part of the request is wrong', async () => {
         const { type, outcomeOf, exchangesOf, server } = await over({ subagents: report('auto') });
         server.refuse((body) => body.includes('sales') || body.includes('look'));
         await type('use report');
@@ -375,7 +375,7 @@ describe.each(providers)('$name', (provider) => {
       });
     });
 
-    test('fails by name when it is empty', async () => {
+    test('fails with a named error when it is empty', async () => {
       const { type, said, outcomeOf } = await over({
         subagents: { report: { script: () => say('') } },
       });
@@ -400,7 +400,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('are you there?');
     });
 
-    test('fails by name when it is cut at the length limit', async () => {
+    test('fails with a named error when it is cut at the length limit', async () => {
       const { type, outcomeOf } = await over({
         subagents: { report: { script: () => ({ text: 'Sales are', finish: 'length' }) } },
       });
@@ -435,7 +435,7 @@ describe.each(providers)('$name', (provider) => {
       },
     );
 
-    test('arrives whole from a subagent that streams', async () => {
+    test('arrives complete from a subagent that streams', async () => {
       const { type, outcomeOf, errors } = await over({
         subagents: {
           report: {
@@ -455,7 +455,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a provider that refuses', () => {
-    test('gets the next request at the time that it named (429), and not before', async () => {
+    test('gets the next request at the time that it named (429), and not earlier', async () => {
       const { type, outcomeOf, exchangesOf, environment, errors } = await over({
         subagents: {
           report: {
@@ -474,7 +474,7 @@ describe.each(providers)('$name', (provider) => {
       expect(errors.map(({ where }) => where)).toEqual(['model call 1 of step 1 of report']);
     });
 
-    test('fails the task in the words of the provider after repeated failures (500)', async () => {
+    test("fails the task with the provider's message after repeated failures (500)", async () => {
       const { type, said, outcomeOf, exchangesOf, environment } = await over({
         subagents: {
           report: {
@@ -519,7 +519,7 @@ describe.each(providers)('$name', (provider) => {
       [500, 'PROVIDER_UNAVAILABLE', 3],
       [401, 'PROVIDER_UNAUTHORIZED', 1],
     ])(
-      'fails one reply of the lead agent (%d), and the next words get an answer',
+      'fails one reply of the lead agent (%d), and answers the next words',
       async (status, code, attempts) => {
         const { type, parts, said, environment, errors } = await over({
           lead: (prompt) => {
@@ -540,7 +540,7 @@ describe.each(providers)('$name', (provider) => {
     );
 
     test.each([429, 500])(
-      'LEAD-STREAM-1: repeats the call of the lead agent after one failure (%d), which is answered',
+      "LEAD-STREAM-1: repeats the lead agent's call after one failure (%d)",
       async (status) => {
         let refusals = 0;
         const { type, parts, said, environment, session } = await over({
@@ -566,7 +566,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a stream that breaks off', () => {
-    test('leaves the spoken part, and reports the break', async () => {
+    test('keeps the spoken part, and reports the break', async () => {
       const { type, parts, state, server, said } = await over();
       let breaks = true;
       server.breakOff(() => breaks);
@@ -632,7 +632,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('cancelled calls', () => {
-    test('hang up a subagent in the middle of its model call', async () => {
+    test("abort a subagent's running model call", async () => {
       const { type, session, state, exchangesOf, environment } = await over({
         subagents: { report: { script: never } },
       });
@@ -644,7 +644,7 @@ describe.each(providers)('$name', (provider) => {
       expect(exchangesOf('report').map(({ end }) => end)).toEqual(['hung_up']);
     });
 
-    test('hang up the lead agent for an urgent notice', async () => {
+    test("abort the lead agent's call for an urgent notice", async () => {
       const { type, session, said, server, environment } = await over({
         lead: (prompt) => (prompt.turn === 1 ? never() : leadScript(prompt)),
       });
@@ -656,7 +656,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  test('bounds the output of the model by a token budget, and ends with a partial result', async () => {
+  test("limits the model's output by a token budget, and ends with a partial result", async () => {
     const { type, outcomeOf, exchangesOf } = await over({
       subagents: {
         report: {

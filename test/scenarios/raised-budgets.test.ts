@@ -39,12 +39,12 @@ async function inQuestion(of = world()) {
   return { of, talk, id, answer };
 }
 
-test('a question uses up a budget that was not raised', async () => {
+test('ends at a question when its budget was not raised', async () => {
   const { answer } = await inQuestion();
   expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
 });
 
-test('BUDGETS-13: a raised budget continues the work, and the journal names who raised it', async () => {
+test('BUDGETS-13: continues the work after a raise, and the journal names the user who raised it', async () => {
   const { of, talk, id, answer } = await inQuestion();
   const receipt = talk.session.subagents.raiseBudget(id, { steps: 3 }, { by: 'ann' });
   expect(receipt).toMatchObject({
@@ -65,7 +65,7 @@ test('BUDGETS-13: a raised budget continues the work, and the journal names who 
 });
 
 test.each([Infinity, 1])(
-  'BUDGETS-13: a raised budget survives a crash, with a snapshot after %s entries',
+  'BUDGETS-13: keeps a raised budget across a crash, with a snapshot after %s entries',
   async (afterEntries) => {
     const of = world({ snapshots: { afterEntries, trim: true } });
     const { talk, id, answer } = await inQuestion(of);
@@ -78,7 +78,7 @@ test.each([Infinity, 1])(
   },
 );
 
-test('BUDGETS-13: the next process has a raise written to an unowned journal', async () => {
+test('BUDGETS-13: applies a raise that was written while no process held the session', async () => {
   const { of, talk, id, answer } = await inQuestion();
   talk.kill();
   const { journal } = of.begin().runtime;
@@ -116,7 +116,7 @@ test.each([
   [{}],
   [null],
   [{ cost: Infinity }],
-])('no limits: %j is refused by name, and nothing is written', async (limits) => {
+])('refuses %j by name as no limits, and writes nothing', async (limits) => {
   const { of, talk, id } = await inQuestion();
   const { length } = of.entries;
   expect(() => talk.session.subagents.raiseBudget(id, limits as never)).toThrow(/raiseBudget\(id/);
@@ -126,7 +126,7 @@ test.each([
   expect(of.entries).toHaveLength(length);
 });
 
-test('a subagent raises neither its own budget nor that of its parent', async () => {
+test("does not let a subagent raise its own budget or its parent's", async () => {
   const { session, start, type, state } = textTalk(asking);
   await start();
   await type('use ride');
@@ -137,7 +137,7 @@ test('a subagent raises neither its own budget nor that of its parent', async ()
   });
 });
 
-test('an operator raises a budget over the network, a user or a watcher cannot', async () => {
+test('lets an operator raise a budget over the network, but not a user or a watcher', async () => {
   const journal = memoryJournal();
   const session = rideSession({
     ...asking,
@@ -204,12 +204,12 @@ describe("a session's own budget", () => {
     return { of, talk, answer };
   }
 
-  test('runs out at the question if it was not raised', async () => {
+  test('ends at the question if it was not raised', async () => {
     const { answer } = await begun();
     expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('BUDGETS-13: continues the subagent when raised, and journal and replay name who raised it', async () => {
+  test('BUDGETS-13: continues the subagent when raised, and the journal and a replay name the user', async () => {
     const { of, talk, answer } = await begun();
     const { subagents } = talk.session;
     expect(subagents.raiseBudget(null, { steps: 3 }, { by: 'ann' })).toMatchObject({
@@ -240,7 +240,7 @@ describe("a session's own budget", () => {
     [{}, 'INVALID_ARGUMENT'],
     [null, 'INVALID_ARGUMENT'],
     [{ cost: Infinity }, 'INVALID_ARGUMENT'],
-  ])('%j is refused by name, and nothing is written', async (limits, code) => {
+  ])('refuses %j by name, and writes nothing', async (limits, code) => {
     const { of, talk } = await begun();
     const { length } = of.entries;
     let thrown: unknown;
@@ -253,7 +253,7 @@ describe("a session's own budget", () => {
     expect(of.entries).toHaveLength(length);
   });
 
-  test('lower, or of something else, or too early, or too late: refused, and nothing is written', async () => {
+  test('refuses a lower, wrong, early or late raise, and writes nothing', async () => {
     const of = world();
     const early = textLife(of, own);
     expect(early.session.subagents.raiseBudget(null, { steps: 3 })).toMatchObject({
@@ -274,7 +274,7 @@ describe("a session's own budget", () => {
   });
 
   test.each([Infinity, 1])(
-    'survives a crash when raised, with a snapshot after %s entries, and is not raised twice',
+    'keeps its raise across a crash, with a snapshot after %s entries, and is not raised twice',
     async (afterEntries) => {
       const of = world({ snapshots: { afterEntries, trim: true } });
       const { talk, answer } = await begun(of);
@@ -298,7 +298,7 @@ describe("a session's own budget", () => {
     },
   );
 
-  test('a time limit that was raised ends later', async () => {
+  test('ends later after its time limit was raised', async () => {
     const timed: TalkOptions = { ...own, budget: { timeMs: 10_000 } };
     const { of, talk } = await begun(world(), timed);
     expect(talk.session.subagents.raiseBudget(null, { timeMs: 60_000 })).toMatchObject({
@@ -315,7 +315,7 @@ describe("a session's own budget", () => {
     expect(later.state().subagents[0]?.outcome?.error?.code).toBe('BUDGET_EXHAUSTED');
   });
 
-  test('a journal that no process has: the next one has the raise', async () => {
+  test('applies a raise from the journal in the next process', async () => {
     const { of, talk, answer } = await begun();
     talk.kill();
     const { journal } = of.begin().runtime;

@@ -13,7 +13,7 @@ import { textTalk } from '../support/text-talk.ts';
 const ruled = ruledProviders.flatMap((provider) => (provider.api ? [provider] : []));
 
 test.each(ruled)(
-  '$name refuses a call without a result, and its package reads why',
+  '$name refuses a call without a result, and its package reads the reason',
   async (provider) => {
     const server = await modelServer(provider, true);
     onTestFinished(() => server.close());
@@ -38,7 +38,7 @@ test.each(ruled)(
 );
 
 test.each(ruled)(
-  '$name refuses nothing of a conversation with calls, reasoning, questions and notes',
+  '$name refuses nothing in a conversation with calls, reasoning, questions and notes',
   async (provider) => {
     const server = await modelServer(provider, true);
     const environment = server.within(simulatedEnvironment());

@@ -90,7 +90,7 @@ describe('a lead model', () => {
     expect(said()).toContainEqual(expect.stringContaining('Tools said'));
   });
 
-  test('answers, and does the rest of what was said', async () => {
+  test('answers, and does the rest of the request', async () => {
     const words = 'Premium, and book me a table.';
     const tables: string[] = [];
     const { type, result } = await begun(
@@ -125,7 +125,7 @@ describe('a lead model', () => {
     expect(question()?.state).toBe('withdrawn');
   });
 
-  test('puts the question off: it waits on its card, and is put again', async () => {
+  test('postpones the question, which waits on its card and is asked again', async () => {
     const words = 'Ask me about that some other time.';
     const { type, settled, question, put, environment, result } = await begun(
       settling(words, settle('later', { quote: words })),
@@ -158,7 +158,7 @@ describe('a lead model', () => {
     expect(at('Open questions of subagents')).toBe(at(words) - 1);
   });
 
-  test('repeats the question through the tool, and says nothing itself', async () => {
+  test('repeats the question with the tool, and says nothing itself', async () => {
     const words = 'You lost me there.';
     const { type, settled, put, said } = await begun(
       settling(words, settle('repeat', { quote: words })),
@@ -170,7 +170,7 @@ describe('a lead model', () => {
     expect(said()).toHaveLength(before);
   });
 
-  test('gets what is known of the options, and explains', async () => {
+  test('reads the details of the options, and explains them', async () => {
     const words = 'Which one is cheaper?';
     const { type, settled, question, said } = await begun(
       settling(words, settle('explain', { quote: words })),
@@ -187,7 +187,7 @@ describe('a lead model', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test('SETTLE-1: answers with the first of two utterances that came before its reply', async () => {
+  test('SETTLE-1: answers with the first of two utterances that arrived before its reply', async () => {
     const first = 'the cheaper one';
     const second = 'and what is the weather like?';
     const { session, type, result, settled } = await begun(
@@ -207,7 +207,7 @@ describe('a lead model', () => {
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');
   });
 
-  test('SETTLE-1: does not answer with words that it has replied to', async () => {
+  test('SETTLE-1: does not answer with words that it has already replied to', async () => {
     const { type, question, settled } = await begun(
       settling('so?', settle('answer', { optionId: 'economy', quote: 'the cheaper one' })),
     );
@@ -226,7 +226,7 @@ describe('a lead model', () => {
 });
 
 describe('the tool', () => {
-  test('SETTLE-TOOL-1: remains available all the time, in the same words', async () => {
+  test('SETTLE-TOOL-1: always exists, with the same description', async () => {
     const { type, prompts, environment } = await begun(leadScript);
     await type('what time is it?');
     await type('economy');
@@ -303,7 +303,7 @@ describe('the tool', () => {
   });
 });
 
-describe('a settlement that does not count', () => {
+describe('a settlement that is refused', () => {
   test.each([
     [
       'SETTLE-1: a quotation that was not said',
@@ -327,7 +327,7 @@ describe('a settlement that does not count', () => {
     expect(said().at(-1)).toContain('refused');
   });
 
-  test('SETTLE-3: fails as a second one for the same words', async () => {
+  test('SETTLE-3: fails the second time for the same words', async () => {
     const words = 'the cheaper one';
     const { type, settled, result } = await begun(
       settling(
@@ -371,7 +371,7 @@ describe('a settlement that does not count', () => {
   });
 
   test.each(['answer', 'correct'])(
-    'P3, SETTLE-2: makes %s by a yes read the approval back, so that the next yes counts',
+    'P3, SETTLE-2: reads the approval back after %s by a yes, so that the next yes counts',
     async (action) => {
       const ran: string[] = [];
       const words = 'Sounds like a plan, mate.';
@@ -444,7 +444,7 @@ describe('a correction', () => {
     expect(result()?.text).toBe('Booked: Premium');
   });
 
-  test('comes too late when a tool was called, and the model learns why', async () => {
+  test('arrives too late when a tool was called, and the model reads the reason', async () => {
     const { type, settled, said, environment } = await begun(
       lead,
       slow(
@@ -465,7 +465,7 @@ describe('a correction', () => {
     expect(said().at(-1)).toContain('too late');
   });
 
-  test('comes too late when the subagent has ended', async () => {
+  test('arrives too late when the subagent has ended', async () => {
     const { type, settled } = await begun(lead);
     await type('economy');
     await type(words);
@@ -481,7 +481,7 @@ describe('a correction', () => {
   });
 });
 
-test('SETTLE-5: the journal has the settlement and its verdict, and folds to the same state', async () => {
+test('SETTLE-5: records the settlement and its verdict in the journal, and folds them to the same state', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const words = 'the cheaper one';
@@ -506,7 +506,7 @@ test('SETTLE-5: the journal has the settlement and its verdict, and folds to the
   expect(entries[0]).not.toHaveProperty('refused');
 });
 
-describe('words that a subagent gives back', () => {
+describe('words that a subagent returns', () => {
   const words = 'The weather, now that I think of it';
   const table = (seen: string[][] = []): TalkOptions => ({
     subagents: {
@@ -538,7 +538,7 @@ describe('words that a subagent gives back', () => {
     return isGivenBack && isToUser ? { text: 'It is sunny.' } : leadScript(prompt);
   };
 
-  test('go to the lead agent with the reason, and the question opens again', async () => {
+  test('reach the lead agent with the reason, and the question opens again', async () => {
     const seen: string[][] = [];
     const { start, type, said, put, question, result, prompts, errors } = talk(lead, table(seen));
     await start();
@@ -557,7 +557,7 @@ describe('words that a subagent gives back', () => {
     expect(errors).toEqual([]);
   });
 
-  test('remain an answer where an option was chosen', async () => {
+  test('remain an answer if an option was chosen', async () => {
     const { start, type, put, result } = talk(leadScript, {
       subagents: {
         ride: {
@@ -578,7 +578,7 @@ describe('words that a subagent gives back', () => {
   });
 });
 
-test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent may ask', async () => {
+test('SETTLE-TOOL-1: gives a voice model the tool at all times if a subagent may ask', async () => {
   const asks = voiceTalk({ subagents: ride });
   await asks.start();
   const names = asks.model().configuration.tools.map(({ name }) => name);
@@ -597,7 +597,7 @@ test('SETTLE-TOOL-1: a voice model has the tool all the time, where a subagent m
   expect(alone.model().configuration.tools).toEqual([]);
 });
 
-test('a voice model may name a question by the mark of its note', async () => {
+test('lets a voice model name a question by the mark of its note', async () => {
   const asks = voiceTalk({ subagents: ride });
   await asks.start();
   await asks.use('ride');
@@ -623,7 +623,7 @@ test('a voice model may name a question by the mark of its note', async () => {
   expect(await settled(mark)).toContain('"answered"');
 });
 
-test('a call of a voice model waits for the transcript of its words', async () => {
+test("delays a voice model's call until its words are transcribed", async () => {
   for (const isWritten of [true, false]) {
     const slow = {
       script: steps(calls(['ask_user', { question: 'Which ride?', options }]), () => never()),
@@ -664,7 +664,7 @@ test('a call of a voice model waits for the transcript of its words', async () =
   }
 });
 
-test('the lead model reads which work runs when it answers the user, and only then', async () => {
+test('lists the running work for the lead model only when it answers the user', async () => {
   const made = talk(leadScript, { subagents: { report: { script: never } } });
   const told = () => JSON.stringify(made.prompts.at(-1)?.prompt);
   await made.start();

@@ -93,7 +93,7 @@ describe.each(both)(
   'results of subagents that the %s toolset spawns for one request',
   { tags: ['R34'] },
   (toolset) => {
-    test('come in one reply, when the last has ended', async () => {
+    test('arrive in one reply, when the last has ended', async () => {
       const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
       const messages: unknown[] = [];
       topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
@@ -113,7 +113,7 @@ describe.each(both)(
       expect(messages[0]).toMatch(/^batch_/);
     });
 
-    test('wait for a slow one only to the ceiling, and it comes by itself at its end', async () => {
+    test('wait for a slow result only up to the ceiling, and deliver it separately', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, prompts, environment, idOf } = talk;
       await start();
@@ -128,7 +128,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel'], ['car']]);
     });
 
-    test('come in one reply at the ceiling with `cancel`, which stops a slow subagent', async () => {
+    test('arrive in one reply at the ceiling with `cancel`, which stops a slow subagent', async () => {
       const { start, spawn, finish, told, prompts, environment, state } = spawningTalk(toolset, {
         consolidation: { atCeiling: 'cancel' },
       });
@@ -152,7 +152,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel']]);
     });
 
-    test('deliver the only one left at once, as a single result, when all others are cancelled', async () => {
+    test('deliver the only remaining result at once when all others are cancelled', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, session, prompts, idOf } = talk;
       await start();
@@ -163,7 +163,7 @@ describe.each(both)(
       expect(prompts.at(-1)).not.toContain('in one reply');
     });
 
-    test('come apart from the results of another request', async () => {
+    test('arrive separately from the results of another request', async () => {
       const { start, spawn, finish, told } = spawningTalk(toolset);
       await start();
       await spawn('flight', 'hotel');
@@ -177,7 +177,7 @@ describe.each(both)(
       ]);
     });
 
-    test('come in one reply with background calls of the same request', async () => {
+    test('arrive in one reply with background calls of the same request', async () => {
       const { start, type, finish, told } = spawningTalk(toolset, {
         subagents: { taxi: { script: () => say('museum is found') } },
       });
@@ -188,7 +188,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'museum']]);
     });
 
-    test('come apart with `consolidation: off`, and with `consolidate: false` of the configuration', async () => {
+    test('arrive separately with `consolidation: off`, and with `consolidate: false` of the configuration', async () => {
       for (const more of [
         { consolidation: 'off' as const },
         { worker: { config: { consolidate: false } } },
@@ -213,7 +213,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight']]);
     });
 
-    test('leave out one that is dismissed or shown while it waits', async () => {
+    test('omit a result that is dismissed or shown while it waits', async () => {
       for (const how of ['dismiss', 'shown'] as const) {
         const { start, spawn, finish, told, session, state, environment } = spawningTalk(toolset);
         await start();
@@ -226,7 +226,7 @@ describe.each(both)(
       }
     });
 
-    test('OUTBOX-6: free their places when delivered, and come by themselves without a place', async () => {
+    test('OUTBOX-6: free their places when delivered, and arrive separately if no place is free', async () => {
       const { start, spawn, finish, told } = spawningTalk(toolset, {
         limits: { maxDeliveries: 2 },
       });
@@ -254,7 +254,7 @@ describe('results that the lead agent fetches itself', () => {
     spawningTalk('parent', more);
   const checked = (id: string) => `use check_subagent ${JSON.stringify({ subagentId: id })}`;
 
-  test('reach the lead agent once through await_subagent, and hold up no siblings', async () => {
+  test('reach the lead agent once through await_subagent, and do not delay their siblings', async () => {
     const talk = fetching();
     const { start, spawn, finish, told, session, events, environment, idOf, state } = talk;
     await start();
@@ -276,7 +276,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries).toHaveLength(1);
   });
 
-  test('hold up their siblings again after a wait that ended without them', async () => {
+  test('delay their siblings again after a wait that ended without them', async () => {
     const talk = fetching();
     const { start, spawn, type, finish, told, environment, idOf } = talk;
     await start();
@@ -290,7 +290,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(told()).toEqual([['flight', 'hotel']]);
   });
 
-  test('leave the batch after check_subagent, and the others come without them', async () => {
+  test('leave the batch after check_subagent, and the others arrive without them', async () => {
     const { start, spawn, type, finish, told, said, idOf, state } = fetching();
     await start();
     await spawn('flight', 'hotel', 'car');
@@ -303,7 +303,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(states).toEqual(['dismissed', 'delivered', 'delivered']);
   });
 
-  test('deliver nothing before the last subagent ends, when the only other one was fetched', async () => {
+  test('deliver nothing before the last subagent ends, when the only other result was fetched', async () => {
     const { start, spawn, type, finish, told, environment, idOf } = fetching();
     await start();
     await spawn('flight', 'hotel');
@@ -316,7 +316,7 @@ describe('results that the lead agent fetches itself', () => {
   });
 });
 
-test('do not include those of the subagent’s own children, which report to it', async () => {
+test('do not include the results of the subagent’s own children, which report to it', async () => {
   const of = world();
   const begins = turns(
     calls(['spawn_subagent', { task: 'museum', contextMode: 'fresh' }]),
@@ -368,7 +368,7 @@ describe('results by voice', () => {
     };
   };
 
-  test('delivers each result by itself by default', async () => {
+  test('delivers each result separately by default', async () => {
     const { finish, asked, speak } = await speaking();
     await finish('flight');
     expect(asked()).toContain('flight is found');
@@ -388,7 +388,7 @@ describe('results by voice', () => {
   });
 });
 
-describe('P1, P4: two results over a kill at each entry', () => {
+describe('P1, P4: two results across a kill at each entry', () => {
   const live = async (of: ReturnType<typeof world>) => {
     const { use } = TOOLSETS.parent;
     for (;;) {
@@ -429,7 +429,7 @@ describe('P1, P4: two results over a kill at each entry', () => {
     errors: [],
   };
 
-  test('plays the story undisturbed', async () => {
+  test('reach the user without a kill', async () => {
     const of = world();
     expect(await live(of)).toEqual(whole);
     const types = of.entries.map(({ event }) => event.type);

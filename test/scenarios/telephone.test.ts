@@ -38,7 +38,7 @@ async function onThePhone(options: VoiceTalkOptions) {
   return { ...talk, ...first, ring, use };
 }
 
-test('the sound of the caller reaches the model at its rate', async () => {
+test("passes the caller's audio to the model at the model's rate", async () => {
   const { twilio, model } = await onThePhone({});
   for (let count = 0; count < 50; count += 1) twilio.say(1004);
   const samples = model().heard.flatMap((frame) => [...frame.samples]);
@@ -62,7 +62,7 @@ describe('P4: a result', () => {
     expect(twilio.heardMs).toBeGreaterThan(2900);
   });
 
-  test('does not count as heard when the caller interrupts it, though all marks come back', async () => {
+  test('does not count as heard when the caller interrupts it, although all marks return', async () => {
     const { use, model, result, environment, twilio, asked, events } = await onThePhone({
       subagents: report,
     });
@@ -92,7 +92,7 @@ describe('P4: a result', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('waits when the caller hangs up, and comes in the next call', async () => {
+  test('waits when the caller hangs up, and follows in the next call', async () => {
     const { use, model, result, environment, twilio, call, ring, session, asked } =
       await onThePhone({ subagents: report });
     await use('report');
@@ -128,7 +128,7 @@ describe('a question', () => {
     },
   };
 
-  test('accepts the key of an option, and its voice stops', async () => {
+  test('accepts the key of an option, and stops speaking', async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -177,7 +177,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     },
   };
 
-  test('accepts a time of day, though no key was pressed', async () => {
+  test('accepts a time of day, although no key was pressed', async () => {
     const { use, model, environment, question } = await onThePhone({ subagents: { dentist } });
     await use('dentist');
     model().speak('Monday at 9:30, at 16:00, or Friday at 16:00?', 3000);
@@ -189,7 +189,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
   });
 
-  test('P3: remains open after words that fit two options, and the key decides', async () => {
+  test('P3: stays open after words that match two options, and the key decides', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { dentist },
     });
@@ -204,7 +204,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Friday at 16:00' });
   });
 
-  test('P3, KEYPAD-1: takes no key and no half yes as consent, but a plain yes', async () => {
+  test('P3, KEYPAD-1: accepts only a plain yes as consent, no key and no qualified yes', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { payer },
       agent: { language: 'de' },
@@ -224,7 +224,7 @@ describe('a question to a caller who speaks and presses keys', () => {
   });
 });
 
-test('the end of the session ends the call', async () => {
+test('ends the call when the session ends', async () => {
   const { session, environment, twilio, call } = await onThePhone({});
   const closed = session.close();
   await environment.advance(60_000);
@@ -233,7 +233,7 @@ test('the end of the session ends the call', async () => {
   expect(twilio.closedWith).toEqual({ code: 1000, reason: 'hung_up' });
 });
 
-test('Twilio calls a session over a real socket', async () => {
+test('connects a call from Twilio to a session over a real socket', async () => {
   const talk = voiceTalk({ environment: nodeEnvironment() });
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', maxPayload: 65_536 });
   await once(server, 'listening');

@@ -62,7 +62,7 @@ describe('maxConcurrentPerSession', () => {
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 
-  test('serves in order, and an ended subagent makes room', { tags: ['R12'] }, async () => {
+  test('serves in order, and an ended subagent frees its slot', { tags: ['R12'] }, async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -77,7 +77,7 @@ describe('maxConcurrentPerSession', () => {
     }
   });
 
-  test('passes over a subagent that was cancelled in the queue', async () => {
+  test('skips a subagent that was cancelled in the queue', async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment, session } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -91,7 +91,7 @@ describe('maxConcurrentPerSession', () => {
     expect(begun).toEqual(['work1', 'work3']);
   });
 
-  test('reject: refuses what exceeds the limit, and the lead agent reads it', async () => {
+  test('reject: refuses runs above the limit, and the lead agent reads the refusal', async () => {
     const { worker, release } = gate();
     const { start, type, session, codes, environment } = answersOf({
       limits: { maxConcurrentPerSession: 2, whenFull: 'reject' },
@@ -161,7 +161,7 @@ describe('maxConcurrentPerSession', () => {
 });
 
 describe('maxLivePerSession and maxTotalPerSession', () => {
-  test('count those that have not ended, waiting ones too', async () => {
+  test('count all subagents that have not ended, including waiting ones', async () => {
     const { worker, release } = gate();
     const { start, type, codes, environment } = answersOf({
       limits: { maxLivePerSession: 2, maxConcurrentPerSession: 1 },
@@ -194,7 +194,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     ]);
   });
 
-  test('refuse a call that stays open until its result at once, too', async () => {
+  test('also refuse at once a call that stays open until its result', async () => {
     const { worker } = gate();
     const { start, type, said } = textTalk({
       limits: { maxLivePerSession: 1 },
@@ -233,7 +233,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'a4']);
   });
 
-  test('do not hold each other up at a limit of their own', async () => {
+  test('do not delay each other at their own limits', async () => {
     const { talks, begun } = two({ limits: { maxConcurrentPerSession: 1 } }, 3);
     const [a, b] = talks;
     for (const talk of talks) await talk.start();
@@ -242,7 +242,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(begun).toEqual(['a1', 'b1']);
   });
 
-  test('make room for each other when one closes', async () => {
+  test('free slots for each other when one closes', async () => {
     const { environment, talks, begun } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -41,7 +41,7 @@ const told = (said: readonly string[]): string =>
 
 describe('working memory in a session', () => {
   test(
-    'lets lead agent and subagent write in their own place and read each other’s',
+    'lets the lead agent and the subagent write in their own namespaces and read each other’s',
     { tags: ['R35', 'R37'] },
     async () => {
       let read: unknown;
@@ -91,7 +91,7 @@ describe('working memory in a session', () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: report } });
   });
 
-  test('shortens a large output of a tool of the lead agent', { tags: ['MW9'] }, async () => {
+  test("shortens a large output of the lead agent's tool", { tags: ['MW9'] }, async () => {
     const rows = 'row '.repeat(100_000);
     const { type, said, memory, lead, prompts } = await talkOf(
       {},
@@ -114,14 +114,18 @@ describe('working memory in a session', () => {
     expect(listed).toMatchObject({ entries: [{ bytes: rows.length }] });
   });
 
-  test('passes a claim without a call on as no fact', { tags: ['R27', 'RW13'] }, async () => {
-    const { type, said } = await talkOf({
-      mail: { script: () => say('I sent the email to Anna.') },
-    });
-    await type('use mail');
-    expect(told(said())).toContain('the tools do not confirm as done');
-    expect(told(said())).toContain('"unconfirmed":["I sent the email to Anna."]');
-  });
+  test(
+    'marks a claim without a matching call as unverified',
+    { tags: ['R27', 'RW13'] },
+    async () => {
+      const { type, said } = await talkOf({
+        mail: { script: () => say('I sent the email to Anna.') },
+      });
+      await type('use mail');
+      expect(told(said())).toContain('the tools do not confirm as done');
+      expect(told(said())).toContain('"unconfirmed":["I sent the email to Anna."]');
+    },
+  );
 
   test(
     'marks an announcement as unfinished work, but not a closing courtesy',
@@ -163,7 +167,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'gives a later subagent the earlier work and the request of the user',
+    "passes the earlier work and the user's request to a later subagent",
     { tags: ['R26'] },
     async () => {
       const { type, prompts } = await talkOf({
@@ -181,7 +185,7 @@ describe('working memory in a session', () => {
     },
   );
 
-  test('LIN-2: refuses a missing input at the call, and the lead agent can mend it at once', async () => {
+  test('LIN-2: refuses a missing input at the call, and the lead agent can correct it at once', async () => {
     let isMended = false;
     const { type, prompts, state } = await talkOf(
       {

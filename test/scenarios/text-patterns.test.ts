@@ -42,7 +42,7 @@ async function read(session: TextSession, text: string): Promise<TextPart[]> {
 
 describe('pattern 1: a task', () => {
   test(
-    'gets an answer at once from a pending message, and its result in a pause',
+    'acknowledges at once with a pending message, and delivers its result in a pause',
     { tags: ['B1', 'B2', 'B14', 'B74', 'R13', 'R14', 'RW10'] },
     async () => {
       const { script, finish } = slowReport();
@@ -129,7 +129,7 @@ describe('pattern 1: a task', () => {
   );
 
   test(
-    'runs beside others in the background, and delivers each result once',
+    'runs together with others in the background, and delivers each result once',
     { tags: ['B35'] },
     async () => {
       const { start, type, said } = textTalk({
@@ -144,7 +144,7 @@ describe('pattern 1: a task', () => {
     },
   );
 
-  test('knows the conversation and what is remembered of the user', async () => {
+  test('reads the conversation and the remembered facts about the user', async () => {
     const prompts: ScriptedPrompt[] = [];
     const memory = memoryStore();
     await memory.remember({ id: '1', scope: 'ada', text: 'Prefers short reports', at: 1 });
@@ -333,7 +333,7 @@ describe('pattern 2: a task that asks', () => {
     },
   );
 
-  test('opens a question as soon as a reader pulled past it, and its clock runs from then', async () => {
+  test('opens a question as soon as a reader has read past it, and its timeout runs from then on', async () => {
     const { environment, session } = ride();
     await session.start();
     const reader = session.read();
@@ -350,8 +350,8 @@ describe('pattern 2: a task that asks', () => {
   });
 });
 
-describe('work that comes to nothing', () => {
-  test('comes as a failure with the exact error', async () => {
+describe('work without a result', () => {
+  test('reports a failure with the exact error', async () => {
     const { start, type, said, state } = textTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter: Q5') }) } },
     });
@@ -364,7 +364,7 @@ describe('work that comes to nothing', () => {
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('comes as a failure when it took too long', { tags: ['B33'] }, async () => {
+  test('reports a failure when it took too long', { tags: ['B33'] }, async () => {
     const { start, type, said, environment, state } = textTalk({
       subagents: {
         report: {
@@ -384,7 +384,7 @@ describe('work that comes to nothing', () => {
   });
 
   test(
-    'interrupts no conversation when it was cancelled, but the lead agent knows of it',
+    'does not interrupt the conversation when it was cancelled, but the lead agent learns of it',
     { tags: ['BW24'] },
     async () => {
       const histories: string[] = [];
@@ -412,7 +412,7 @@ describe('work that comes to nothing', () => {
     },
   );
 
-  it('leaves an unknown outcome for the lead agent when cancelled in a call', async () => {
+  it('leaves an unknown outcome to the lead agent when cancelled during a call', async () => {
     const histories: string[] = [];
     const { start, type, session, environment } = textTalk({
       subagents: {
@@ -451,7 +451,7 @@ describe('work that comes to nothing', () => {
 });
 
 describe('two readers at the same time', () => {
-  test('each read everything that is said from then on, and both come to an end', async () => {
+  test('each read everything that is said from then on, and both end', async () => {
     const { start, session } = textTalk();
     await start();
     const [first, second] = await Promise.all([read(session, 'one'), read(session, 'two')]);
@@ -459,7 +459,7 @@ describe('two readers at the same time', () => {
     expect(texts(second).at(-1)).toBe('You said: two');
   });
 
-  test('continue when a reader stops in the middle', async () => {
+  test('continue when a reader stops early', async () => {
     const { start, session, type, said } = textTalk();
     await start();
     for await (const part of session.send('one')) {
@@ -505,7 +505,7 @@ describe('a lead model that fails', () => {
   });
 
   test(
-    'leaves the result as it is to the user, and knows of it later',
+    'does not retell the failed result to the user, and knows of it later',
     { tags: ['RW12'] },
     async () => {
       const { script, finish } = slowReport();
@@ -539,7 +539,7 @@ describe('a lead model that fails', () => {
   );
 });
 
-describe('words that put off a result while it is delivered', () => {
+describe('words that postpone a result while it is delivered', () => {
   test('turn it into a card, and it is not delivered again', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
@@ -565,7 +565,7 @@ describe('words that put off a result while it is delivered', () => {
 });
 
 describe('urgent deliveries', () => {
-  test('interrupt the lead agent, and the transcript shows it as interrupted', async () => {
+  test('interrupt the lead agent, and the transcript marks its words as interrupted', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
       subagents: { report: { script } },
@@ -594,7 +594,7 @@ describe('urgent deliveries', () => {
     );
   });
 
-  test('do not wait for a slow tool, unlike others', async () => {
+  test('do not wait for a slow tool, unlike other deliveries', async () => {
     let finish: () => void = () => {};
     const { start, type, session, environment, said } = textTalk({
       tools: [
@@ -641,7 +641,7 @@ describe('urgent deliveries', () => {
     expect(state().transcript.map(({ text }) => text)).toEqual(['What is it?', 'The answer.']);
   });
 
-  test('leave the user the answer that they interrupted', async () => {
+  test('still give the user the answer that they interrupted', async () => {
     let turn = 0;
     const { start, type, session, environment, said } = textTalk({
       lead: (prompt) => {
@@ -663,7 +663,7 @@ describe('urgent deliveries', () => {
 
 describe('the screens', () => {
   test(
-    'get events in the order of the story, and the same state from the store',
+    'receive events in the order of the story, and the same state from the store',
     { tags: ['B3', 'B85', 'R19'] },
     async () => {
       const { start, type, events, state, environment, close } = textTalk({
@@ -730,7 +730,7 @@ describe('the screens', () => {
   );
 
   test(
-    'get streams of their own for notifications, questions and the transcript',
+    'receive separate streams for notifications, questions and the transcript',
     { tags: ['B73'] },
     async () => {
       const { start, type, session, events } = textTalk({
@@ -759,7 +759,7 @@ describe('the screens', () => {
     },
   );
 
-  test('show the floor of the party that speaks', async () => {
+  test('show which party has the floor', async () => {
     const { start, type, events } = textTalk();
     await start();
     await type('hello');

@@ -65,25 +65,21 @@ describe('an answer', () => {
     );
   });
 
-  test(
-    'counts by button, and in words through the same door',
-    { tags: ['B44', 'B46'] },
-    async () => {
-      const { start, type, answer, resultOf } = talk({
-        subagents: { ...ride, name: subagent(asking('Your name?')) },
-      });
-      await start();
-      await type('use ride');
-      expect(await answer('ride', { optionId: 'economy' })).toEqual({ accepted: true });
-      expect(resultOf('ride')?.text).toContain('"optionId":"economy"');
-      await type('use name');
-      expect(await answer('name', { text: '  Ada ' })).toEqual({ accepted: true });
-      expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
-    },
-  );
+  test('counts by button and in words in the same way', { tags: ['B44', 'B46'] }, async () => {
+    const { start, type, answer, resultOf } = talk({
+      subagents: { ...ride, name: subagent(asking('Your name?')) },
+    });
+    await start();
+    await type('use ride');
+    expect(await answer('ride', { optionId: 'economy' })).toEqual({ accepted: true });
+    expect(resultOf('ride')?.text).toContain('"optionId":"economy"');
+    await type('use name');
+    expect(await answer('name', { text: '  Ada ' })).toEqual({ accepted: true });
+    expect(resultOf('name')?.text).toBe('Got {"userResponse":"Ada"}');
+  });
 
   test(
-    'P3: names its question: the first valid one counts, and the rest are refused by reason',
+    'P3: names its question: the first valid one counts, and the rest are refused with a reason',
     { tags: ['B46', 'BW18'] },
     async () => {
       const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
@@ -114,7 +110,7 @@ describe('an answer', () => {
   );
 
   test(
-    'gets no second answer from the lead agent, which knows of it',
+    'gets no second reply from the lead agent, which knows of it',
     { tags: ['B51', 'BW19'] },
     async () => {
       const prompts: string[] = [];
@@ -137,8 +133,8 @@ describe('an answer', () => {
   );
 });
 
-describe('words that are no answer', () => {
-  test('go to the lead agent as a digression, and the question stays open', async () => {
+describe('words that are not an answer', () => {
+  test('reach the lead agent as a digression, and the question stays open', async () => {
     const { start, type, said, questionOf, resultOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
       lead: settling('economy', settle('answer', { optionId: 'economy', quote: 'economy' })),
@@ -158,32 +154,35 @@ describe('words that are no answer', () => {
   test.each([
     ['a choice', options],
     ['a free-text question', undefined],
-  ])('QUESTION-7: give time with "wait" over %s, and then it is put again', async (_, choices) => {
-    const { start, type, said, parts, environment, questionOf, resultOf } = talk({
-      subagents: { ride: subagent(asking('Where to?', choices)) },
-    });
-    await start();
-    await type('use ride');
-    const before = said().length;
-    const { requestId = '', dueAt } = questionOf('ride') ?? {};
-    await environment.advance(1000);
-    await type('Wait a second.');
-    expect(said()).toHaveLength(before);
-    const heldUntil = environment.clock.now() + 10_000;
-    // The clock of the question stops meanwhile.
-    expect(questionOf('ride')).toMatchObject({ state: 'open', dueAt: null, heldUntil });
-    await environment.advance(9_999);
-    expect(put(parts)).toBe(1);
-    await environment.advance(1000);
-    expect(put(parts)).toBe(2);
-    expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
-    expect(questionOf('ride')?.dueAt).toBe((dueAt ?? 0) + 10_000);
-    await type('economy');
-    expect(resultOf('ride')?.text).toContain('conomy');
-    expect(environment.pendingTimers).toBe(0);
-  });
+  ])(
+    'QUESTION-7: allow time with "wait" over %s, and then the question is asked again',
+    async (_, choices) => {
+      const { start, type, said, parts, environment, questionOf, resultOf } = talk({
+        subagents: { ride: subagent(asking('Where to?', choices)) },
+      });
+      await start();
+      await type('use ride');
+      const before = said().length;
+      const { requestId = '', dueAt } = questionOf('ride') ?? {};
+      await environment.advance(1000);
+      await type('Wait a second.');
+      expect(said()).toHaveLength(before);
+      const heldUntil = environment.clock.now() + 10_000;
+      // The clock of the question stops meanwhile.
+      expect(questionOf('ride')).toMatchObject({ state: 'open', dueAt: null, heldUntil });
+      await environment.advance(9_999);
+      expect(put(parts)).toBe(1);
+      await environment.advance(1000);
+      expect(put(parts)).toBe(2);
+      expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
+      expect(questionOf('ride')?.dueAt).toBe((dueAt ?? 0) + 10_000);
+      await type('economy');
+      expect(resultOf('ride')?.text).toContain('conomy');
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('QUESTION-7: hold a question that can be answered, held again, and expires in the end', async () => {
+  test('QUESTION-7: hold a question that can be answered, held again, and finally expires', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -222,7 +221,7 @@ describe('words that are no answer', () => {
     expect(questionOf('ride')).toMatchObject({ requestId, state: 'open' });
   });
 
-  test('go to the lead agent as a wish, which knows of the question', async () => {
+  test('reach the lead agent as a request, together with the question', async () => {
     const prompts: string[] = [];
     const words = 'economy, no wait, premium';
     const { start, type, said, questionOf, resultOf } = talk({
@@ -261,7 +260,7 @@ describe('words that are no answer', () => {
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
-  test('USER-WORDS-4: leave their reading in their entry', async () => {
+  test('USER-WORDS-4: store their reading in their entry', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const { start, type } = talk({
@@ -284,7 +283,7 @@ describe('words that are no answer', () => {
     expect(entries[0]).not.toHaveProperty('reading');
   });
 
-  test('USER-WORDS-7: go to the lead agent when unclear, and the question stays open', async () => {
+  test('USER-WORDS-7: reach the lead agent when unclear, and the question stays open', async () => {
     const { start, type, said, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options)) },
     });
@@ -298,7 +297,7 @@ describe('words that are no answer', () => {
 
 describe('P2: several questions at a time', () => {
   test(
-    'come one after the other when two subagents ask in the same instant',
+    'follow one after the other when two subagents ask in the same instant',
     { tags: ['B52'] },
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
@@ -324,7 +323,7 @@ describe('P2: several questions at a time', () => {
   );
 
   test(
-    'come in order when one step asks two, with others in between',
+    'follow in order when one step asks two, with others in between',
     { tags: ['B41'] },
     async () => {
       const { start, type, asked, state } = talk({
@@ -354,7 +353,7 @@ describe('P2: several questions at a time', () => {
     },
   );
 
-  test('P3: give a spoken answer to the one that was asked, never to the one that waits', async () => {
+  test('P3: give a spoken answer to the question that was asked, never to a waiting one', async () => {
     const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
     const rooms = ['Small room', 'Large room'].map((label, n) => ({ id: `r${n}`, label }));
     const choosing = (question: string, options: typeof slots) =>
@@ -386,20 +385,24 @@ describe('P2: several questions at a time', () => {
     ]);
   });
 
-  test('come in the order of their requests, without starving any', { tags: ['B52'] }, async () => {
-    const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
-    const { start, type, asked } = talk({
-      subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
-      lead: answering('fine by me'),
-    });
-    await start();
-    await type(`use ${names.join(' and ')}`);
-    for (const [index, name] of names.entries()) {
-      expect(asked()[index]).toBe(`${name} open`);
-      await type('fine by me');
-    }
-    expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
-  });
+  test(
+    'follow in the order of their requests, without starving any',
+    { tags: ['B52'] },
+    async () => {
+      const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
+      const { start, type, asked } = talk({
+        subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
+        lead: answering('fine by me'),
+      });
+      await start();
+      await type(`use ${names.join(' and ')}`);
+      for (const [index, name] of names.entries()) {
+        expect(asked()[index]).toBe(`${name} open`);
+        await type('fine by me');
+      }
+      expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
+    },
+  );
 });
 
 describe('questions without an answer', () => {
@@ -442,7 +445,7 @@ describe('questions without an answer', () => {
     },
   );
 
-  test('count anew after an answer', { tags: ['B26'] }, async () => {
+  test('count from zero after an answer', { tags: ['B26'] }, async () => {
     const prompts: unknown[] = [];
     const { start, type, environment, resultOf } = talk({
       subagents: {
@@ -470,7 +473,7 @@ describe('questions without an answer', () => {
     expect(resultOf('work')?.error?.code).toBe('INPUT_TIMEOUT');
   });
 
-  test('make room for the next in the queue, whose clock begins only then', async () => {
+  test('free the floor for the next in the queue, whose timeout begins only then', async () => {
     const { start, type, environment, asked, questionOf } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -545,7 +548,7 @@ describe('the floor of a question that ends early', () => {
 
 describe('questions without a listener', () => {
   test(
-    'wait parked at the head with a stopped clock, and appear again when a client attaches',
+    'wait parked at the head with a paused timeout, and appear again when a client attaches',
     { tags: ['B50'] },
     async () => {
       const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
@@ -594,7 +597,7 @@ describe('questions without a listener', () => {
     expect(resultOf('blue')?.text).toContain('The question was withdrawn');
   });
 
-  test('keeps the questions when a client is back before detachGraceMs', async () => {
+  test('keeps the questions when a client returns before detachGraceMs', async () => {
     const { start, session, environment, type, asked } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')) },

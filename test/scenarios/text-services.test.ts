@@ -12,7 +12,7 @@ const shipped = { say: 'Order 7 was shipped.' };
 const told = (text: string): unknown => expect.stringContaining(text);
 
 describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => {
-  test('gives an event to its agent, and delivers the reply', { tags: ['B77'] }, async () => {
+  test('passes an event to its agent, and delivers the reply', { tags: ['B77'] }, async () => {
     const monitor = orderMonitor();
     const { start, environment, said, session, events } = textTalk({
       services: [monitor.service],
@@ -38,7 +38,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     ]);
   });
 
-  test('P8: puts the event as data into the task, on one line, and not into the system prompt', async () => {
+  test('P8: puts the event into the task as data, on one line, and not into the system prompt', async () => {
     const prompts: ScriptedPrompt[] = [];
     const monitor = orderMonitor({ onModelCall: (prompt) => prompts.push(prompt) });
     const { start, environment } = textTalk({ services: [monitor.service] });
@@ -62,7 +62,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     });
   });
 
-  test('works the same under an inspector', async () => {
+  test('works in the same way with an inspector', async () => {
     const monitor = orderMonitor();
     const { start, environment, said } = textTalk({
       services: [monitor.service],
@@ -90,7 +90,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(session.services.list()[0]?.counts).toMatchObject({ silent: 1, ignored: 1 });
   });
 
-  test('delivers normal events at the turn boundary, and interrupts once for an urgent one', async () => {
+  test('delivers normal events at the end of a turn, and interrupts once for an urgent event', async () => {
     const monitor = orderMonitor();
     const lead = handModel();
     const { start, type, environment, said, state } = textTalk({
@@ -131,7 +131,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
   });
 
-  test('delivers the failure of an urgent event, and reports that of a normal one', async () => {
+  test('delivers the failure of an urgent event, and reports the failure of a normal one', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, errors } = textTalk({ services: [monitor.service] });
     await start();
@@ -146,7 +146,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
 });
 
 describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
-  test('hold a refused invocation, which is reported, and runs when there is room', async () => {
+  test('hold a refused invocation, report it, and run it when a slot is free', async () => {
     const monitor = orderMonitor();
     let finish: () => void = () => {};
     const { start, type, environment, said, session, errors } = textTalk({
@@ -204,7 +204,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     };
   }
 
-  test('drop an event that is refused for good with its reason, as an event and an error', async () => {
+  test('drop a permanently refused event with its reason, as an event and an error', async () => {
     const monitor = orderMonitor({ maxInvocations: 2 });
     const { start, environment, events, errors, session } = textTalk({
       services: [monitor.service],

@@ -92,7 +92,7 @@ describe('a thinking model as lead agent', () => {
     }
   });
 
-  test('hands its reasoning on in a transfer, and to a subagent that forks the conversation', async () => {
+  test('passes its reasoning on in a transfer, and to a subagent that forks the conversation', async () => {
     const { start, type, errors, prompts, environment, session } = thinking({
       others: [{ name: 'billing', script: thinker }],
       subagents: {
@@ -115,7 +115,7 @@ describe('a thinking model as lead agent', () => {
     expect(reasoningIn(prompts.at(-1)![1])).toContain('They want look.');
   });
 
-  test('never reads a call without its reasoning once the conversation was summarised or cut', async () => {
+  test('never reads a call without its reasoning after the conversation was summarised or cut', async () => {
     for (const summarise of [async () => 'They looked.', false] as const) {
       const { start, type, errors, last } = thinking({
         conversation: {

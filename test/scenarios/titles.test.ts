@@ -29,7 +29,7 @@ const toPlace = ({ destination }: Readonly<Record<string, unknown>>): string =>
   `A ride to ${String(destination)}`;
 
 describe('the title of a subagent', () => {
-  test('names its work by its arguments, and nothing of the arguments is in its view', async () => {
+  test('names the work by its arguments, but its view contains no arguments', async () => {
     const { session } = await ride(world(), toPlace);
     const [view] = session.subagents.list();
     expect(view).toMatchObject({ title: 'A ride to the airport', task: 'Does ride' });
@@ -42,7 +42,7 @@ describe('the title of a subagent', () => {
     expect(errors).toEqual([]);
   });
 
-  test('survives a crash, though its function changed', async () => {
+  test('survives a crash, even if its function has changed', async () => {
     const of = world();
     let asked = 0;
     const before = await ride(of, (args: Readonly<Record<string, unknown>>) => {
@@ -91,12 +91,12 @@ describe('the title of a subagent', () => {
     expect(String(life.errors[0]?.error)).toContain(message);
   });
 
-  test('loses its end when it is long, at a whole character', async () => {
+  test('ends at a whole character when it is too long', async () => {
     const { session } = await ride(world(), () => 'x'.repeat(199) + '🚕'.repeat(300));
     expect(session.subagents.list()[0]?.title).toBe('x'.repeat(199));
   });
 
-  test('refuses a title that is no function', () => {
+  test('refuses a title that is not a function', () => {
     expect(() => textLife(world(), rides('A ride'))).toThrow(ConfigurationError);
     expect(() => textLife(world(), rides('A ride'))).toThrow(/title/);
   });

@@ -71,20 +71,25 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   test.each([
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'any' }],
-  ])('comes once, in the words after a wait for %s, and not as a delivery', async (_, input) => {
-    const { environment, told, session, state, type, said, close } = await waiting(kind, { input });
-    await environment.advance(WORK_MS + 600_000);
-    expect(told()).toBe(1);
-    expect(session.pendingToolCalls).toEqual([]);
-    // A model that also got the result as a delivery would repeat it.
-    expect(state().deliveries).toEqual([]);
-    // TOOL-CALL-5: the only place of the outbox is free again.
-    await type(KINDS[kind].begin);
-    expect(said().join()).not.toContain('OUTBOX_FULL');
-    await environment.advance(WORK_MS + 1000);
-    expect(told()).toBe(2);
-    await close();
-  });
+  ])(
+    'reaches the user once, in the words after a wait for %s, and not as a delivery',
+    async (_, input) => {
+      const { environment, told, session, state, type, said, close } = await waiting(kind, {
+        input,
+      });
+      await environment.advance(WORK_MS + 600_000);
+      expect(told()).toBe(1);
+      expect(session.pendingToolCalls).toEqual([]);
+      // A model that also got the result as a delivery would repeat it.
+      expect(state().deliveries).toEqual([]);
+      // TOOL-CALL-5: the only place of the outbox is free again.
+      await type(KINDS[kind].begin);
+      expect(said().join()).not.toContain('OUTBOX_FULL');
+      await environment.advance(WORK_MS + 1000);
+      expect(told()).toBe(2);
+      await close();
+    },
+  );
 
   test.each([
     ['the lead agent says nothing', say('')],
@@ -98,7 +103,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test('comes as a delivery when the wait ends before it does', async () => {
+  test('becomes a delivery when the wait ends before it does', async () => {
     const { environment, told, close } = await waiting(kind, {
       input: { subagentId: 'sub_1', timeoutMs: 1000 },
     });
@@ -107,7 +112,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test('comes as a delivery when new words of the user end the wait', async () => {
+  test("becomes a delivery when the user's new words end the wait", async () => {
     const { environment, told, type, close } = await waiting(kind);
     await type('Hello?');
     await environment.advance(WORK_MS + 600_000);
@@ -116,7 +121,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   });
 });
 
-test('AWAITING-6: the outbox delivers once what had ended when the user ended a wait for several', async () => {
+test('AWAITING-6: delivers once what had ended when the user ended a wait for several', async () => {
   const environment = simulatedEnvironment();
   const talk = textTalk({
     environment,
@@ -144,7 +149,7 @@ test('AWAITING-6: the outbox delivers once what had ended when the user ended a 
 });
 
 test.each(kinds)(
-  'ONCE-2: %s that is looked up while its result waits is not delivered again',
+  'ONCE-2: does not deliver %s again that was read while its result waited',
   async (kind) => {
     const { begin, pending, ends } = KINDS[kind];
     const environment = simulatedEnvironment();

@@ -68,7 +68,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     },
   );
 
-  test('offers a tool that names the other agents, when there are any', async () => {
+  test('offers a tool that names the other agents, if there are any', async () => {
     const { start, type, prompts } = handover();
     await start();
     await type('hello');
@@ -97,7 +97,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
   });
 
   test(
-    'answers every other call of the batch, as the agent that made it',
+    'answers every other call of the batch as the agent that made it',
     { tags: ['BW22'] },
     async () => {
       const agents: string[] = [];
@@ -204,7 +204,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(errors).toEqual([]);
   });
 
-  test('answers its call and leaves nothing behind when the session closes in the middle', async () => {
+  test('answers its call and leaves nothing behind when the session closes during the transfer', async () => {
     const { start, session, environment, close } = handover({ agent: { onExit: never } });
     await start();
     await session.sendText(hand('billing'));
@@ -233,7 +233,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'transfer on request of a hook after the transfer under way, the last request only',
+    "transfer at a hook's request after the current transfer, honouring only the last request",
     { tags: ['B7'] },
     async () => {
       const { start, type, told, state } = handover({
@@ -258,7 +258,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test('transfer on request of the first agent while it enters', { tags: ['B7'] }, async () => {
+  test("transfer at the first agent's request while it enters", { tags: ['B7'] }, async () => {
     const { start, environment, state } = handover({
       agent: {
         onEnter(context) {
@@ -276,7 +276,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'get the last five turns in onTurnCompleted, and may look back and give notes',
+    'receive the last five turns in onTurnCompleted, and may look back and give notes',
     { tags: ['B6', 'B7'] },
     async () => {
       const seen: { turns: string[]; agent: string }[] = [];
@@ -306,7 +306,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test('know a note of a hook, and do not reply to it', { tags: ['B7'] }, async () => {
+  test("read a hook's note without replying to it", { tags: ['B7'] }, async () => {
     const { start, type, prompts, said } = handover({
       others: [
         {
@@ -349,7 +349,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    'lose their own directives when they end, but not those of the session',
+    "lose their own directives when they end, but not the session's",
     { tags: ['B9', 'B70'] },
     async () => {
       const order = defineTool({
@@ -384,40 +384,36 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test(
-    'refuse a wrong directive, or one too many, with the expectation',
-    { tags: ['B9'] },
-    async () => {
-      const thrown: unknown[] = [];
-      const order = defineTool({
-        name: 'order',
-        description: 'Orders',
-        parameters: z.object({}),
-        async execute(_, { setDirective }) {
-          const attempt = (...args: unknown[]): void => {
-            try {
-              (setDirective as (...args: unknown[]) => void)(...args);
-            } catch (error) {
-              thrown.push((error as { code: string }).code);
-            }
-          };
-          attempt('', 'x');
-          attempt('k', '');
-          attempt('k', 'v', 'world');
-          attempt('k', 'v'.repeat(2001));
-          return 'done';
-        },
-      });
-      const { start, type } = handover({ tools: [order] });
-      await start();
-      await type('use order');
-      expect(thrown).toEqual(Array(4).fill('INVALID_DIRECTIVE'));
-    },
-  );
+  test('refuse a wrong or surplus directive with the expectation', { tags: ['B9'] }, async () => {
+    const thrown: unknown[] = [];
+    const order = defineTool({
+      name: 'order',
+      description: 'Orders',
+      parameters: z.object({}),
+      async execute(_, { setDirective }) {
+        const attempt = (...args: unknown[]): void => {
+          try {
+            (setDirective as (...args: unknown[]) => void)(...args);
+          } catch (error) {
+            thrown.push((error as { code: string }).code);
+          }
+        };
+        attempt('', 'x');
+        attempt('k', '');
+        attempt('k', 'v', 'world');
+        attempt('k', 'v'.repeat(2001));
+        return 'done';
+      },
+    });
+    const { start, type } = handover({ tools: [order] });
+    await start();
+    await type('use order');
+    expect(thrown).toEqual(Array(4).fill('INVALID_DIRECTIVE'));
+  });
 });
 
 test(
-  'subagents continue, and the agent that leads then delivers their results',
+  'continues the subagents, and lets the new lead agent deliver their results',
   { tags: ['B35', 'BW22'] },
   async () => {
     const { start, type, environment, speakers, said, state } = handover({

@@ -69,7 +69,7 @@ const failed = (code: string) => expect.stringContaining(code);
 
 describe('a transfer on a wire whose session can be changed', () => {
   test(
-    'installs instructions, tools and greeting of the new agent, and then answers the call',
+    "installs the new agent's instructions, tools and greeting, and then answers the call",
     { tags: ['B69', 'B70'] },
     async () => {
       const { start, hand, model, asked, told, transport } = handover({
@@ -112,7 +112,7 @@ describe('a transfer on a wire whose session can be changed', () => {
   );
 
   test(
-    'keeps words of the user during the transfer, bounded, and hears them in order',
+    "buffers the user's words during the transfer, with a limit, and hears them in order",
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, model, environment, connection } = handover({
@@ -132,7 +132,7 @@ describe('a transfer on a wire whose session can be changed', () => {
     },
   );
 
-  test('speaks no reply in between, whatever waits', async () => {
+  test('says no reply in between, whatever waits', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
     await start();
     model().autoConfigured = false;
@@ -149,7 +149,7 @@ describe('a transfer on a wire whose session can be changed', () => {
   });
 
   test(
-    'leaves the old agent in charge if the wire refuses, with the reason',
+    'keeps the old agent in charge if the wire refuses, with the reason',
     { tags: ['BW28'] },
     async () => {
       const { start, hand, hum, model, environment, state, connection, told } = handover();
@@ -196,7 +196,7 @@ describe('a transfer on a wire whose session can be changed', () => {
     },
   );
 
-  test('returns as the old agent after a lost connection', { tags: ['BW28'] }, async () => {
+  test('keeps the old agent in charge after a lost connection', { tags: ['BW28'] }, async () => {
     const { start, hand, transport, environment, state, model, told } = handover();
     await start();
     model().autoConfigured = false;
@@ -209,42 +209,38 @@ describe('a transfer on a wire whose session can be changed', () => {
     expect(told()).toContainEqual(failed('transfer.failed lead billing call_t TRANSPORT_LOST'));
   });
 
-  test(
-    'transfers nothing without a connection, and the agent that was to leave remains',
-    { tags: ['BW28'] },
-    async () => {
-      let leave: () => void = () => {};
-      const { start, session, model, environment, told, transport } = handover({
-        agent: {
-          onExit: () =>
-            new Promise<void>((resolve) => {
-              leave = resolve;
-            }),
-        },
-      });
-      await start();
-      const transfer = session.transfer('billing');
-      await environment.settle();
-      transport.autoReady = false;
-      model().drop();
-      await environment.advance(2000);
-      leave();
-      await environment.settle();
-      expect(await transfer).toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
-      expect(told().filter((line) => line.startsWith('agent.'))).toEqual([
-        'agent.entered lead ',
-        'agent.exited lead billing',
-        'agent.entered lead lead',
-      ]);
-      expect(await session.transfer('billing')).toMatchObject({
-        code: 'SESSION_NOT_ACTIVE',
-        error: expect.stringContaining('connecting'),
-      });
-    },
-  );
+  test('fails without a connection, and the current agent stays', { tags: ['BW28'] }, async () => {
+    let leave: () => void = () => {};
+    const { start, session, model, environment, told, transport } = handover({
+      agent: {
+        onExit: () =>
+          new Promise<void>((resolve) => {
+            leave = resolve;
+          }),
+      },
+    });
+    await start();
+    const transfer = session.transfer('billing');
+    await environment.settle();
+    transport.autoReady = false;
+    model().drop();
+    await environment.advance(2000);
+    leave();
+    await environment.settle();
+    expect(await transfer).toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
+    expect(told().filter((line) => line.startsWith('agent.'))).toEqual([
+      'agent.entered lead ',
+      'agent.exited lead billing',
+      'agent.entered lead lead',
+    ]);
+    expect(await session.transfer('billing')).toMatchObject({
+      code: 'SESSION_NOT_ACTIVE',
+      error: expect.stringContaining('connecting'),
+    });
+  });
 
   test(
-    'configures the leading agent after a reconnect, which knows of the transfer',
+    'configures the leading agent after a reconnect, including the transfer',
     { tags: ['B71'] },
     async () => {
       const { start, hand, environment, model } = handover();
@@ -261,7 +257,7 @@ describe('a transfer on a wire whose session can be changed', () => {
     },
   );
 
-  test('gives a directive to the model at once', { tags: ['B9'] }, async () => {
+  test('passes a directive to the model at once', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ tools: [order] });
     await start();
     await use('order');
@@ -275,7 +271,7 @@ describe('a transfer on a wire that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
   test(
-    'keeps the old connection until the new one is ready, and gives that all, open calls too',
+    'keeps the old connection until the new one is ready, and passes everything to it, including open calls',
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, transport, environment, connection } = handover({
@@ -329,7 +325,7 @@ describe('a transfer on a wire that needs a new connection', () => {
     expect(before.openRequests).toHaveLength(1);
   });
 
-  test('hangs up a connection that is never ready after its time', { tags: ['BW28'] }, async () => {
+  test('closes a connection that is not ready in time', { tags: ['BW28'] }, async () => {
     const { start, hand, transport, environment, connection, close } = handover({
       transport: wire(),
       voice: { transferTimeoutMs: 2000 },
@@ -346,7 +342,7 @@ describe('a transfer on a wire that needs a new connection', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('gives a directive as a note', { tags: ['B9'] }, async () => {
+  test('passes a directive as a note', { tags: ['B9'] }, async () => {
     const { start, use, model } = handover({ transport: wire(), tools: [order] });
     await start();
     await use('order');
@@ -359,7 +355,7 @@ describe('a transfer on a wire that needs a new connection', () => {
 });
 
 describe('a new connection', { tags: ['B72'] }, () => {
-  test('hangs up after 30 s if it is not ready, and is retried', async () => {
+  test('closes after 30 s if it is not ready, and the session retries', async () => {
     const { session, transport, environment } = handover();
     transport.autoReady = false;
     const started = session.start();
@@ -387,7 +383,7 @@ describe('a new connection', { tags: ['B72'] }, () => {
 });
 
 test(
-  'the session aborts a call that the model takes back, and cancels its subagent',
+  'aborts a call that the model withdraws, and cancels its subagent',
   { tags: ['B22'] },
   async () => {
     const aborted: string[] = [];

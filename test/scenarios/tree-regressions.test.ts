@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { voiceTalk } from '../support/voice-talk.ts';
 
-test('P7: a client that leaves after the session has closed leaves no timer behind', async () => {
+test('P7: leaves no timer behind when a client leaves after the session has closed', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('hello');
@@ -16,7 +16,7 @@ test('P7: a client that leaves after the session has closed leaves no timer behi
   expect(talk.environment.pendingTimers).toBe(0);
 });
 
-test('P7: a session that is closed while the user breaks in asks for no more replies', async () => {
+test('P7: requests no more replies when the session is closed while the user interrupts', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('hello');

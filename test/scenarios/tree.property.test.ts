@@ -74,7 +74,7 @@ const scenes: readonly [scene: Scene, share: number, happens: Readonly<Record<st
   ];
 
 test.each(scenes)(
-  'P1, P2, P3, P5, P7, P8: the promises hold for random trees, in %s',
+  'P1, P2, P3, P5, P7, P8: keeps the promises for random trees, in %s',
   { timeout: 600_000 },
   async (scene, share, happens) => {
     const counts = new Map<string, number>();

@@ -16,7 +16,7 @@ async function unattended(options: Parameters<typeof voiceTalk>[0] = {}) {
   return talk;
 }
 
-test('the session reports a greeting without a client after 10 s, once', async () => {
+test('reports a greeting without a client after 10 s, once', async () => {
   const talk = await unattended({ greeting: 'Say hello.' });
   await talk.environment.advance(9_999);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -31,7 +31,7 @@ test('the session reports a greeting without a client after 10 s, once', async (
   await talk.close();
 });
 
-test('the session reports a delivery when it becomes due later', async () => {
+test('reports a delivery that becomes due later', async () => {
   const talk = await unattended();
   await talk.environment.advance(60_000);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -41,7 +41,7 @@ test('the session reports a delivery when it becomes due later', async () => {
   await talk.close();
 });
 
-test('the session reports nothing once a client has attached, or it has ended', async () => {
+test('reports nothing once a client has attached, or the session has ended', async () => {
   const attached = await unattended({ greeting: 'Say hello.' });
   await attached.environment.advance(9_999);
   attached.session.attach()();
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test('the app gets no report on a client that reported once and then stops', async () => {
+test('does not report a client that reported playout once and then stops', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('Hello.');

@@ -62,7 +62,7 @@ function counted(entries: World['entries']): Readonly<Record<string, readonly [n
 }
 
 describe('summaries and facts', () => {
-  test('count in the usage of the conversation, with their cost, and in its trace', async () => {
+  test("count in the conversation's usage and cost, and in its trace", async () => {
     const { tracerProvider, spans, open } = sdk();
     const asked: string[] = [];
     const environment = simulatedEnvironment();
@@ -141,7 +141,7 @@ describe('summaries and facts', () => {
       }
   });
 
-  test('count when the app reports their usage, which is checked', async () => {
+  test('count when the app reports their usage, which the runtime validates', async () => {
     const refused: unknown[] = [];
     const summarise: Summarise = ({ calls: account }) => {
       const use = { provider: 'own', modelId: 'm1', name: 'summary', beganAt: 1 };
@@ -165,7 +165,7 @@ describe('summaries and facts', () => {
     await talk.close();
   });
 
-  test('get an estimated cost and unknown tokens from a provider that counts nothing', async () => {
+  test('get an estimated cost and unknown tokens if the provider counts nothing', async () => {
     const asked: PricedCall[] = [];
     const model = {
       ...beside,
@@ -203,7 +203,7 @@ describe('summaries and facts', () => {
   });
 });
 
-test('a judge of claims counts in the usage of the conversation', async () => {
+test("counts a claim judge in the conversation's usage", async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const model = scriptedModel([{ text: JSON.stringify({ unverified: [] }) }]);
@@ -231,7 +231,7 @@ test('a judge of claims counts in the usage of the conversation', async () => {
 });
 
 test.each(['close', 'suspend'] as const)(
-  'the usage hook gets facts drawn after %s, with their cost and the total',
+  'passes the usage of facts extracted after %s to the usage hook, with their cost and the total',
   async (how) => {
     const environment = simulatedEnvironment();
     const told: { total: number; used: number | undefined }[] = [];
@@ -257,7 +257,7 @@ test.each(['close', 'suspend'] as const)(
   },
 );
 
-test('a judge of the subagents of a program counts in the usage of the outcome', async () => {
+test("counts the judge of a program's subagents in the outcome's usage", async () => {
   const environment = simulatedEnvironment();
   const names: string[] = [];
   const runtime = createRuntime({
@@ -281,7 +281,7 @@ test('a judge of the subagents of a program counts in the usage of the outcome',
   expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 10, cost: 30 });
 });
 
-test('the delegation model counts beside the voice model, in a span of its own', async () => {
+test('counts the delegation model in addition to the voice model, in a separate span', async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const asked: string[] = [];
@@ -355,7 +355,7 @@ describe('the usage in the `chat` span of a lead agent', () => {
     expect(chats[0]?.attributes).toMatchObject({ 'gen_ai.agent.name': 'lead', ...TOKENS });
   });
 
-  test('carries it by voice, also when it is reported after the response', async () => {
+  test('carries it by voice, even when it is reported after the response', async () => {
     const { tracerProvider, spans } = sdk();
     const environment = simulatedEnvironment();
     const talk = voiceTalk({

@@ -75,7 +75,7 @@ async function asked({ speaker, question = choice, workMs = 5000, ...rest }: Set
 }
 
 describe('an acknowledgement by a voice', () => {
-  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: comes after a moment, once, and as no delivery', async () => {
+  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: plays once, after a moment, and not as a delivery', async () => {
     const { say: utter, environment, said, fillers, state, model } = await asked();
     const before = state().deliveries.length;
     await utter('premium please');
@@ -90,7 +90,7 @@ describe('an acknowledgement by a voice', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('remains unsaid when the result is there', async () => {
+  test('does not play when the result is already there', async () => {
     const { say: utter, environment, said, asked: request } = await asked({ workMs: 100 });
     await utter('premium');
     await environment.advance(10_000);
@@ -98,7 +98,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('remains unsaid while the user speaks, and stops when the user interrupts', async () => {
+  test('does not play while the user speaks, and stops when the user interrupts', async () => {
     for (const afterMs of [200, 600]) {
       const { say: utter, environment, said, model, fillers, events } = await asked();
       await utter('premium');
@@ -113,7 +113,7 @@ describe('an acknowledgement by a voice', () => {
     }
   });
 
-  test('grants time to a user who asks for it over an open question, once', async () => {
+  test('allows time once to a user who asks for it during an open question', async () => {
     const { say: utter, environment, said, state } = await asked();
     await utter('let me think');
     await environment.advance(5000);
@@ -124,7 +124,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(['Take your time.', 'Premium. One moment.']);
   });
 
-  test('remains unsaid for phrases without a fitting one', async () => {
+  test('does not play if no phrase fits', async () => {
     const say = { en: { choice: 'Right.', other: 'Right.' } };
     const { say: utter, environment, said } = await asked({ acknowledgement: { say } });
     await utter('let me think');
@@ -132,7 +132,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('remains unsaid while the next question is due', async () => {
+  test('does not play while the next question is due', async () => {
     const talk = await asked({
       subagents: {
         ride: {
@@ -146,14 +146,14 @@ describe('an acknowledgement by a voice', () => {
     expect(talk.said()).toEqual([]);
   });
 
-  test('repeats no answer in other words', async () => {
+  test('does not repeat a free-text answer', async () => {
     const { say: utter, environment, said } = await asked({ question: { question: 'Where to?' } });
     await utter('to the north station');
     await environment.advance(400);
     expect(said()).toEqual(['One moment.']);
   });
 
-  test('ACKNOWLEDGEMENT-1: says nothing beyond the moment to an approval', async () => {
+  test('ACKNOWLEDGEMENT-1: says only the moment after an approval', async () => {
     const pay = tool({
       description: 'Pays',
       inputSchema: z.object({}),
@@ -202,7 +202,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(expected);
   });
 
-  test('remains unsaid when it is switched off', async () => {
+  test('does not play when it is switched off', async () => {
     const { say: utter, environment, said, model } = await asked({ acknowledgement: false });
     await utter('premium');
     await environment.advance(3000);
@@ -211,7 +211,7 @@ describe('an acknowledgement by a voice', () => {
   });
 });
 
-test('the model speaks the acknowledgement out of band', async () => {
+test('has the model say the acknowledgement out of band', async () => {
   const { say: utter, environment, model } = await asked({ speaker: null });
   await utter('premium');
   await environment.advance(400);
@@ -239,7 +239,7 @@ describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', 
   });
 });
 
-describe('a model that answers by itself, to words that are no answer', () => {
+describe('a model that answers by itself, after words that are not an answer', () => {
   test.each([
     ['let me think', 'Take your time.', true],
     ['let me think', 'Premium, then. One moment.', false],
@@ -279,13 +279,13 @@ describe('acknowledgementIn', () => {
     ['de', 'Alles klar. Einen Moment bitte.', 'Einen Moment bitte.'],
     ['fr', "D'accord, un instant.", 'Un instant.'],
     ['es', 'Muy bien. Un momento, por favor.', 'Un momento, por favor.'],
-  ])('%s: to an approval only the moment', (language, more, moment) => {
+  ])('%s: says only the moment after an approval', (language, more, moment) => {
     expect(acknowledgementIn(more, { ...premium, language })).toBe('whole');
     const approval = { choice: null, isApproval: true, language };
     expect(acknowledgementIn(more, approval)).toBe('none');
     expect(acknowledgementIn(moment, approval)).toBe('whole');
   });
 
-  test('reads nothing in a language without words', () =>
+  test('reads nothing in a language without tables', () =>
     expect(acknowledgementIn('Un attimo.', { ...premium, language: 'it' })).toBe('none'));
 });

@@ -70,7 +70,7 @@ async function askedForRide(talk: Talk): Promise<void> {
 }
 
 describe('requests to a model that answers by itself', () => {
-  test('REPLIES-1: remain absent where it answers the user in time, and its speech closes the gate', async () => {
+  test('REPLIES-1: do not occur if it answers the user in time, and its speech closes the gate', async () => {
     const { say: utter, model, play, asked, floor, environment, session, pause } = await talkWith();
     await utter('hello');
     expect(asked()).toBeNull();
@@ -89,7 +89,7 @@ describe('requests to a model that answers by itself', () => {
     expect(asked()).toContain('News.');
   });
 
-  test('REPLIES-1: ask for a reply where it stays silent, a limited number of times', async () => {
+  test('REPLIES-1: ask for a reply if it stays silent, a limited number of times', async () => {
     const { say: utter, model, asked, environment, floor } = await talkWith();
     await utter('hello?');
     await environment.advance(4900);
@@ -150,7 +150,7 @@ describe('requests to a model that answers by itself', () => {
     await session.close();
   });
 
-  test('REPLIES-2: remain absent for late words that it has answered', async () => {
+  test('REPLIES-2: do not occur for late words that it has answered', async () => {
     const { model, play, asked, environment, events, floor } = await talkWith();
     model().speechStarted('u1');
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -210,7 +210,7 @@ describe('requests to a model that answers by itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('ask for its reply to silent results where it schedules results', async () => {
+  test('ask for its reply to silent results if it schedules results', async () => {
     const talk = await talkWith({ tools: [clock] }, { schedulesToolResults: true });
     await talk.say('what time is it?');
     call(talk);
@@ -219,7 +219,7 @@ describe('requests to a model that answers by itself', () => {
     expect(talk.asked()).toBe('reply');
   });
 
-  test('RESPONSES-1: repeat a delivery that met a response of its own', async () => {
+  test('RESPONSES-1: repeat a delivery that collided with an unprompted response', async () => {
     const { session, model, play, pause, asked, speak, state } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -237,7 +237,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('RESPONSES-1: withdraw a request that a response of its own overtakes', async () => {
+  test('RESPONSES-1: withdraw a request that an unprompted response overtakes', async () => {
     const { session, model, pause } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -247,7 +247,7 @@ describe('requests to a model that answers by itself', () => {
     expect(model().of('response.withdraw')).toMatchObject([{ responseKey: request?.responseKey }]);
   });
 
-  test('RESPONSES-1: withdraw an obsolete request where nothing can be cancelled', async () => {
+  test('RESPONSES-1: withdraw an obsolete request if nothing can be cancelled', async () => {
     const { session, model, state, pause, environment } = await talkWith(
       {},
       { cancelsResponses: false },
@@ -261,7 +261,7 @@ describe('requests to a model that answers by itself', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('RESPONSES-1: treat a delivery whose key is taken back as interrupted, and its speech continues', async () => {
+  test('RESPONSES-1: treat a delivery whose key is withdrawn as interrupted, and its speech continues', async () => {
     const { session, model, play, pause, state, heard, asked, speak } = await talkWith();
     session.notifyBackground('News.');
     await pause();
@@ -294,7 +294,7 @@ describe('requests to a model that answers by itself', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered' });
   });
 
-  test('RESPONSES-6: call off a response of its own that neither continues nor ends', async () => {
+  test('RESPONSES-6: cancel an unprompted response that neither continues nor ends', async () => {
     const { model, environment, errors, floor } = await talkWith();
     model().beginByItself('Well', 0);
     await environment.advance(30_000);
@@ -304,7 +304,7 @@ describe('requests to a model that answers by itself', () => {
     expect(floor()).toBe('nobody');
   });
 
-  test('survive a lost connection: the next one is asked', async () => {
+  test('survive a lost connection: the next one receives them', async () => {
     const { say: utter, model, environment, asked } = await talkWith();
     await utter('hello');
     model().drop();
@@ -340,7 +340,7 @@ describe('a model that works', () => {
 });
 
 describe('TURNS-7: an open question', () => {
-  test('drops its reply to the answer unheard and unshown', async () => {
+  test("drops the model's reply to the answer unheard and unshown", async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, question, told, events } = talk;
@@ -399,7 +399,7 @@ describe('TURNS-7: an open question', () => {
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
   });
 
-  test('HELD-SPEECH-1: plays replies to words for the lead agent in order, when that is known', async () => {
+  test('HELD-SPEECH-1: plays replies in order once the words are known to be for the lead agent', async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard, asked, question, state, play } = talk;
@@ -429,7 +429,7 @@ describe('TURNS-7: an open question', () => {
     expect(question()?.state).toBe('open');
   });
 
-  test('HELD-SPEECH-3: plays its reply when the words never come', async () => {
+  test("HELD-SPEECH-3: plays the model's reply when the words never arrive", async () => {
     const talk = await talkWith({ subagents: { ride } });
     await askedForRide(talk);
     const { model, environment, heard } = talk;
@@ -444,7 +444,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([own.itemId]);
   });
 
-  test('HELD-SPEECH-3: holds its reply before the user is known to speak, where speech is inferred', async () => {
+  test("HELD-SPEECH-3: holds the model's reply before the user is known to speak, if speech is inferred", async () => {
     const talk = await talkWith({ subagents: { ride } }, { utterances: 'inferred' });
     await askedForRide(talk);
     const { model, environment, heard, question } = talk;
@@ -493,7 +493,7 @@ describe('TURNS-7: an open question', () => {
 });
 
 describe('its memory', () => {
-  test('MODEL-MEMORY-1: gets a note of the heard part where it cannot be cut', async () => {
+  test('MODEL-MEMORY-1: receives a note of the heard part if it cannot be truncated', async () => {
     const { say: utter, model, play, environment, told } = await talkWith();
     await utter('tell me a story');
     const story = model().beginByItself('Once upon a time there was a king.', 4000);
@@ -509,7 +509,7 @@ describe('its memory', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2: gets a note with the next request, where the wire would answer a note', async () => {
+  test('MODEL-MEMORY-2: receives a note with the next request, if the wire would answer a note', async () => {
     const {
       session,
       model,
@@ -532,7 +532,7 @@ describe('its memory', () => {
   });
 });
 
-test('a call that cannot stay open gets an answer at once, and its result is a notice', async () => {
+test('answers a call that cannot stay open at once, and tells its result as a notice', async () => {
   const transport = new FakeTransport({ defersToolResults: false });
   const {
     start,
@@ -559,7 +559,7 @@ test('a call that cannot stay open gets an answer at once, and its result is a n
   expect(model().of('tool.answer')).toHaveLength(1);
 });
 
-test('a closed session leaves nothing behind, whatever is held or awaited', async () => {
+test('leaves nothing behind after a close, whatever is held or awaited', async () => {
   const talk = await talkWith({ subagents: { ride } });
   await askedForRide(talk);
   const { model, environment, close } = talk;

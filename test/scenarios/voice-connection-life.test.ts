@@ -64,7 +64,7 @@ const ride = {
 };
 
 describe('a connection that is about to end', () => {
-  test('gives way in a pause after due speech, to one with the whole conversation and its calls', async () => {
+  test('gives way in a pause after due speech to a connection with the whole conversation and its calls', async () => {
     const {
       transport,
       environment,
@@ -99,7 +99,7 @@ describe('a connection that is about to end', () => {
     expect(connections()).toEqual(['connecting', 'active']);
   });
 
-  test('hands over an open call, and its result is delivered on the new one', async () => {
+  test('passes on an open call, whose result is delivered on the new connection', async () => {
     const { environment, transport, use, model, expire, pause, asked, speak, result } =
       await talkOver({}, { subagents: { ride: { ...ride, pending: null } } });
     await use('ride');
@@ -118,7 +118,7 @@ describe('a connection that is about to end', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('cuts off no reply, and repeats the current delivery at the last moment', async () => {
+  test('interrupts no reply, and repeats the current delivery at the last moment', async () => {
     const { environment, transport, use, pause, play, expire, asked, result, speak } =
       await talkOver({}, { subagents: { report } });
     await use('report');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: leaves a playing reply as text to the new one, with a note of the cut', async () => {
+  test('MODEL-MEMORY-1: passes a playing reply to the new connection as text, with a note of the cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -158,7 +158,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('MODEL-MEMORY-1, CONTINUATION-1: gives a resuming model the point of its truncation, not its words', async () => {
+  test('MODEL-MEMORY-1, CONTINUATION-1: tells a resuming model where it was truncated, not the words', async () => {
     const {
       transport,
       model,
@@ -188,7 +188,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2, CONTINUATION-1: hands a waiting note to the connection that resumes', async () => {
+  test('MODEL-MEMORY-2, CONTINUATION-1: passes a waiting note to the connection that resumes', async () => {
     const { transport, model, leave, environment } = await talkOver({
       ...BY_ITSELF,
       silentContext: false,
@@ -214,7 +214,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('CONTINUATION-1: gives later notes after the conversation', async () => {
+  test('CONTINUATION-1: sends later notes after the conversation', async () => {
     const { transport, expire, session, say: utter, speak, environment } = await talkOver();
     await utter('tell me a story');
     await speak('Once upon a time');
@@ -239,7 +239,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('leaves its place to a transfer, undisturbed', async () => {
+  test('gives way to a transfer, which is undisturbed', async () => {
     const lookUp = defineTool({
       name: 'look_up',
       description: 'Looks up',
@@ -267,7 +267,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is resumed', () => {
   const resumes = { resumes: true } as const;
 
-  test('SESSION-8: closes before the next one opens, and words of the user in between are heard', async () => {
+  test("SESSION-8: closes before the next one opens, and the user's words in between are heard", async () => {
     const {
       transport,
       environment,
@@ -306,7 +306,7 @@ describe('a connection that is resumed', () => {
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
 
-  test('CONTINUATION-2: gives the whole conversation to a server that refuses to resume, by another connection', async () => {
+  test('CONTINUATION-2: sends the whole conversation over another connection if the server refuses to resume', async () => {
     const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
     await utter('hello');
     await speak('Hello!');
@@ -327,7 +327,7 @@ describe('a connection that is resumed', () => {
 });
 
 describe('words of the user without a connection', () => {
-  test('CONNECTION-MANAGER-2: reach the next connection, of which the newest sound is kept', async () => {
+  test('CONNECTION-MANAGER-2: reach the next connection, with only the newest audio', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;
@@ -365,7 +365,7 @@ describe('words of the user without a connection', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('CONNECTION-MANAGER-6: do not reach it again when the model has answered in full', async () => {
+  test('CONNECTION-MANAGER-6: do not reach it again when the model has answered completely', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');
@@ -390,8 +390,8 @@ describe('words of the user without a connection', () => {
   });
 });
 
-describe('a lost connection with work under way', () => {
-  test('loses no result where calls cannot wait for theirs', async () => {
+describe('a connection that is lost during work', () => {
+  test('loses no result if a call cannot wait for its result', async () => {
     const { use, pause, speak, model, environment, result } = await talkOver(
       { defersToolResults: false },
       { subagents: { ride: { ...ride, pending: null } } },
@@ -411,7 +411,7 @@ describe('a lost connection with work under way', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('keeps the result, with a silent tool answer, where the model answers by itself', async () => {
+  test('keeps the result, with a silent tool answer, if the model answers by itself', async () => {
     const { transport, environment, asked, speak, result, model, session, play } = await talkOver(
       BY_ITSELF,
       { subagents: { ride: { ...ride, pending: null } } },
@@ -474,7 +474,7 @@ describe('reports of the wire', () => {
     expect(JSON.stringify([told, changes])).not.toContain('sk-1');
   });
 
-  test('sum the parts of the usage, too: the cache, and the audio', async () => {
+  test('also sum the parts of the usage: the cache and the audio', async () => {
     const { model, state, events } = await talkOver();
     const sound = { cachedInputTokens: 4, audioInputTokens: 8, audioOutputTokens: 2 };
     model().events.next({ ...used(10, 3), ...sound });
@@ -493,7 +493,7 @@ describe('reports of the wire', () => {
     });
   });
 
-  test('give the last limits of the provider', async () => {
+  test("contain the provider's latest limits", async () => {
     const told: unknown[] = [];
     const { model, state, events } = await talkOver(
       {},
@@ -545,7 +545,7 @@ describe('a picture', () => {
     expect(model().commands).toEqual([]);
   });
 
-  test('fails by name where the transport accepts none', async () => {
+  test('throws a named error if the transport accepts none', async () => {
     const { session } = await talkOver();
     expect(() => session.showImage(png)).toThrow(code('IMAGES_NOT_ACCEPTED'));
     expect(() => session.showImage(png)).toThrow('fake');
@@ -569,7 +569,7 @@ describe('a picture', () => {
   });
 });
 
-test('a session reports a permanent ending, and closes nothing', async () => {
+test('reports a permanent ending without closing the session', async () => {
   const { transport, state, environment } = await talkOver();
   transport.inUse.events.next({
     type: 'transport.closed',

@@ -61,7 +61,7 @@ async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
 const callsReport: Script = () => calls(['report', { days: 7 }]);
 
 describe('delegations', () => {
-  test('DELEGATIONS-4: become calls of the session, as if the model had named them', async () => {
+  test('DELEGATIONS-4: become session calls, as if the model had named them', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;
     await utter('how are sales this week?');
@@ -84,7 +84,7 @@ describe('delegations', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', label: 'report' });
   });
 
-  test('go to a text model, which gets the notes of the voice model as user messages', async () => {
+  test("reach a text model, which receives the voice model's notes as user messages", async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, session, errors } = talk;
     session.notifyBackground('The shop has closed.');
@@ -113,7 +113,7 @@ describe('delegations', () => {
     });
   });
 
-  test('get an answer in words when they need no tool', async () => {
+  test('produce an answer in words when they need no tool', async () => {
     const {
       say: utter,
       delegate,
@@ -128,7 +128,7 @@ describe('delegations', () => {
     ]);
   });
 
-  test('wait for the words of the user; DELEGATIONS-3: use the known part after a timeout', async () => {
+  test("wait for the user's words; DELEGATIONS-3: use the known part after a timeout", async () => {
     const { model, environment, delegate, meant, prompts } = await talkWith(callsReport, {
       subagents: { report },
     });
@@ -150,7 +150,7 @@ describe('delegations', () => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
   });
 
-  test('DELEGATIONS-1: get one answer, however often they are announced', async () => {
+  test('DELEGATIONS-1: produce one answer, however often they are announced', async () => {
     const {
       say: utter,
       delegate,
@@ -166,7 +166,7 @@ describe('delegations', () => {
     expect(state().subagents).toHaveLength(1);
   });
 
-  test('DELEGATIONS-5: start one work for the same words', async () => {
+  test('DELEGATIONS-5: start one task for the same words', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, state, environment } = talk;
     model().speechStarted('words');
@@ -186,7 +186,7 @@ describe('delegations', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('DELEGATIONS-5: start no second work for the same words, but for newer ones', async () => {
+  test('DELEGATIONS-5: start no second task for the same words, but one for newer words', async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -211,7 +211,7 @@ describe('delegations', () => {
     expect(meant().filter((one) => 'callIds' in one && one.callIds.length > 0)).toHaveLength(2);
   });
 
-  test('DELEGATIONS-2: start no work for words that answered a subagent', async () => {
+  test('DELEGATIONS-2: start no task for words that answered a subagent', async () => {
     const talk = await talkWith(() => calls(['ride', {}]), { subagents: { ride } });
     const { say: utter, delegate, meant, pause, speak, play, model, question, environment } = talk;
     await utter('a ride please');
@@ -231,7 +231,7 @@ describe('delegations', () => {
     expect(talk.state().subagents).toHaveLength(1);
   });
 
-  test('USER-WORDS-7: settle the open question that the words are about', async () => {
+  test('USER-WORDS-7: settle the open question that the words refer to', async () => {
     const words = 'the cheaper one';
     const talk = await talkWith(
       ({ user, toolNames, prompt }) => {
@@ -254,7 +254,7 @@ describe('delegations', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('get an answer and a report when they fail', async () => {
+  test('produce an answer and a report when they fail', async () => {
     const {
       say: utter,
       delegate,
@@ -267,7 +267,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ where: 'delegation' }]);
   });
 
-  test('DELEGATIONS-3: get an answer and a report when they time out', async () => {
+  test('DELEGATIONS-3: produce an answer and a report when they time out', async () => {
     const {
       say: utter,
       delegate,
@@ -342,7 +342,7 @@ describe('a session without a delegation model', () => {
     return { session, environment, wire };
   }
 
-  test('passes the words of the user to the only tool', async () => {
+  test("passes the user's words to the only tool", async () => {
     const task = toolWith(z.object({ task: z.string(), note: z.string().optional() }));
     const { session, environment, wire } = sessionWith([task]);
     session.attach();

@@ -158,7 +158,7 @@ describe('P5: a lead agent that hears itself', () => {
   test.each([
     ['of late', true],
     ['never before', false],
-  ])('recognizes an echo by its words where an echo was heard, %s', async (_, isKnown) => {
+  ])('recognizes an echo by its words if an echo was heard, %s', async (_, isKnown) => {
     const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
     model().speechStarted('echo');
     await pass(1600);
@@ -174,7 +174,7 @@ describe('P5: a lead agent that hears itself', () => {
     expect(routes).toEqual([isKnown ? 'nobody' : 'lead']);
   });
 
-  test('recognizes an echo that is reported late, with an answer behind it', async () => {
+  test('recognizes an echo that is reported late, followed by an answer', async () => {
     const { pass, model, hears, said, eventsOf } = await story();
     model().speechStarted('echo');
     await pass(1600);
@@ -212,7 +212,7 @@ describe('P5: a lead agent that hears itself', () => {
     );
   });
 
-  test('stops at a voice that is no echo, as before', async () => {
+  test('stops at a voice that is not an echo, as before', async () => {
     const { pass, model, hears, eventsOf } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -220,7 +220,7 @@ describe('P5: a lead agent that hears itself', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('accepts words of its speech that the user repeats', async () => {
+  test('accepts words from its own speech that the user repeats', async () => {
     const { pass, model, hears, eventsOf, events } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -234,7 +234,7 @@ describe('P5: a lead agent that hears itself', () => {
     ).toBe(true);
   });
 
-  test('ECHO-2: accepts an answer behind the echo, without the echo', async () => {
+  test('ECHO-2: accepts an answer after the echo, without the echo', async () => {
     const { pass, model, hears, events, said } = await story({ echoDb: -20 });
     model().speechStarted('echo');
     await pass(4600);
@@ -249,7 +249,7 @@ describe('P5: a lead agent that hears itself', () => {
     ).toBe(true);
   });
 
-  test('ECHO-3: removes a known echo from the sound for the transport, and keeps a voice over it', async () => {
+  test("ECHO-3: removes a known echo from the transport's audio, and keeps a voice over it", async () => {
     const { pass, model, hears, heard } = await story({ echoDb: -20 });
     const levelOf = (from: number): number => {
       const samples = model()

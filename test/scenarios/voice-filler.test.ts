@@ -77,7 +77,7 @@ async function waiting(options: Setting = {}) {
 }
 
 describe('a filler by a voice, while a tool works', () => {
-  test('FILLER-1, FILLER-2: comes once, after a while, and is marked as a filler', async () => {
+  test('FILLER-1, FILLER-2: plays once, after a while, marked as a filler', async () => {
     const { environment, sounds, said, fillers, state, model, clears, events } = await waiting();
     await environment.advance(AFTER_MS - 1);
     expect(sounds).toEqual([]);
@@ -98,7 +98,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
   });
 
-  test('FILLER-4: gives way to the awaited reply, which is requested at once and follows it', async () => {
+  test('FILLER-4: precedes the awaited reply, which is requested at once', async () => {
     const { environment, sounds, answer, asked, model, clears, state, play } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await answer('found it');
@@ -119,7 +119,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FILLER-4: ends in its synthesis when the answer comes', async () => {
+  test('FILLER-4: stops during its synthesis when the answer arrives', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { answer, sounds, fillers, model } = await waiting({ environment, speaker });
@@ -132,7 +132,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(fillers()).toEqual([]);
   });
 
-  test('FILLER-4: plays to its end once it sounds, but not behind the reply', async () => {
+  test('FILLER-4: plays to its end once it is audible, but not after the reply', async () => {
     let more: () => void = () => {};
     const piece = { samples: new Int16Array(6000), sampleRateHz: 24_000 };
     const streaming: Voice = {
@@ -157,7 +157,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('FILLER-3: withdraws nothing when the user speaks before it sounds', async () => {
+  test('FILLER-3: withdraws nothing when the user speaks before it is audible', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { model, clears, sounds, fillers } = await waiting({ environment, speaker });
@@ -168,7 +168,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect([clears(), sounds.length, fillers().length]).toEqual([0, 0, 0]);
   });
 
-  test('FILLER-3: ends at once when the user speaks, without counting as interrupted speech', async () => {
+  test('FILLER-3: ends at once when the user speaks, and does not count as interrupted speech', async () => {
     const { environment, model, clears, fillers, events } = await waiting();
     await environment.advance(AFTER_MS + 100);
     model().speechStarted('u2');
@@ -178,7 +178,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('FILLER-3: remains when it was played to its end', async () => {
+  test('FILLER-3: stays in the transcript when it was played to its end', async () => {
     const { environment, model, clears, fillers } = await waiting();
     await environment.advance(AFTER_MS + WORD_MS + 100);
     model().speechStarted('u2');
@@ -187,7 +187,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(fillers()[0]).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-1: comes once for several calls in a row, and again after the model was heard', async () => {
+  test('FILLER-1: plays once for several calls in a row, and again after the model was heard', async () => {
     const { environment, answer, calls, said, model, play, say } = await waiting({
       say: ['One.', 'Two.'],
     });
@@ -204,7 +204,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: comes again once the model was heard, without words of the user', async () => {
+  test('FILLER-1: plays again after the model was heard, without words of the user', async () => {
     const { environment, answer, said, model, play } = await waiting({ say: ['One.', 'Two.'] });
     await environment.advance(AFTER_MS + WORD_MS);
     await answer('found something');
@@ -220,7 +220,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: remains unsaid while a delivery is due, or without a client', async () => {
+  test('FILLER-1: does not play while a delivery is due, or without a client', async () => {
     const { environment, session, said, leave } = await waiting();
     session.notifyBackground('The mail has come');
     await environment.advance(10_000);
@@ -230,7 +230,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('FILLER-1: remains unsaid while a question is open', async () => {
+  test('FILLER-1: does not play while a question is open', async () => {
     const options = ['economy', 'premium'].map((id) => ({ id, label: id }));
     const script = steps(calls(['ask_user', { question: 'Economy or premium?', options }]));
     const { environment, start, use, pause, play, model, say, question, said, ...talk } = setting({
@@ -249,7 +249,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual([]);
   });
 
-  test('comes in the language of the agent, and not in one without phrases', async () => {
+  test("plays in the agent's language, and not in a language without phrases", async () => {
     const say = { de: ['Moment.'], fr: ['Un instant.'] };
     const german = await waiting({ say, agent: { language: 'de-AT' } });
     await german.environment.advance(AFTER_MS);
@@ -294,7 +294,7 @@ describe('a filler by a voice, while a tool works', () => {
 });
 
 describe('a filler by a voice, while the model does not begin to speak', () => {
-  test('FILLER-1: comes once, and not after the model has begun', async () => {
+  test('FILLER-1: plays once, and not after the model has begun', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();
     await say('tell me something');
@@ -307,7 +307,7 @@ describe('a filler by a voice, while the model does not begin to speak', () => {
     expect(said()).toEqual([WORD]);
   });
 
-  test('FILLER-2: counts as no sign of life of the model', async () => {
+  test('FILLER-2: does not count as activity of the model', async () => {
     const { environment, start, say, errors } = setting({ voice: { responseTimeoutMs: 3000 } });
     await start();
     await say('tell me something');
@@ -317,7 +317,7 @@ describe('a filler by a voice, while the model does not begin to speak', () => {
 });
 
 describe('a filler by the model itself', () => {
-  test('FILLER-2, FILLER-5: comes out of band, with sound without an item id', async () => {
+  test('FILLER-2, FILLER-5: plays out of band, with audio that has no item id', async () => {
     const { environment, model, sounds, fillers, answer, asked, state } = await waiting({
       speaker: null,
     });
@@ -336,7 +336,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-4, FILLER-5: gives way when the answer comes first, before the reply is requested', async () => {
+  test('FILLER-4, FILLER-5: drops out when the answer arrives before its request', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('Wait.', 0);
@@ -349,7 +349,7 @@ describe('a filler by the model itself', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('FILLER-4: ends without a wait for a model that never ends it', async () => {
+  test('FILLER-4: does not wait for a model that never ends it', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     await answer('found it');
@@ -363,7 +363,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-6: cuts off a model that says other words, and the answer does not wait', async () => {
+  test('FILLER-6: stops if the model says other words, and the answer does not wait', async () => {
     const { environment, model, answer, asked, sounds, fillers } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('I have news about the report.', 0);
@@ -382,7 +382,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-5: remains unrequested while a reply is expected of the model', async () => {
+  test('FILLER-5: does not play while the model should reply', async () => {
     const { environment, start, say, model } = setting({ speaker: null });
     await start();
     await say('tell me something');
@@ -411,7 +411,7 @@ describe('a filler by the model itself', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends with a connection lost while it sounds, and comes again in the next wait', async () => {
+  test('ends with a connection lost while it is audible, and is said again in the next wait', async () => {
     const { environment, model, answer, play } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().begin('Wait.', 500);
@@ -465,7 +465,7 @@ describe('construction', () => {
     expect(make(filler, able)).toThrow(message);
   });
 
-  test('refuses a model that only writes as the lead', () => {
+  test('refuses a model with text output as the lead', () => {
     const transport = new FakeTransport({ output: 'text' });
     const bare = () =>
       new VoiceSession({

@@ -69,7 +69,7 @@ describe('P5: a backchannel', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('leaves the floor as it is: no subagent is cancelled', async () => {
+  test('does not change the floor: no subagent is cancelled', async () => {
     const working = { script: steps(calls(['ask_user', { question: 'Which?' }])) };
     const { begins, ends, state } = await story({
       subagents: { work: { ...working, config: { interactive: true, onBargeIn: 'cancel' } } },
@@ -79,7 +79,7 @@ describe('P5: a backchannel', () => {
     expect(state().subagents.every((subagent) => subagent.state !== 'cancelled')).toBe(true);
   });
 
-  test('counts by the language of the agent', async () => {
+  test("follows the agent's language", async () => {
     const german = await story({ agent: { language: 'de' } });
     await german.begins();
     await german.ends('Ach so, genau.');
@@ -90,7 +90,7 @@ describe('P5: a backchannel', () => {
     expect(english.eventsOf('speech.resumed')).toEqual([]);
   });
 
-  test('P4: leaves the playout of a result right, and the result is heard once', async () => {
+  test("P4: keeps a result's playout correct, and the result is heard once", async () => {
     const { start, use, pause, model, play, result, environment } = voiceTalk({
       subagents: report,
     });
@@ -114,7 +114,7 @@ describe('P5: a backchannel', () => {
 });
 
 describe('a noise', () => {
-  test('stops speech only for a moment', async () => {
+  test('stops speech only briefly', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model } = await story();
     await begins();
     await ends('');
@@ -123,7 +123,7 @@ describe('a noise', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('vanishes from the transcript if it was shown while it was said', async () => {
+  test('disappears from the transcript if it was shown while it was said', async () => {
     const { begins, ends, model, environment, state } = await story();
     await begins();
     model().events.next({
@@ -141,7 +141,7 @@ describe('a noise', () => {
     });
   });
 
-  test('pauses speech for `falseInterruptionMs` when its words never come', async () => {
+  test('pauses speech for `falseInterruptionMs` when its words never arrive', async () => {
     const { begins, sounds, model, environment } = await story({
       voice: { falseInterruptionMs: 700 },
     });
@@ -188,7 +188,7 @@ describe('P5: a session that hears the microphone', () => {
     return { ...talk, levels, hears: (level: number, ms: number) => hears(talk, level, ms) };
   }
 
-  test('lowers the speech for a hum, without a hole in it', async () => {
+  test('lowers the speech for a hum, without a gap', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -237,7 +237,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(levels[1]).toBe(SPOKEN_LEVEL);
   });
 
-  test('knows the position where a voice stops the speech at once', async () => {
+  test('knows the position at which a voice stopped the speech at once', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, eventsOf } = talk;
     await begins();
@@ -263,7 +263,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toHaveLength(1);
   });
 
-  test('breaks off lowered speech at a short word', async () => {
+  test('stops lowered speech at a short word', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, sounds } = talk;
     await begins();
@@ -276,7 +276,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(sounds).toHaveLength(1);
   });
 
-  test('plays lowered speech to its end, and the next speech at its level', async () => {
+  test('plays lowered speech to its end, and the next speech at full level', async () => {
     const talk = await heardStory();
     const { begins, ends, end, play, itemId, model, levels, environment } = talk;
     await begins();
@@ -363,7 +363,7 @@ describe('P5: a session that hears the microphone', () => {
 });
 
 describe('an interruption', () => {
-  test('breaks off where the client stopped, without waiting, and gets an answer', async () => {
+  test('stops the speech where the client stopped, without waiting, and is answered', async () => {
     const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
       await story();
     await begins();
@@ -383,14 +383,14 @@ describe('an interruption', () => {
     ]);
   });
 
-  test('counts as such when it takes long, whatever it is', async () => {
+  test('ends the speech by its length, whatever it is', async () => {
     const { begins, model, environment } = await story();
     await begins();
     await environment.advance(1600);
     expect(model().of('response.cancel')).toHaveLength(1);
   });
 
-  test('counts as such by its first words', async () => {
+  test('ends the speech by its first words', async () => {
     const { begins, model, environment } = await story();
     await begins();
     model().events.next({
@@ -403,7 +403,7 @@ describe('an interruption', () => {
     expect(model().of('response.cancel')).toHaveLength(1);
   });
 
-  test('counts as such as a "yes" to a question of the lead agent', async () => {
+  test('ends the speech with a "yes" to the lead agent\'s question', async () => {
     const { begins, ends, end, asked, environment } = await story(
       {},
       'I can book it for eight. Shall I do that?',
@@ -415,7 +415,7 @@ describe('an interruption', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('P3: counts as such with every word while a question waits for its answer', async () => {
+  test('P3: ends the speech with any word while a question waits for its answer', async () => {
     const options = [
       { id: 'yes', label: 'Okay' },
       { id: 'no', label: 'Not today' },
@@ -448,7 +448,7 @@ describe('an interruption', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Okay' });
   });
 
-  test('counts as such with every sound, if that is configured', async () => {
+  test('ends the speech with any sound, if that is configured', async () => {
     const { begins, model, eventsOf } = await story({ voice: { falseInterruptionMs: 0 } });
     await begins();
     expect(model().of('response.cancel')).toHaveLength(1);
@@ -456,7 +456,7 @@ describe('an interruption', () => {
     expect(eventsOf('playout.clear')).toHaveLength(1);
   });
 
-  test('counts as such when the model itself breaks off', async () => {
+  test('ends the speech when the model itself stops', async () => {
     const { begins, ends, end, sounds, environment } = await story({
       transport: new FakeTransport(BY_ITSELF),
     });
@@ -469,7 +469,7 @@ describe('an interruption', () => {
   });
 });
 
-describe('an utterance that is not yet understood', () => {
+describe('an utterance that is not yet transcribed', () => {
   test('keeps the session silent when the connection is lost meanwhile', async () => {
     const { begins, model, sounds, environment } = await story();
     await begins();
@@ -487,7 +487,7 @@ describe('an utterance that is not yet understood', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('breaks off after an urgent notice has waited for it', async () => {
+  test('stops the speech when an urgent notice has waited for it', async () => {
     const { begins, ends, session, model, environment, asked, end } = await story();
     await begins();
     session.notifyBackground('The house is on fire', { priority: 'urgent' });
@@ -538,7 +538,7 @@ describe('P4: a result that was interrupted', () => {
     expect(asked()).not.toContain('say it again');
   });
 
-  test('begins anew if no sentence was heard', async () => {
+  test('starts again from the beginning if no sentence was heard', async () => {
     const { asked } = await interruptedAfter(100);
     expect(asked()).toContain('say it again');
     expect(asked()).not.toContain('As I was saying');
@@ -567,7 +567,7 @@ describe('P4: a result that was interrupted', () => {
   });
 });
 
-describe('P4: words that put off a result while it is delivered', () => {
+describe('P4: words that postpone a result while it is delivered', () => {
   /** Plays half of the result until the user says this. */
   async function over(words: string) {
     const talk = voiceTalk({ subagents: report });
@@ -603,7 +603,7 @@ describe('P4: words that put off a result while it is delivered', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('delay nothing when they are other words: the result is delivered again', async () => {
+  test('do not postpone it when they are other words: the result is delivered again', async () => {
     const { result, asked, speak, pause } = await over('How late is it?');
     expect(result()).toMatchObject({ state: 'pending', card: false });
     await speak('It is nine.');
@@ -624,7 +624,7 @@ describe('P4: words that put off a result while it is delivered', () => {
   });
 });
 
-test('a reply that is called off before it begins remains unheard when it begins', async () => {
+test('does not play a reply that was cancelled before it began', async () => {
   const talk = voiceTalk();
   await talk.start();
   const heard: unknown[] = [];

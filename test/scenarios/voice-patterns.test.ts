@@ -16,7 +16,7 @@ const asking = (question: string, config = {}) => ({
 
 describe('a task', () => {
   test(
-    'gets an answer at once, and delivers its result in a pause, once',
+    'acknowledges at once, and delivers its result in a pause, once',
     { tags: ['B1', 'B2', 'B14'] },
     async () => {
       const { start, use, pause, speak, asked, model, state, result, environment, close } =
@@ -100,7 +100,7 @@ describe('a task', () => {
     },
   );
 
-  test('delivers nothing when it was cancelled, but the lead agent knows', async () => {
+  test('delivers nothing when it was cancelled, but the lead agent learns of it', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
       subagents: { work: working },
     });
@@ -193,7 +193,7 @@ describe('P5: an interruption by the user', () => {
     ['むかしむかし、あるところに王様がいました。', 'むかしむかし'],
     ['从前有一位国王，他住在山上。', '从前有'],
     ['กาลครั้งหนึ่งมีพระราชาองค์หนึ่ง', 'กาล'],
-  ])('computes the heard part in a script without spaces, too: %s', async (text, heardFirst) => {
+  ])('also computes the heard part in a script without spaces: %s', async (text, heardFirst) => {
     const { start, play, model, state, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -226,7 +226,7 @@ describe('P5: an interruption by the user', () => {
     expect(state().subagents.map((subagent) => subagent.state)).toEqual(['cancelled', 'running']);
   });
 
-  test('breaks nothing off while the model is silent', async () => {
+  test('interrupts nothing while the model is silent', async () => {
     const { start, use, model, state, environment, events } = voiceTalk({
       subagents: { brief: { ...working, config: { ...working.config, onBargeIn: 'cancel' } } },
     });
@@ -239,7 +239,7 @@ describe('P5: an interruption by the user', () => {
     expect(events.filter(({ type }) => type === 'playout.clear')).toEqual([]);
   });
 
-  test('takes the last report of a client that is silent about its playout', async () => {
+  test('uses the last report of a client that stops reporting its playout', async () => {
     const { start, play, model, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -254,7 +254,7 @@ describe('P5: an interruption by the user', () => {
     ]);
   });
 
-  test('plays the rest no more on a wire that cannot cancel or truncate', async () => {
+  test('no longer plays the rest on a wire that cannot cancel or truncate', async () => {
     const transport = new FakeTransport({ cancelsResponses: false, truncatesAudio: false });
     const { start, play, model, environment, session } = voiceTalk({ transport });
     const heard: string[] = [];
@@ -286,7 +286,7 @@ describe('P5: an interruption by the user', () => {
 });
 
 describe('P4: a delivery and its playout', () => {
-  test('SPEECH-3: delivers again soon when the playout stalled', async () => {
+  test('SPEECH-3: repeats soon when the playout stalled', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -341,7 +341,7 @@ describe('P4: a delivery and its playout', () => {
     expect(asked()).toContain('say it again');
   });
 
-  test('does not count as heard without any sound', async () => {
+  test('does not count as heard without any audio', async () => {
     const { start, use, pause, model, result, environment } = voiceTalk({ subagents: { report } });
     await start();
     await use('report');
@@ -399,7 +399,7 @@ describe('P4: a delivery and its playout', () => {
   });
 
   test.each(['speaks', 'types', 'comes back'])(
-    'delivers a card after all when the user %s',
+    'delivers a card again when the user %s',
     async (how) => {
       const talk = voiceTalk({ subagents: { report }, voice: { maxAttempts: 1 } });
       const {
@@ -439,7 +439,7 @@ describe('P4: a delivery and its playout', () => {
 });
 
 describe('urgent deliveries', () => {
-  test('skip the pause, but do not talk over the user', { tags: ['B59'] }, async () => {
+  test('skip the pause, but do not interrupt the user', { tags: ['B59'] }, async () => {
     const { start, session, asked, model, environment } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -451,7 +451,7 @@ describe('urgent deliveries', () => {
     expect(asked()).toContain('Fire!');
   });
 
-  test('wait for the end where the wire cannot break off', { tags: ['B59'] }, async () => {
+  test('wait for the end of the speech if the wire cannot stop it', { tags: ['B59'] }, async () => {
     const transport = new FakeTransport({ cancelsResponses: false });
     const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
     await start();
@@ -502,7 +502,7 @@ describe('urgent deliveries', () => {
     expect(asked()).toContain('The order was sent');
   });
 
-  test('leave the user the answer that they interrupted', async () => {
+  test('still give the user the answer that they interrupted', async () => {
     const { start, session, asked, model, environment, speak, say: utter } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -534,7 +534,7 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
-  test('end no speech when typed while the user speaks, and get no reply over it', async () => {
+  test('stop no speech when typed while the user speaks, and get no reply during it', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -549,7 +549,7 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('end no speech when they are transcribed after the next sentence began', async () => {
+  test('stop no speech when they are transcribed after the next sentence began', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -596,7 +596,7 @@ describe('words in a voice session', () => {
     },
   );
 
-  test('vanish when they are empty, as after a cough', async () => {
+  test('disappear when they are empty, as after a cough', async () => {
     const { start, say: utter, model, asked, state } = voiceTalk();
     await start();
     const id = await utter('  ');
@@ -610,7 +610,7 @@ describe('words in a voice session', () => {
     expect(state().floor).toBe('nobody');
   });
 
-  test('leave the session as it was when they could not be transcribed', async () => {
+  test('change nothing when they could not be transcribed', async () => {
     const { start, use, pause, asked, model, errors, environment } = voiceTalk({
       subagents: { report },
     });
@@ -629,7 +629,7 @@ describe('words in a voice session', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('hold the floor for a time when they never arrive, and then no more', async () => {
+  test('hold the floor only for a limited time when they never arrive', async () => {
     const { start, use, pause, asked, model, environment, state } = voiceTalk({
       subagents: { report },
     });
@@ -643,7 +643,7 @@ describe('words in a voice session', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('leave the reply to a tool result possible when they never arrive', async () => {
+  test('allow a reply to a tool result even if they never arrive', async () => {
     let finish: () => void = () => {};
     const {
       start,
@@ -669,7 +669,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'TURNS-2: hold back every request until it is known whom they are for',
+    'TURNS-2: delay every request until their addressee is known',
     { tags: ['B65'] },
     async () => {
       let finish: () => void = () => {};
@@ -718,7 +718,7 @@ describe('words in a voice session', () => {
   );
 
   test(
-    'appear in part on the screen, and the final ones replace them',
+    'appear in part on the screen, and the final words replace them',
     { tags: ['B63'] },
     async () => {
       const { start, model, state, environment } = voiceTalk();
@@ -744,7 +744,7 @@ describe('words in a voice session', () => {
   );
 });
 
-test('a session that closes in mid-sentence leaves nothing behind', async () => {
+test('leaves nothing behind when it closes in mid-sentence', async () => {
   const { start, play, model, environment, session } = voiceTalk();
   await start();
   await voiceReply(model, 'tell me a story', environment);

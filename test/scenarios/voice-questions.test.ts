@@ -34,7 +34,7 @@ async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, n
   };
 }
 
-test('the transport learns which question the next words may answer, if it needs that', async () => {
+test('tells the transport which question the next words may answer, if it needs that', async () => {
   const transport = new FakeTransport({ takesOpenQuestion: true });
   const { model, environment, play } = await untilAsked({ subagents: ride, transport });
   const expected = () =>
@@ -60,7 +60,7 @@ test('the transport learns which question the next words may answer, if it needs
   expect(deaf.model().of('question.expect')).toEqual([]);
 });
 
-test('P5: a question that the microphone hears again answers nothing, unlike a time said into it', async () => {
+test('P5: ignores a question that the microphone hears again, but accepts a time said into it', async () => {
   const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
   const question = 'Monday at 9:30 or Monday at 16:00?';
   const talk = await untilAsked({ subagents: { ride: asking(question, slots) } });
@@ -116,7 +116,7 @@ describe('speech over a question', () => {
   describe.each([
     ['What name is it under?', 'Miller.'],
     ['For when shall I book it?', 'Friday night.'],
-  ])('a question for words: %s', (question, words) => {
+  ])('a question for free text: %s', (question, words) => {
     /** Makes the user say this during the question, which stops. */
     async function interrupted(said: string) {
       const talk = await untilAsked({ subagents: { ride: asking(question) } });
@@ -132,7 +132,7 @@ describe('speech over a question', () => {
       return talk;
     }
 
-    test('QUESTION-3: takes the words as its answer, and is not put again', async () => {
+    test('QUESTION-3: accepts the words as its answer, and is not asked again', async () => {
       const talk = await interrupted(words);
       expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
       expect(talk.resultText()).toContain(words);
@@ -147,7 +147,7 @@ describe('speech over a question', () => {
       expect(talk.question()).toMatchObject({ state: 'answered', answer: words });
     });
 
-    test('leaves a request for another matter to the lead agent, and is put again', async () => {
+    test('leaves an unrelated request to the lead agent, and is asked again', async () => {
       const talk = await interrupted('Call my mother.');
       expect(talk.asked()).toBe('reply');
       await talk.speak('I am calling her.');
@@ -174,7 +174,7 @@ describe('speech over a question', () => {
 });
 
 describe('the delivery of a closed question', () => {
-  test('ends as dismissed, while it is said as well as before', async () => {
+  test('ends as dismissed, during the speech as well as before', async () => {
     const { model, environment, play, session, requestId, state } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -222,7 +222,7 @@ describe('the deadline of a question', () => {
     expect(await receipt).toEqual({ accepted: true });
   });
 
-  test('runs out: the tool reports it, and the subagent ends after the third time', async () => {
+  test('expires: the tool reports it, and the subagent ends after the third time', async () => {
     const { speak, environment, state, pause, asked } = await untilAsked({
       subagents: {
         ride: {
@@ -247,7 +247,7 @@ describe('the deadline of a question', () => {
   });
 });
 
-describe('words that are no answer', () => {
+describe('words that are not an answer', () => {
   test('get a reply from the lead agent as a digression, and the question stays open', async () => {
     const { speak, say: utter, question, asked, settles } = await untilAsked();
     await speak('Economy or Premium?');
@@ -292,7 +292,7 @@ describe('words that are no answer', () => {
     },
   );
 
-  test('QUESTION-7: stop the question with "wait", and it is put again after a while', async () => {
+  test('QUESTION-7: stop the question with "wait", and it is asked again after a while', async () => {
     const { model, environment, play, pause, question, asked, speak } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -340,7 +340,7 @@ describe('words that are no answer', () => {
   );
 
   test.each(['Order lunch.', 'Make me a sales report for last week.'])(
-    'go to the lead agent as a wish: %s',
+    'reach the lead agent as a request: %s',
     async (words) => {
       const { speak, say: utter, question, asked, resultText, settles } = await untilAsked();
       await speak('Economy or Premium?');
@@ -380,7 +380,7 @@ describe('consent by voice', () => {
     ['yes please', 1],
     ['no', 0],
     ['yes no', 0],
-  ])('counts once the question was heard in full: %s', async (words, paid) => {
+  ])('counts after the whole question was heard: %s', async (words, paid) => {
     const ran: string[] = [];
     const { speak, say: utter, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
     await speak('May I pay 7?');
@@ -389,7 +389,7 @@ describe('consent by voice', () => {
     expect(ran).toHaveLength(paid);
   });
 
-  test('never counts from words that interrupt the question', async () => {
+  test('never counts in words that interrupt the question', async () => {
     const ran: string[] = [];
     const { model, play, environment, question } = await untilAsked(
       { subagents: paying(ran) },

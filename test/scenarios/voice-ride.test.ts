@@ -94,7 +94,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('P3: takes an utterance that began before the question played for no answer', async () => {
+  test('P3: does not count an utterance that began before the question played as an answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
     // The question is offered, but no word of it was played.
@@ -206,7 +206,7 @@ describe('a model that falls silent', () => {
 });
 
 describe('a greeting', () => {
-  test('waits for a client, and comes once', async () => {
+  test('waits for a client, and is said once', async () => {
     const environment = simulatedEnvironment();
     const transport = new FakeTransport();
     const session = new VoiceSession({

@@ -51,7 +51,7 @@ async function asked(options: VoiceTalkOptions = {}) {
 }
 
 describe('an unanswered question', () => {
-  test('QUESTION-8: repeats in its short form, twice, and then no more', async () => {
+  test('QUESTION-8: repeats in its short form, at most twice', async () => {
     const { environment, asked: request, told, speak, question: view } = await asked();
     await environment.advance(14_900);
     expect(request()).toBeNull();
@@ -79,7 +79,7 @@ describe('an unanswered question', () => {
     }
   });
 
-  test('repeats in full when the user asks for it, and in short form twice from then on', async () => {
+  test('repeats in full when the user asks for it, and after that twice in short form', async () => {
     const { environment, say: utter, told, speak, asked: request } = await asked();
     for (let time = 1; time <= 2; time += 1) {
       await environment.advance(15_000);
@@ -135,7 +135,7 @@ describe('an unanswered question', () => {
     expect(told()).toContain(short);
   });
 
-  test('repeats never or later if the app configures that', async () => {
+  test('never repeats, or repeats later, if the app configures it', async () => {
     const never = await asked({ voice: { nudgeAfterMs: null } });
     await never.environment.advance(60_000);
     expect(never.asked()).toBeNull();
@@ -162,14 +162,14 @@ describe('SILENCE-2, SILENCE-3: a silent user', () => {
     expect(away()).toEqual(['user.away', 'user.back']);
   });
 
-  test('counts as back with a typed message', async () => {
+  test('counts as back after a typed message', async () => {
     const { environment, away, session } = await asked();
     await environment.advance(15_000);
     await session.sendText('premium');
     expect(away()).toEqual(['user.away', 'user.back']);
   });
 
-  test('never counts as away if the app configures that', async () => {
+  test('never counts as away if the app configures it', async () => {
     const { environment, away } = await asked({ voice: { awayAfterMs: null } });
     await environment.advance(60_000);
     expect(away()).toEqual([]);

@@ -88,7 +88,7 @@ async function isAnswered(work: Work): Promise<void> {
 }
 
 describe('TURNS-9: a lead agent whose tool works', () => {
-  test('delivers in the middle of its turn, and the answer follows', async () => {
+  test('delivers during its turn, and then the answer', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
     news();
@@ -108,7 +108,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('delivers late notices too, one after another', async () => {
+  test('also delivers late notices, one after another', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, state } = work;
     await environment.advance(LONG_MS);
@@ -127,7 +127,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('speaks to the result of a quick tool first', async () => {
+  test('speaks about the result of a quick tool first', async () => {
     const work = await atWork();
     const { environment, news, asked, told, finish, saysIt } = work;
     news();
@@ -140,7 +140,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('TURNS-1: delays an answer in the middle of a delivery to its end', async () => {
+  test('TURNS-1: delays an answer that arrives during a delivery until its end', async () => {
     const work = await atWork();
     const { environment, news, told, finish, model, play } = work;
     news();
@@ -157,7 +157,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('TURNS-1: asks once when the answer comes before a delivery begins to sound', async () => {
+  test('TURNS-1: requests one reply when the answer arrives before a delivery is audible', async () => {
     const work = await atWork();
     const { environment, news, told, finish, saysIt } = work;
     news();
@@ -168,7 +168,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('asks for the reply to a tool that timed out after the delivery', async () => {
+  test('requests the reply to a tool that timed out after the delivery', async () => {
     const work = await atWork();
     const { environment, news, told, model, play, asked } = work;
     await environment.advance(TOOL_TIMEOUT_MS - LONG_MS);
@@ -184,7 +184,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('asks for one reply to two tools when both have answered', async () => {
+  test('requests one reply to two tools when both have answered', async () => {
     const work = await atWork({}, ['look_up', 'search']);
     const { environment, news, told, saysIt, finish, asked } = work;
     news();
@@ -234,7 +234,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('delivers again to the next client when the client leaves in the middle', async () => {
+  test('delivers again to the next client when the client leaves during the delivery', async () => {
     const work = await atWork();
     const { environment, news, told, model, leave, session, saysIt, finish } = work;
     news();
@@ -254,7 +254,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers on the next connection when one is lost in the middle, and answers there', async () => {
+  test('delivers on the next connection when one is lost during the delivery, and answers there', async () => {
     const work = await atWork();
     const { environment, news, told, model, finish, asked, speak } = work;
     news();
@@ -279,7 +279,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(work.state().floor).toBe('nobody');
   });
 
-  test('asks a question, and gets its answer', async () => {
+  test('asks a question, and receives its answer', async () => {
     const work = await atWork({}, ['look_up'], {
       subagents: {
         ride: {

@@ -69,7 +69,7 @@ async function talking() {
   };
 }
 
-describe('a model that writes', () => {
+describe('a model with text output', () => {
   test('P4: delivers again when the voice could not say its words', async () => {
     const { environment, voice, session, state, model, writes, events } = await talking();
     session.notifyBackground('The mail has come');
@@ -86,7 +86,7 @@ describe('a model that writes', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'played' }]);
   });
 
-  test('P5: breaks off where it was heard, in its words as well', async () => {
+  test('P5: stops at the heard part, in its words as well', async () => {
     const { environment, says, writes, state, model, played } = await talking();
     await says('tell me something');
     const itemId = await writes('One two three four.', 0);
@@ -104,7 +104,7 @@ describe('a model that writes', () => {
     expect(said?.text).not.toContain('four');
   });
 
-  test('speaks its filler in the same voice', async () => {
+  test('says its filler in the same voice', async () => {
     const { environment, says, model, voice, frames, state } = await talking();
     await says('look it up');
     model.call({ callId: 'call_1', name: 'look_up', arguments: '{}' });

@@ -48,7 +48,7 @@ async function waiting(options: VoiceTalkOptions = {}) {
 }
 
 describe('the thinking sound while a tool works', () => {
-  test('THINKING-SOUND-1, THINKING-SOUND-3: the sound begins after a while, and leaves in real time', async () => {
+  test('THINKING-SOUND-1, THINKING-SOUND-3: begins after a while, and is sent in real time', async () => {
     const { environment, sounds } = await waiting();
     await environment.advance(499);
     expect(sounds).toEqual([]);
@@ -63,7 +63,7 @@ describe('the thinking sound while a tool works', () => {
     expect(heard.slice(loop.length, 2 * loop.length)).toEqual([...loop]);
   });
 
-  test('THINKING-SOUND-2: the sound counts as no speech', async () => {
+  test('THINKING-SOUND-2: does not count as speech', async () => {
     const { environment, sounds, state, events, clears } = await waiting();
     const before = events.length;
     await environment.advance(3000);
@@ -73,7 +73,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: the sound ends at once when the lead agent speaks, and not before', async () => {
+  test('THINKING-SOUND-1: ends at once when the lead agent speaks, and not earlier', async () => {
     const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
     await environment.advance(1000);
     await answer('found it');
@@ -90,7 +90,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(1);
   });
 
-  test('THINKING-SOUND-1: the sound ends when the user speaks, and resumes after that', async () => {
+  test('THINKING-SOUND-1: ends when the user speaks, and resumes after that', async () => {
     const { environment, sounds, model, clears, events } = await waiting();
     await environment.advance(1000);
     model().speechStarted('u2');
@@ -104,7 +104,7 @@ describe('the thinking sound while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('THINKING-SOUND-1: the sound does not precede a quick reply', async () => {
+  test('THINKING-SOUND-1: does not precede a quick reply', async () => {
     const { environment, sounds, answer, model, clears } = await waiting();
     await environment.advance(200);
     await answer('found it');
@@ -115,7 +115,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: the sound plays while a model is slow to reply', async () => {
+  test('THINKING-SOUND-1: plays while a model is slow to reply', async () => {
     const talk = voiceTalk({ thinkingSound: { loop: workingSound(), afterMs: 500 } });
     const sounds: AudioFrame[] = [];
     talk.session.audioOut.subscribe((frame) => sounds.push(frame));
@@ -131,7 +131,7 @@ describe('the thinking sound while a tool works', () => {
     expect(sounds.slice(count).map((frame) => frame.itemId)).toEqual([itemId]);
   });
 
-  test('the sound waits until earlier speech has been played', async () => {
+  test('waits until earlier speech has been played', async () => {
     const { environment, sounds, model, play, say: utter } = await waiting();
     await environment.advance(100);
     const saying = model().beginByItself('Let me see.', 2000);
@@ -146,7 +146,7 @@ describe('the thinking sound while a tool works', () => {
 });
 
 describe('silence', () => {
-  test('plays nothing for an absent user', async () => {
+  test('does not play for an absent user', async () => {
     const { environment, sounds, leave } = await waiting();
     await environment.advance(1000);
     leave();
@@ -156,14 +156,14 @@ describe('silence', () => {
     expect(sounds).toHaveLength(count);
   });
 
-  test('plays nothing after the session was closed', async () => {
+  test('does not play after the session was closed', async () => {
     const { environment, close } = await waiting();
     await environment.advance(1000);
     await close();
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('plays nothing while the connection is lost', async () => {
+  test('does not play while the connection is lost', async () => {
     const { environment, sounds, model, transport } = await waiting();
     await environment.advance(1000);
     transport.autoReady = false;
@@ -174,14 +174,14 @@ describe('silence', () => {
     expect(sounds).toHaveLength(count);
   });
 
-  test('plays nothing without a configured sound', async () => {
+  test('does not play if none is configured', async () => {
     const { environment, sounds } = await waiting({ thinkingSound: undefined as never });
     await environment.advance(5000);
     expect(sounds).toEqual([]);
   });
 });
 
-test('the sound gets the sample rate of the model', async () => {
+test("has the model's sample rate", async () => {
   const { environment, sounds } = await waiting({
     transport: new FakeTransport({ outputSampleRateHz: 16_000 }),
   });
@@ -190,7 +190,7 @@ test('the sound gets the sample rate of the model', async () => {
   expect(sounds[0]?.samples).toHaveLength(1600);
 });
 
-test('the sound plays while a delegation is worked out', async () => {
+test('plays while a delegation is processed', async () => {
   let answer: (step: { text: string }) => void = () => {};
   const slow = scriptedModel({
     otherwise: () => new Promise<{ text: string }>((resolve) => (answer = resolve)),
@@ -216,7 +216,7 @@ test('the sound plays while a delegation is worked out', async () => {
   expect(events.filter(({ type }) => type === 'playout.clear')).toHaveLength(1);
 });
 
-test('THINKING-SOUND-1: the sound plays while a model finishes a silenced response', async () => {
+test('THINKING-SOUND-1: plays while a model finishes a silenced response', async () => {
   const ride = {
     script: steps(calls(['ask_user', { question: 'Which ride?', options }]), () => never()),
     config: { interactive: true },

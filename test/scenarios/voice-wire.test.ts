@@ -59,7 +59,7 @@ describe('a connection that is lost', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('keeps its work over an outage that outlasts the reconnects, and delivers it afterwards', async () => {
+  test('keeps its work during an outage that outlasts the reconnects, and delivers it afterwards', async () => {
     const transport = new FakeTransport();
     let finishWork: () => void = () => {};
     const worked = new Promise<void>((resolve) => (finishWork = resolve));
@@ -187,7 +187,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('rejects start with the reason when it was never there', async () => {
+  test('rejects start with the reason if it was never connected', async () => {
     const transport = new FakeTransport();
     transport.autoReady = false;
     const { session, environment, errors } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
@@ -199,7 +199,7 @@ describe('a connection that is lost', () => {
     expect(errors).toMatchObject([{ error: { code: 'TRANSPORT_LOST' }, where: 'connection' }]);
   });
 
-  test('reports once, in the words of its provider, that it closes again and again', async () => {
+  test("reports once, with the provider's message, that it closes repeatedly", async () => {
     const { start, model, environment, errors, transport } = voiceTalk();
     await start();
     const quota = 'You exceeded your current quota, please check your plan and billing details.';
@@ -222,7 +222,7 @@ describe('a connection that is lost', () => {
     ]);
   });
 
-  test('forgets its failures once it is up again', async () => {
+  test('resets its failure count once it is connected again', async () => {
     const { start, model, environment, state, transport } = voiceTalk({
       voice: { maxReconnects: 1 },
     });
@@ -235,7 +235,7 @@ describe('a connection that is lost', () => {
     expect(transport.connections).toHaveLength(5);
   });
 
-  test('does not cost the user the answer that was due', async () => {
+  test('does not lose the answer that was due to the user', async () => {
     const { start, say: utter, model, environment, asked } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -250,7 +250,7 @@ describe('a connection that is lost', () => {
   });
 
   test(
-    'gives tool answers from the outage to the next connection, errors too',
+    'sends tool answers from the outage to the next connection, including errors',
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -289,7 +289,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('TOOL-CALL-1: gives a result that answers its call to the next connection as its answer', async () => {
+  test('TOOL-CALL-1: passes a result that answers its call to the next connection as its answer', async () => {
     const { start, use, pause, speak, model, environment } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -308,7 +308,7 @@ describe('a connection that is lost', () => {
     });
   });
 
-  test('delivers a result again on the new connection when one is lost in the middle', async () => {
+  test('delivers a result again on the new connection when one is lost during the delivery', async () => {
     const { start, use, pause, speak, play, model, environment, result, asked } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -360,7 +360,7 @@ describe('a response that is refused', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('does not stop the conversation: it is requested once more, and then the user learns of it', async () => {
+  test('causes one more request, and then the user learns of it', async () => {
     const { start, say: utter, model, environment, state, events } = voiceTalk();
     await start();
     await utter('hello');
@@ -384,7 +384,7 @@ describe('a response that is refused', () => {
   });
 });
 
-test('RESPONSES-9: a failed response is reported with the words of the provider', async () => {
+test("RESPONSES-9: reports a failed response with the provider's message", async () => {
   const { start, say: utter, model, environment, errors, events } = voiceTalk();
   await start();
   await utter('hello');
@@ -525,7 +525,7 @@ describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', (
 });
 
 describe('a client that leaves', () => {
-  test('gets a result again that it left in the middle, once, and so does the model', async () => {
+  test('hears a result again after leaving during it, once, and so does the model', async () => {
     const talk = voiceTalk({ subagents: { report: { ...report, pending: null } } });
     const { start, use, pause, speak, play, model, result, session, environment, asked } = talk;
     await start();
@@ -549,7 +549,7 @@ describe('a client that leaves', () => {
     expect(asked()).toBeNull();
   });
 
-  test('ends its unfinished word without a wait', async () => {
+  test('ends its unfinished utterance without a wait', async () => {
     const talk = voiceTalk();
     const { start, model, session, environment, asked, pause, speak, state } = talk;
     await start();
@@ -567,7 +567,7 @@ describe('a client that leaves', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 1 });
   });
 
-  test('hears a notice when it is back, and the model gets it once', async () => {
+  test('hears a notice after returning, and the model receives it once', async () => {
     const talk = voiceTalk();
     const { start, pause, play, model, session, environment, asked, speak, state } = talk;
     await start();
@@ -591,7 +591,7 @@ describe('a client that leaves', () => {
 });
 
 describe('a slow journal', () => {
-  test('RESPONSES-1: never leads to two requests for a response at the same time', async () => {
+  test('RESPONSES-1: never causes two simultaneous response requests', async () => {
     const journal = gatedJournal();
     const { start, use, model, environment, session, result, speak, pause, asked } = voiceTalk({
       journal,
@@ -632,7 +632,7 @@ async function settleAll(
 
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
-test('an error of the wire keeps its code for the app', async () => {
+test('passes the code of a wire error to the app', async () => {
   const { start, model, events, environment } = voiceTalk();
   await start();
   model().events.next({

@@ -77,13 +77,13 @@ async function talk(options: TalkOptions = {}) {
 
 const NOT_ALLOWED = { accepted: false, reason: 'not_allowed' };
 
-describe('WHO-1: a question that says who may answer it', () => {
+describe('WHO-1: a question that names who may answer it', () => {
   test.each([
     ['somebody else', { by: 'mallory' }],
     ['nobody in particular', {}],
     ['a name that only looks like it', { by: 'Manager' }],
     ['a name with more', { by: 'manager ' }],
-  ])('remains open after an attempt of %s', async (_, options) => {
+  ])('stays open after an attempt of %s', async (_, options) => {
     const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
     await type('use pay');
     expect(questionOf('pay')).toMatchObject({ state: 'open', answerableBy: ['manager'] });
@@ -100,7 +100,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(outcomeOf('pay')?.status).toBe('completed');
   });
 
-  test('closes with a denial of a user who may answer', async () => {
+  test('closes when a user who may answer denies it', async () => {
     const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
     await type('use pay');
     await answer(idOf('pay'), { approved: false }, { by: 'manager' });
@@ -114,7 +114,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     });
   });
 
-  test('remains open after typed words of another user, which go to the lead agent', async () => {
+  test('stays open after typed words of another user, which are passed to the lead agent', async () => {
     const { type, said, session, environment, questionOf, ran } = await talk({ user: 'alice' });
     await type('use pay');
     await type('yes');
@@ -167,7 +167,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(ran).toEqual([{ requester: null, approver: 'manager' }]);
   });
 
-  test('ignores a report as shown by a user who may not answer', async () => {
+  test('ignores a report of it as shown by a user who may not answer', async () => {
     const { type, session, idOf, entriesOf, environment } = await talk();
     await type('use pay');
     const before = entriesOf('question.shown').length;
@@ -180,7 +180,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(entriesOf('question.shown').at(-1)?.event).toMatchObject({ by: 'manager' });
   });
 
-  test('takes no spoken yes of the user as consent if another user has to give it', async () => {
+  test("does not accept the user's spoken yes as consent if another user has to give it", async () => {
     const ran: Who[] = [];
     const spoken = voiceTalk({ subagents: cast(ran), user: 'alice' });
     await spoken.start();
@@ -220,7 +220,7 @@ describe('WHO-1: a question that says who may answer it', () => {
     expect(questionOf('free')?.answerableBy).toBeUndefined();
   });
 
-  test('asks no wider circle when it is of a subagent spawned by another', async () => {
+  test('does not widen the circle when its subagent was spawned by another', async () => {
     const pay = simpleTool(() => {}, { needsApproval: true });
     const { type, questionOf, session, environment } = await talk({
       subagents: {
@@ -294,7 +294,7 @@ describe('WHO-1: a question that says who may answer it', () => {
 });
 
 describe('WHO-2: the name of the responder', () => {
-  test('goes into the journal for messages, cancellations and dismissals', async () => {
+  test('appears in the journal for messages, cancellations and dismissals', async () => {
     const { type, session, environment, state, entriesOf } = await talk({ user: 'alice' });
     await type('use pay');
     const { id = '' } = state().subagents[0] ?? {};
@@ -318,7 +318,7 @@ describe('WHO-2: the name of the responder', () => {
     expect(byOf('delivery.dismissed')).toEqual(['bob']);
   });
 
-  test('reaches the tools of the lead agent', async () => {
+  test("reaches the lead agent's tools", async () => {
     const seen: Who[] = [];
     const look = defineTool({
       name: 'look',

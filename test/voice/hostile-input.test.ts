@@ -77,7 +77,7 @@ describe('audioIn', () => {
     await talk.close();
   });
 
-  test('reports a repeated error ever more seldom, with its count', async () => {
+  test('reports a repeated error less and less often, with its count', async () => {
     const talk = voiceTalk();
     await talk.start();
     for (let n = 0; n < 1000; n += 1) talk.session.audioIn.next(null as never);
@@ -86,7 +86,7 @@ describe('audioIn', () => {
     );
   });
 
-  test('survives a buffer that is detached while it is kept', async () => {
+  test('survives a buffered frame whose memory is detached', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -175,7 +175,7 @@ describe('a transport', () => {
     expect(talk.state().outage?.message).toContain('no such host');
   });
 
-  test('carries the conversation on when send() and sendAudio() throw', async () => {
+  test('continues the conversation when send() and sendAudio() throw', async () => {
     const transport = new FakeTransport();
     const talk = voiceTalk({ transport });
     await talk.start();
@@ -189,7 +189,7 @@ describe('a transport', () => {
     expect(talk.state().transcript.at(-1)?.text).toBe('hello');
   });
 
-  test('RESPONSES-8: bounds and reports responses that begin and never end', async () => {
+  test('RESPONSES-8: limits and reports responses that begin and never end', async () => {
     const talk = voiceTalk({ transport: new FakeTransport(BY_ITSELF) });
     await talk.start();
     for (let n = 0; n < 100; n += 1) talk.model().beginByItself('', 0);
@@ -238,11 +238,11 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     return item?.role === 'assistant' ? item.text : '';
   }
 
-  test('costs no more to read than the part that is shown', () => {
+  test('costs no more to read than the shown part', () => {
     expect(charactersRead(10_000)).toBe(charactersRead(20));
   });
 
-  test('becomes whole when it ends, and counts the omitted characters while it is read', () => {
+  test('becomes complete when it ends, and counts the omitted characters while it is read', () => {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     for (let n = 0; n < 50; n += 1) live.saying('item', 'y'.repeat(100), 1);
     expect(live.item('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });

@@ -38,14 +38,14 @@ describe('BUDGET-5: admission', () => {
     expect(budget.report).toEqual(before);
   });
 
-  test('reserves at once, so that two in the same instant cannot both have it', () => {
+  test('reserves at once, so that two requests in the same instant cannot both get it', () => {
     const { budget } = budgetOf({ tokens: 100 });
     admitted(budget, { tokens: 60 });
     expect(budget.admit({ tokens: 60 })).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
     expect(budget.report.tokens).toEqual({ granted: 100, spent: 0, reserved: 60, left: 40 });
   });
 
-  test('every agent below counts, to the last and not beyond', () => {
+  test('counts every agent below, up to the last one and no further', () => {
     const { budget } = budgetOf({ agents: 3 });
     const child = admitted(budget);
     admitted(child);
@@ -56,7 +56,7 @@ describe('BUDGET-5: admission', () => {
     expect(budget.admit()).toMatchObject({ ok: false });
   });
 
-  test('an exhausted budget admits no child', () => {
+  test('admits no child when exhausted', () => {
     const { budget, clock } = budgetOf({ steps: 1, timeMs: 100 });
     call(budget, 10).settle(10);
     expect(budget.admit()).toMatchObject({ error: { message: expect.stringContaining('steps') } });
@@ -64,7 +64,7 @@ describe('BUDGET-5: admission', () => {
     expect(budget.admit()).toMatchObject({ error: { message: expect.stringContaining('timeMs') } });
   });
 
-  test('a budget without limits refuses nothing', () => {
+  test('refuses nothing without limits', () => {
     const { budget } = budgetOf({});
     const child = admitted(admitted(budget), { tokens: 5 });
     expect(budget.beginCall(1_000_000)).toMatchObject({ ok: true, maxOutputTokens: undefined });
@@ -73,8 +73,8 @@ describe('BUDGET-5: admission', () => {
   });
 });
 
-describe('BUDGET-6: a call is refused before it is made', () => {
-  test('fails when its input does not fit, and the rest bounds the answer of another one', () => {
+describe('BUDGET-6: refuses a call before it is made', () => {
+  test("refuses a call whose input does not fit, and limits another call's answer to the rest", () => {
     const { budget } = budgetOf({ tokens: 1_000 });
     expect(budget.beginCall(1_000)).toMatchObject({
       ok: false,
@@ -85,7 +85,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
     expect(budget.beginCall(1)).toMatchObject({ ok: false });
   });
 
-  test('BUDGET-6: every attempt is a step', () => {
+  test('BUDGET-6: counts every attempt as a step', () => {
     const { budget } = budgetOf({ steps: 2 });
     call(budget, 10).settle(0);
     call(budget, 10).settle(10);
@@ -94,7 +94,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
     });
   });
 
-  test('fails when the time is over, also that of the parent', () => {
+  test("refuses when the time is over, including the parent's time", () => {
     const { budget, clock } = budgetOf({ timeMs: 1_000 });
     const child = admitted(budget, { timeMs: 500 });
     const sharing = admitted(budget);
@@ -105,7 +105,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
     expect(sharing.beginCall(1)).toMatchObject({ ok: false });
   });
 
-  test('a resource that a child does not limit is shared with its parent', () => {
+  test('shares a resource that a child does not limit with its parent', () => {
     const { budget } = budgetOf({ tokens: 100, steps: 3 });
     const child = admitted(budget, { tokens: 50 });
     const other = admitted(budget);
@@ -120,7 +120,7 @@ describe('BUDGET-6: a call is refused before it is made', () => {
     expect(budget.report.tokens).toEqual({ granted: 100, spent: 50, reserved: 50, left: 0 });
   });
 
-  test('BUDGET-8: the last call is made in any case, is bounded, and is counted', () => {
+  test('BUDGET-8: always allows the last call, limits it, and counts it', () => {
     const { budget } = budgetOf({ tokens: 100, steps: 1 });
     call(budget, 50).settle(100);
     const last = budget.beginFinalCall();
@@ -134,8 +134,8 @@ describe('BUDGET-6: a call is refused before it is made', () => {
   });
 });
 
-describe('BUDGET-7: settled once', () => {
-  test('unused amounts return, also while a call is under way', () => {
+describe('BUDGET-7: an account, which is settled once', () => {
+  test('returns unused amounts, even while a call is running', () => {
     const { budget } = budgetOf({ tokens: 100, agents: 5 });
     const child = admitted(budget, { tokens: 80, agents: 2 });
     call(child, 10).settle(20);
@@ -148,7 +148,7 @@ describe('BUDGET-7: settled once', () => {
     expect(budget.report.agents).toEqual({ granted: 5, spent: 1, reserved: 0, left: 4 });
   });
 
-  test('a child that shares closes nothing of its parent’s', () => {
+  test('does not close its parent’s account when a child shares it', () => {
     const { budget } = budgetOf({ tokens: 100 });
     admitted(budget).close();
     expect(call(budget, 50).maxOutputTokens).toBe(50);
@@ -174,7 +174,7 @@ const happenings = fc.array(
   { maxLength: 80 },
 );
 
-test('a subtree never uses more than was granted to it, and all the rest comes back', () => {
+test('never uses more for a subtree than was granted, and returns the whole rest', () => {
   const limits = { tokens: 1_000, steps: 20, agents: 6 };
   fc.assert(
     fc.property(happenings, (all) => {

@@ -15,13 +15,13 @@ function scope(limits?: ConstructorParameters<typeof Budgets>[1]) {
   };
 }
 
-test('BUDGETS-9: an unlimited subagent has no budget', () => {
+test('BUDGETS-9: gives an unlimited subagent no budget', () => {
   const { budgets, admit } = scope();
   expect([admit('a', null), admit('b', 'a')]).toEqual(['ok', 'ok']);
   expect([budgets.of('a'), budgets.of('b'), budgets.report]).toEqual([null, null, {}]);
 });
 
-test('a subtree is cut from its parent, and from the session', () => {
+test("takes a subtree's budget from its parent, and from the session", () => {
   const { budgets, admit } = scope({ tokens: 1_000, agents: 4 });
   expect(admit('a', null, { tokens: 600 })).toBe('ok');
   expect(admit('b', null, { tokens: 600 })).toBe('BUDGET_EXCEEDED');
@@ -33,7 +33,7 @@ test('a subtree is cut from its parent, and from the session', () => {
   expect(budgets.of('d')?.report.tokens).toMatchObject({ granted: 500, left: 500 });
 });
 
-test('BUDGET-7: settled once at its end, and free for others', () => {
+test('BUDGET-7: settles a subtree once at its end, and frees the rest for others', () => {
   const { budgets, admit } = scope({ tokens: 1_000 });
   admit('a', null, { tokens: 900 });
   const call = budgets.of('a')?.beginCall(10);
@@ -47,7 +47,7 @@ test('BUDGET-7: settled once at its end, and free for others', () => {
   ]);
 });
 
-test('BUDGETS-10: the time limit of a subagent is reported once, unless it has ended', async () => {
+test('BUDGETS-10: reports the time limit of a subagent once, unless it has ended', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', null);
@@ -65,7 +65,7 @@ test('BUDGETS-10: the time limit of a subagent is reported once, unless it has e
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('BUDGETS-11: the scope counts the time that it was awake; a subagent also counts the rest', async () => {
+test('BUDGETS-11: counts only awake time for the scope, but all time for a subagent', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   await environment.advance(4_000);
   expect(budgets.awakeMs).toBe(4_000);
@@ -82,7 +82,7 @@ test('BUDGETS-11: the scope counts the time that it was awake; a subagent also c
   expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('BUDGETS-11: a deadline that was moved reports nothing', async () => {
+test('BUDGETS-11: reports nothing for a deadline that was moved', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 1_000 });
   budgets.stop();
@@ -91,11 +91,11 @@ test('BUDGETS-11: a deadline that was moved reports nothing', async () => {
   expect(told).toEqual([]);
 });
 
-test('a scope whose budget cannot be is refused where it is made', () => {
+test('refuses a scope with an impossible budget when it is created', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });
 
-test('BUDGETS-13: a raise sets new totals, taken from the parent, all of them or none', () => {
+test('BUDGETS-13: raises to new totals, taken from the parent, either all limits or none', () => {
   const { budgets, admit } = scope({ tokens: 1_000, steps: 10 });
   admit('a', null, { tokens: 400, steps: 4 });
   admit('b', 'a', { tokens: 100 });
@@ -133,7 +133,7 @@ test('BUDGETS-13: a raise sets new totals, taken from the parent, all of them or
   expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 0, left: 1_000 });
 });
 
-test('BUDGETS-13: a call that cost more than was left makes a raise begin above it', () => {
+test('BUDGETS-13: starts a raise above the cost of a call that exceeded the rest', () => {
   const { budgets, admit } = scope();
   admit('a', null, { tokens: 100 });
   const call = budgets.of('a')?.beginCall(10);
@@ -143,7 +143,7 @@ test('BUDGETS-13: a call that cost more than was left makes a raise begin above 
   expect(budgets.of('a')?.usedUp(49)).toBeNull();
 });
 
-test('BUDGETS-13: a raised time is that of those who share it, within that of those above', async () => {
+test('BUDGETS-13: raises the time for all who share it, within the time of those above', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', 'a');
@@ -161,7 +161,7 @@ test('BUDGETS-13: a raised time is that of those who share it, within that of th
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('BUDGETS-14: a restored subagent that shares the rest of its parent leaves it open at its end', () => {
+test("BUDGETS-14: leaves the parent's account open when a restored sharing subagent ends", () => {
   const { budgets } = scope({ tokens: 100 });
   const used = { startedAt: 1_000, tokens: 30, steps: 0, cost: 0 };
   budgets.readmit('a', null, { tokens: 500 }, used, () => {});

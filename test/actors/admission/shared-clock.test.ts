@@ -14,7 +14,7 @@ import { paintingSession } from '../pool/painting-session.ts';
 
 const AHEAD_MS = 90 * 60_000;
 
-test('a run continues in a process whose clock is 90 minutes ahead, and does not time out', async () => {
+test('continues a run in a process whose clock is 90 minutes ahead, without a timeout', async () => {
   const environment = simulatedEnvironment();
   const kept: Journal = { ...memoryJournal({ keep: Infinity }), wakeTimes: memoryWakeTimes() };
   const said: string[] = [];
@@ -53,7 +53,7 @@ test('a run continues in a process whose clock is 90 minutes ahead, and does not
   await second.close();
 });
 
-test('the shared clock never goes back, and does not stand still, when its offset falls', () => {
+test('never moves the shared clock back or stops it when its offset falls', () => {
   let [own, offsetMs] = [1_000_000, 0];
   const environment: Environment = { ...simulatedEnvironment(), clock: { now: () => own } };
   const journal: Journal = { ...memoryJournal(), clockOffsetMs: () => offsetMs };

@@ -17,7 +17,7 @@ function slotsOf(total: number, sessions: Record<string, number>) {
 }
 
 describe('SLOTS-1: limits', () => {
-  test('n - 1, n and n + 1 of one session', { tags: ['R12', 'RW6'] }, () => {
+  test('admit n - 1 and n slots of one session, but not n + 1', { tags: ['R12', 'RW6'] }, () => {
     const { slots, granted, ask } = slotsOf(10, { a: 2 });
     ask('a', 'a1');
     expect(slots.isFree('a')).toBe(true);
@@ -46,7 +46,7 @@ describe('SLOTS-1: limits', () => {
 });
 
 describe('SLOTS-2: order', () => {
-  test('first come, first served, across sessions', () => {
+  test('serves first come, first served, across sessions', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1, b: 1 });
     ask('a', 'a1');
     for (const id of ['b1', 'b2']) ask('b', id);
@@ -62,7 +62,7 @@ describe('SLOTS-2: order', () => {
     expect(granted).toEqual(['a1', 'b1', 'b2', 'a2', 'b3']);
   });
 
-  test('those that resume go before those that start', () => {
+  test('serves resuming subagents before starting ones', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     ask('a', 'a1');
     ask('a', 'a2');
@@ -72,7 +72,7 @@ describe('SLOTS-2: order', () => {
     expect(granted).toEqual(['a1', 'a3', 'a4', 'a2']);
   });
 
-  test('a session at its own limit does not hold up the others', () => {
+  test('does not let a session at its own limit delay the others', () => {
     const { granted, ask } = slotsOf(10, { a: 1, b: 2 });
     for (const id of ['a1', 'a2']) ask('a', id);
     for (const id of ['b1', 'b2']) ask('b', id);
@@ -80,8 +80,8 @@ describe('SLOTS-2: order', () => {
   });
 });
 
-describe('SLOTS-3: leaving the queue', () => {
-  test('the queue gets nothing any more', () => {
+describe('SLOTS-3: a subagent that leaves the queue', () => {
+  test('receives no slot any more', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     for (const id of ['a1', 'a2', 'a3']) ask('a', id);
     slots.release('a', 'a2');
@@ -89,7 +89,7 @@ describe('SLOTS-3: leaving the queue', () => {
     expect(granted).toEqual(['a1', 'a3']);
   });
 
-  test('twice gives back one slot, not two', () => {
+  test('returns one slot, not two, when it leaves twice', () => {
     const { slots, granted, ask } = slotsOf(2, { a: 2 });
     for (const id of ['a1', 'a2', 'a3', 'a4']) ask('a', id);
     slots.release('a', 'a1');
@@ -107,7 +107,7 @@ describe('SLOTS-3: leaving the queue', () => {
   });
 });
 
-test('asking again while holding one changes nothing', () => {
+test('changes nothing when it asks again while holding a slot', () => {
   const { slots, granted, ask } = slotsOf(2, { a: 2 });
   ask('a', 'a1');
   ask('a', 'a1');
@@ -115,7 +115,7 @@ test('asking again while holding one changes nothing', () => {
   expect(slots.held).toBe(1);
 });
 
-test('SLOTS-1 to SLOTS-3 hold whatever happens in whatever order', () => {
+test('SLOTS-1 to SLOTS-3: hold for any events in any order', () => {
   const step = fc.record({
     session: fc.constantFrom('a', 'b', 'c'),
     number: fc.nat(7),

@@ -22,8 +22,8 @@ const rejected = (code: string, ...words: string[]) => ({
   message: expect.stringMatching(new RegExp(words.join('.*'))),
 });
 
-describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
-  test('maxLivePerSession: those that have not ended', { tags: ['M26'] }, () => {
+describe('SUPERVISOR-1: accepts or rejects a request once', () => {
+  test('maxLivePerSession: counts subagents that have not ended', { tags: ['M26'] }, () => {
     const { supervisor, admit } = supervised({ maxLivePerSession: 2 });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(accepted);
@@ -33,7 +33,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('maxTotalPerSession: over the whole life of the session', () => {
+  test('maxTotalPerSession: counts over the whole life of the session', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 2 });
     for (const id of ['1', '2']) {
       expect(admit(id)).toEqual(accepted);
@@ -42,7 +42,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'maxTotalPerSession is 2'));
   });
 
-  test('maxTotalPerSession: those of an earlier process count, ended or not', () => {
+  test('maxTotalPerSession: counts subagents of an earlier process, ended or not', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 4 });
     supervisor.readmit('s', '1');
     supervisor.remember('s', 2);
@@ -50,7 +50,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('5')).toEqual(rejected('SESSION_LIMIT', 'has had 4'));
   });
 
-  test('a refusal in the same step leaves no trace', () => {
+  test('leaves no trace of a refusal in the same step', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 1 });
     expect(admit('1')).toEqual(accepted);
     supervisor.retract('s', '1');
@@ -58,7 +58,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'has had 1'));
   });
 
-  test('a wait for something other than a slot reserves none', () => {
+  test('reserves no slot for a wait that is not for a slot', () => {
     const { supervisor, admit } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(rejected('SESSION_LIMIT'));
@@ -66,7 +66,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
     expect(admit('2')).toEqual(accepted);
   });
 
-  test('a session that is not open admits no subagent', () => {
+  test('admits no subagent of a session that is not open', () => {
     const { supervisor, admit } = supervised();
     supervisor.close('s');
     expect(admit('1')).toEqual(rejected('SESSION_CLOSED', 'closed'));
@@ -74,7 +74,7 @@ describe('SUPERVISOR-1: a request is accepted or rejected, once', () => {
 });
 
 describe('whenFull', () => {
-  test('queue: accepted, and waits for its slot', () => {
+  test('queue: accepts, and waits for a slot', () => {
     const { supervisor, admit, run, running } = supervised({ maxConcurrentPerSession: 1 });
     expect(admit('1')).toEqual(accepted);
     run('1');
@@ -85,7 +85,7 @@ describe('whenFull', () => {
     expect(running).toEqual(['1', '2']);
   });
 
-  test('reject: maxConcurrentPerSession, below, at and above', () => {
+  test('reject: applies maxConcurrentPerSession below, at and above the limit', () => {
     const { supervisor, admit, run } = supervised({
       maxConcurrentPerSession: 2,
       whenFull: 'reject',
@@ -100,7 +100,7 @@ describe('whenFull', () => {
   });
 
   test(
-    'SUPERVISOR-1: reject: two requests in the same instant cannot both take the last place',
+    'SUPERVISOR-1: reject: gives the last place to only one of two simultaneous requests',
     { tags: ['R12', 'RW7'] },
     () => {
       const { supervisor, admit, run } = supervised({
@@ -120,7 +120,7 @@ describe('whenFull', () => {
     },
   );
 
-  test('SUPERVISOR-1: reject: nor the last place of all sessions', () => {
+  test('SUPERVISOR-1: reject: gives the last place of all sessions to only one', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 2);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(admit('1')).toEqual(accepted);
@@ -130,7 +130,7 @@ describe('whenFull', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('SUPERVISOR-2: a session that was closed keeps no place', () => {
+  test('SUPERVISOR-2: keeps no place for a closed session', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 1);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(supervisor.admit('t', '1')).toEqual(accepted);
@@ -139,7 +139,7 @@ describe('whenFull', () => {
   });
 });
 
-test('SLOTS-2: sessions share the free slots in order', () => {
+test('SLOTS-2: shares the free slots among sessions in order', () => {
   const { supervisor } = supervised({}, 2);
   supervisor.open('t', sessionLimits({}));
   const running: string[] = [];

@@ -44,7 +44,7 @@ test.each([
   },
 );
 
-test('a fork has no dangling call: the one that started it is left out', () => {
+test('omits the call that started a fork, so that it has no dangling call', () => {
   const { conversation: messages } = buildContextSnapshot({
     mode: 'fork',
     task,
@@ -55,7 +55,7 @@ test('a fork has no dangling call: the one that started it is left out', () => {
   expect(JSON.stringify(messages)).not.toContain('c2');
 });
 
-test('ten turns, not ten items, and no JSON of tools', { tags: ['B29', 'BW21'] }, () => {
+test('includes ten turns, not ten items, and no JSON of tools', { tags: ['B29', 'BW21'] }, () => {
   let long = ConversationLog.empty();
   for (let n = 0; n < 24; n += 1) {
     long = long
@@ -69,7 +69,7 @@ test('ten turns, not ten items, and no JSON of tools', { tags: ['B29', 'BW21'] }
 });
 
 test(
-  'the facts come from memory, of this scope, those that fit the task first',
+  'includes facts of this scope from memory, those that match the task first',
   { tags: ['B29', 'BW21'] },
   async () => {
     const memory = memoryStore();
@@ -82,7 +82,7 @@ test(
   },
 );
 
-test('memory is not asked in a mode without facts, and its failure is not hidden', async () => {
+test('does not query memory in a mode without facts, and does not hide its failure', async () => {
   const broken = {
     ...memoryStore(),
     facts: async () => {
@@ -122,7 +122,7 @@ describe('prompts', () => {
     );
 
   test(
-    'the system prompt holds the instructions, the task, and how notes are marked',
+    'puts the instructions, the task, and how notes are marked into the system prompt',
     { tags: ['B30'] },
     () => {
       const snapshot = buildContextSnapshot(
@@ -142,7 +142,7 @@ describe('prompts', () => {
   );
 
   test(
-    'the notes: summary, turns and memory, then the task with its arguments',
+    'puts summary, turns and memory, then the task with its arguments, into notes',
     { tags: ['B30'] },
     () => {
       const snapshot = buildContextSnapshot({ task, instructions: 'x', conversation }, facts);
@@ -160,7 +160,7 @@ describe('prompts', () => {
     },
   );
 
-  test('the prompt is only the task when the conversation is empty', { tags: ['B30'] }, () => {
+  test('contains only the task when the conversation is empty', { tags: ['B30'] }, () => {
     const snapshot = buildContextSnapshot({
       task: { toolName: 'refresh', args: {} },
       instructions: 'Refresh.',
@@ -169,7 +169,7 @@ describe('prompts', () => {
     expect(quotesIn(snapshot)).toEqual([{ task: 'The work of the tool refresh' }]);
   });
 
-  test('SUBPROMPT-1 P8: no third-party text appears outside a quotation', () => {
+  test('SUBPROMPT-1 P8: contains no third-party text outside a quotation', () => {
     for (const evil of INJECTIONS) {
       const snapshot = buildContextSnapshot(
         {
@@ -192,7 +192,7 @@ describe('prompts', () => {
     }
   });
 
-  test('the last message is the task, and its arguments if it has any', { tags: ['B31'] }, () => {
+  test('ends with the task, and its arguments if there are any', { tags: ['B31'] }, () => {
     const described = buildContextSnapshot({
       task: { ...task, description: 'Ask Claude to change code' },
       instructions: 'x',
@@ -204,7 +204,7 @@ describe('prompts', () => {
     });
   });
 
-  test('a run opens with the task; after a fork, with the conversation before it', () => {
+  test('opens a run with the task, and after a fork with the conversation before it', () => {
     const input = { task, instructions: 'x', conversation };
     expect(openingMessages(buildContextSnapshot(input), notes).map(({ role }) => role)).toEqual([
       'user',

@@ -73,7 +73,7 @@ describe('a summary', () => {
   const lines = ['one', 'two', 'three', 'four', 'five', 'six'];
 
   test(
-    'UPKEEP-2: takes the place of what it read, and of nothing that came meanwhile',
+    'UPKEEP-2: replaces what it read, and nothing that arrived meanwhile',
     { tags: ['B66', 'BW10'] },
     async () => {
       let write: (text: string) => void = () => {};
@@ -112,7 +112,7 @@ describe('a summary', () => {
     },
   );
 
-  test('waits until there is no room, and omits the newest items and calls in flight', () => {
+  test('waits until the context is full, and omits the newest items and running calls', () => {
     let asked = 0;
     const summarise = async () => {
       asked += 1;
@@ -133,7 +133,7 @@ describe('a summary', () => {
     expect(itemsToSummarise(big, { keepItems: 5, keepChars: 100 })).toHaveLength(2);
   });
 
-  test('UPKEEP-1 UPKEEP-5: a summary that fails or takes too long is reported, and tried again', async () => {
+  test('UPKEEP-1 UPKEEP-5: is reported and retried when it fails or takes too long', async () => {
     let attempt = 0;
     const { upkeep, book, errors, environment } = upkeepOf(
       {
@@ -159,7 +159,7 @@ describe('a summary', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a summary that is too long is cut, and says so', async () => {
+  test('ends with a remark when it is too long', async () => {
     const { upkeep, book, environment } = upkeepOf(
       { summarise: async () => 'x'.repeat(500) },
       talkOf(...lines),
@@ -170,7 +170,7 @@ describe('a summary', () => {
   });
 
   test(
-    'a model reads the transcript as data, tool output clipped, errors kept',
+    'quotes the transcript as data, with clipped tool output and complete errors',
     { tags: ['B66', 'BW21'] },
     async () => {
       const prompts: string[] = [];
@@ -225,7 +225,7 @@ describe('facts', () => {
     }) satisfies MemoryDistiller;
 
   test(
-    'UPKEEP-3: come from the new items after some turns, and are remembered',
+    'UPKEEP-3: come from the new items after some turns, and are stored',
     { tags: ['B7', 'BW21'] },
     async () => {
       const requests: DistilRequest[] = [];
@@ -262,7 +262,7 @@ describe('facts', () => {
     },
   );
 
-  test('UPKEEP-3: items to be summarised are read first, the latest words at the end', async () => {
+  test('UPKEEP-3: come from items before these are summarised, and from the latest words at the end', async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },
@@ -279,7 +279,7 @@ describe('facts', () => {
     expect(requests[1]?.items.map(({ id }) => id)).toEqual(['last']);
   });
 
-  test('UPKEEP-1 UPKEEP-5: a failed distillation is reported, and its words are read again', async () => {
+  test('UPKEEP-1 UPKEEP-5: are extracted again from the same words after a reported failure', async () => {
     let attempt = 0;
     const seen: number[] = [];
     const { upkeep, errors, environment } = upkeepOf(
@@ -305,7 +305,7 @@ describe('facts', () => {
     ]);
   });
 
-  test('UPKEEP-4: a known fact is not stored again; a changed one replaces it', async () => {
+  test('UPKEEP-4: enter the store only when new; a changed fact replaces the old one', async () => {
     const environment = simulatedEnvironment();
     const store = memoryStore();
     const old = { id: 'f1', scope: 'anna', text: 'Lives in Graz.', at: 0 };
@@ -334,7 +334,7 @@ describe('facts', () => {
     expect(await store.facts({ scope: 'anna', limit: 9 })).toHaveLength(3);
   });
 
-  test('a model is asked once more when what it says is no list of facts', async () => {
+  test("cause a second request when the model's answer is not a list of facts", async () => {
     const environment = simulatedEnvironment();
     const signal = new AbortController().signal;
     const asked: string[] = [];
@@ -353,7 +353,7 @@ describe('facts', () => {
   });
 });
 
-test('a fact that is known already is data: none of its lines passes for a heading', async () => {
+test('count as data when known: none of their lines becomes a heading', async () => {
   const asked: string[] = [];
   const model = scriptedModel({
     scripts: [],
@@ -375,13 +375,13 @@ test('a fact that is known already is data: none of its lines passes for a headi
   expect(asked[0]?.split('\n')).toHaveLength(2);
 });
 
-test('corrected or removed items are not covered', () => {
+test('does not cover corrected or removed items', () => {
   const then = talkOf('one', 'two', 'three');
   const now = then.correct('m1', 'TWO').remove('m2');
   expect(stillCovered(then.items, now)).toEqual(['m0']);
 });
 
-test('each entry of a transcript says who speaks', () => {
+test('names the speaker in each entry of a transcript', () => {
   const { items } = talkOf('a\r\nb').transfer({ id: 't', at: 5, from: 'x', to: 'y' });
   expect(transcriptOf(items, 100)).toEqual([
     { speaker: 'user', text: 'a\r\nb' },

@@ -34,20 +34,20 @@ export function typed(session: Receiver): void {
   session.receive('session', { type: 'session.start', at: 1 });
 }
 
-test('an address has a kind and, where there may be several, an id', () => {
+test('gives an actor address a kind and, if there may be several, an id', () => {
   const event = { type: 'question.heard', at: 1 };
   expect(received('outbox', event)).toEqual({ kind: 'outbox', id: '', event });
   expect(received(`question:${id}`, event)).toEqual({ kind: 'question', id, event });
 });
 
 test.each(['outbx', '', 'question', 'outbox:1', ':1', 'toString', '__proto__'])(
-  'a session has no actor at %j',
+  'has no actor at %j',
   (actor) => {
     expect(received(actor, { type: 'question.heard', at: 1 })).toBeNull();
   },
 );
 
-test('an address that is no machine takes its own events only', () => {
+test('lets an address without a machine accept only its own events', () => {
   expect(received('user', { type: 'user.said', at: 1 })?.kind).toBe('user');
   expect(received('user', { type: 'user.sayd', at: 1 })).toBeNull();
   expect(received('notices', { type: 'user.said', at: 1 })).toBeNull();

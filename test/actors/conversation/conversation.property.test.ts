@@ -8,7 +8,7 @@ const message = fc.record({
   text: fc.string({ maxLength: 12 }),
 });
 
-test('CONVERSATION-1: the order does not depend on the order of arrival', () => {
+test('CONVERSATION-1: does not depend on the order of arrival', () => {
   const shuffled = fc
     .array(message, { minLength: 1, maxLength: 12 })
     .chain((messages) =>
@@ -31,7 +31,7 @@ test('CONVERSATION-1: the order does not depend on the order of arrival', () => 
   );
 });
 
-test('CONVERSATION-3: however the words are split, the whole is the same', () => {
+test('CONVERSATION-3: gives the same whole however the words are split', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 5 }), { maxLength: 20 }), (deltas) => {
       let log = ConversationLog.empty().begin({ id: 'm', role: 'assistant', at: 0 });
@@ -89,7 +89,7 @@ const anyStep: fc.Arbitrary<Step> = fc
     }
   });
 
-test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: any log is sorted, paired and bounded, with an acceptable history', () => {
+test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: keeps any log sorted, paired and bounded, with an acceptable history', () => {
   const limits = { maxItems: 6, maxChars: 60, maxItemChars: 20 };
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {

@@ -19,7 +19,7 @@ function talk(): ConversationLog {
 
 describe('CONVERSATION-1: order', () => {
   test(
-    'a transcript that arrives after the reply stands where its utterance began',
+    'puts a transcript that arrives after the reply where its utterance began',
     { tags: ['B10'] },
     () => {
       const log = ConversationLog.empty()
@@ -33,12 +33,12 @@ describe('CONVERSATION-1: order', () => {
     },
   );
 
-  test('an utterance that was not begun is inserted by when it began', () => {
+  test('inserts an utterance without a beginning by the time at which it began', () => {
     const log = talk().add({ id: 'late', role: 'user', at: 4_500, text: 'Please.' });
     expect(ids(log)).toEqual(['u1', 'c1', 'a1', 'u2', 'late', 'a2', 'c1.result']);
   });
 
-  test('a wire that names the item before decides, and the log stays sorted', () => {
+  test('follows a wire that names the previous item, and keeps the log sorted', () => {
     const log = talk().add({ id: 'x', role: 'user', at: 9_000, text: 'Hm.', after: 'c1' });
     expect(ids(log).slice(0, 4)).toEqual(['u1', 'c1', 'x', 'a1']);
     expect(log.get('x')?.at).toBe(2_100);
@@ -47,7 +47,7 @@ describe('CONVERSATION-1: order', () => {
     ).toEqual([...ids(talk()), 'y']);
   });
 
-  test('an item stands before another one of the same millisecond, if it says so', () => {
+  test('puts an item before another one of the same millisecond, if it names it', () => {
     const log = ConversationLog.empty()
       .add({ id: 'a', role: 'user', text: 'a', at: 10 })
       .add({ id: 'b', role: 'user', text: 'b', at: 10 })
@@ -57,7 +57,7 @@ describe('CONVERSATION-1: order', () => {
     expect(log.items.map(({ id }) => id)).toEqual(['a', 'between', 'b', 'unknown', 'later']);
   });
 
-  test('items of the same millisecond stand as they were begun', () => {
+  test('puts items of the same millisecond in the order of their beginning', () => {
     const log = ConversationLog.empty()
       .add({ id: 'z', role: 'user', at: 5, text: 'first' })
       .add({ id: 'a', role: 'assistant', at: 5, text: 'second' });
@@ -65,8 +65,8 @@ describe('CONVERSATION-1: order', () => {
   });
 });
 
-describe('CONVERSATION-2: an id names one item', () => {
-  test('beginning and finishing twice changes nothing', () => {
+describe('CONVERSATION-2: ids of items', () => {
+  test('ignore a second beginning and a second end', () => {
     const once = ConversationLog.empty().add({ id: 'u1', role: 'user', at: 1, text: 'Yes.' });
     expect(once.begin({ id: 'u1', role: 'assistant', at: 9 })).toBe(once);
     expect(once.finish('u1', 'No.')).toBe(once);
@@ -74,7 +74,7 @@ describe('CONVERSATION-2: an id names one item', () => {
     expect(once.append('unknown', 'x')).toBe(once);
   });
 
-  test('a correction replaces the words, also when they are final', { tags: ['B63'] }, () => {
+  test('let a correction replace the words, even final ones', { tags: ['B63'] }, () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1 })
       .correct('u1', 'a con')
@@ -86,7 +86,7 @@ describe('CONVERSATION-2: an id names one item', () => {
     });
   });
 
-  test('a log never changes: the one before still says what it said', () => {
+  test('never change an earlier log', () => {
     const before = ConversationLog.empty().begin({ id: 'u1', role: 'user', at: 1 });
     const after = before.append('u1', 'hello');
     expect(textOf(before.get('u1'))).toBe('');
@@ -95,7 +95,7 @@ describe('CONVERSATION-2: an id names one item', () => {
 });
 
 describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () => {
-  test('white space between the words is kept', () => {
+  test('keeps white space between the words', () => {
     const log = ['hello', ' ', 'world'].reduce(
       (open, delta) => open.append('u1', delta),
       ConversationLog.empty().begin({ id: 'u1', role: 'user', at: 1 }),
@@ -103,7 +103,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
     expect(textOf(log.get('u1'))).toBe('hello world');
   });
 
-  test('a genuine repetition is kept', () => {
+  test('keeps a genuine repetition', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'a1', role: 'assistant', at: 1 })
       .append('a1', 'I see a')
@@ -111,7 +111,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
     expect(textOf(log.get('a1'))).toBe('I see a a cat, no no no');
   });
 
-  test('an interruption ends the message and keeps what was heard', () => {
+  test('ends at an interruption and keeps what was heard', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'a1', role: 'assistant', at: 1 })
       .append('a1', 'Your ride is booked for nine')
@@ -129,7 +129,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
   });
 });
 
-test('speech that was made in full can still be broken off while it plays', () => {
+test('stop complete speech that still plays', () => {
   const log = ConversationLog.empty()
     .add({ id: 'a1', role: 'assistant', at: 1, text: 'Your ride is booked for nine.' })
     .interrupt('a1', { audioHeardMs: 300, text: 'Your ride' });
@@ -137,14 +137,14 @@ test('speech that was made in full can still be broken off while it plays', () =
 });
 
 describe('CONVERSATION-4: calls and results', () => {
-  test('a result of an unknown call, a second result and a second call change nothing', () => {
+  test('change nothing for a result of an unknown call, a second result or a second call', () => {
     const log = talk();
     expect(log.toolResult({ callId: 'nobody', at: 1, value: 1 })).toBe(log);
     expect(log.toolResult({ callId: 'c1', at: 9_000, error: 'late' })).toBe(log);
     expect(log.toolCall({ callId: 'c1', toolName: 'other', args: {}, at: 9_000 })).toBe(log);
   });
 
-  test('a result never stands before its call, whatever its time', () => {
+  test('never put a result before its call, whatever its time', () => {
     const log = ConversationLog.empty()
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 100 })
       .toolResult({ callId: 'c1', at: 50, value: 'ok' });
@@ -152,13 +152,13 @@ describe('CONVERSATION-4: calls and results', () => {
     expect(log.get('c1.result')?.at).toBe(100);
   });
 
-  test('a call is removed together with its result', () => {
+  test('remove a call together with its result', () => {
     expect(ids(talk().remove('c1'))).toEqual(['u1', 'a1', 'u2', 'a2']);
     expect(ids(talk().remove('c1.result'))).toEqual(['u1', 'a1', 'u2', 'a2']);
     expect(ids(talk().remove('u1'))).not.toContain('u1');
   });
 
-  test('values that JSON cannot hold are kept as far as possible', () => {
+  test('keep values that JSON cannot represent as far as possible', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
     const log = ConversationLog.empty()
@@ -187,7 +187,7 @@ describe('CONVERSATION-5: bounds', () => {
     });
   });
 
-  test('open items outlive finished ones', () => {
+  test('keep open items longer than finished ones', () => {
     const log = ConversationLog.empty({ maxItems: 3 })
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 1 })
       .begin({ id: 'u1', role: 'user', at: 2 })
@@ -196,7 +196,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(ids(log)).toEqual(['c1', 'u1', 'a2']);
   });
 
-  test('hold for open calls, too', () => {
+  test('apply to open calls too', () => {
     let log = ConversationLog.empty({ maxItems: 3 });
     for (let n = 0; n < 10; n += 1) {
       log = log.toolCall({ callId: `c${n}`, toolName: 't', args: {}, at: n });
@@ -204,7 +204,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(ids(log)).toEqual(['c7', 'c8', 'c9']);
   });
 
-  test('characters are bounded: of all, and of one, which says what is missing', () => {
+  test('limit the characters in total and of one item, which states what is missing', () => {
     const log = ConversationLog.empty({ maxChars: 20, maxItemChars: 10 })
       .add({ id: 'u1', role: 'user', at: 1, text: '1234567890' })
       .add({ id: 'u2', role: 'user', at: 2, text: '1234567890' })
@@ -218,7 +218,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(log.recentTurns(1)[0]?.content).toContain('12345678ab [… 6 more characters]');
   });
 
-  test('a tool result of any size is cut', { tags: ['BW21', 'BW31'] }, () => {
+  test('cut a tool result of any size', { tags: ['BW21', 'BW31'] }, () => {
     const log = ConversationLog.empty({ maxItemChars: 100 })
       .toolCall({ callId: 'c1', toolName: 't', args: { text: 'y'.repeat(500) }, at: 1 })
       .toolResult({ callId: 'c1', at: 2, value: { rows: 'x'.repeat(5_000) } });
@@ -226,7 +226,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(JSON.stringify(log.toReplay())).toMatch(/\[… \d+ more characters\]/);
   });
 
-  test('load tells when it is time to summarise', () => {
+  test('report the load when it is time to summarise', () => {
     const log = ConversationLog.empty({ maxItems: 4 }).add({
       id: 'a',
       role: 'user',
@@ -236,7 +236,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(log.load).toBe(0.25);
   });
 
-  test('limits are checked', () => {
+  test('have validated values', () => {
     expect(() => ConversationLog.empty({ maxItems: 0 })).toThrow(ConfigurationError);
     expect(() => ConversationLog.empty({ maxItemChars: 9, maxChars: 8 })).toThrow(/maxItemChars/);
   });
@@ -261,13 +261,13 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
     },
   );
 
-  test('up to an item: what follows it is kept, and a call that was answered after it', () => {
+  test('keep what follows an item, and a call that was answered after it', () => {
     expect(ids(talk().setSummary('s', 'u2'))).toEqual(['c1', 'a2', 'c1.result']);
     expect(ids(talk().setSummary('s', 'c1.result'))).toEqual([]);
     expect(ids(talk().setSummary('s', 'long gone'))).toEqual(ids(talk()));
   });
 
-  test('up to a log: words that arrived while the summary was made are kept', () => {
+  test('keep words that arrived while the summary was made', () => {
     const summarised = talk().begin({ id: 'u3', role: 'user', at: 4_100 });
     const now = summarised
       .finish('u3', 'Cheap, please.')
@@ -277,7 +277,7 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
     expect(ids(now)).toEqual(['u2', 'u3', 'u4']);
   });
 
-  test('a new summary takes the place of the old one and of the count of lost items', () => {
+  test('replace the old summary and the count of lost items', () => {
     const log = ConversationLog.empty({ maxItems: 1 })
       .add({ id: 'a', role: 'user', at: 1, text: 'a' })
       .add({ id: 'b', role: 'user', at: 2, text: 'b' })
@@ -288,7 +288,7 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
 });
 
 describe('recent turns', { tags: ['BW21'] }, () => {
-  test('a turn is a stretch of one party, without the JSON of tools', () => {
+  test('treat a turn as a stretch of one party, without the JSON of tools', () => {
     const log = talk()
       .add({ id: 'u3', role: 'user', at: 7_000, text: 'Thanks. ' })
       .add({ id: 'u4', role: 'user', at: 7_500, text: 'When does it come?' })
@@ -301,7 +301,7 @@ describe('recent turns', { tags: ['BW21'] }, () => {
     expect(log.recentTurns(0)).toEqual([]);
   });
 
-  test('ten turns are ten turns, however many items lie between', () => {
+  test('return ten turns, however many items are between them', () => {
     let log = ConversationLog.empty();
     for (let n = 0; n < 30; n += 1) {
       const at = n * 100;
@@ -317,21 +317,21 @@ describe('recent turns', { tags: ['BW21'] }, () => {
     );
   });
 
-  test('a reply in progress belongs to it', () => {
+  test('include a reply in progress', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'u1', role: 'user', at: 1 })
       .append('u1', 'Book me a');
     expect(log.recentTurns(10)).toEqual([{ role: 'user', content: 'Book me a', at: 1 }]);
   });
 
-  it('cuts a long turn, and says so', () => {
+  it('cut a long turn, with a remark', () => {
     const log = ConversationLog.empty()
       .add({ id: 'a', role: 'assistant', at: 1, text: 'x'.repeat(2050) })
       .add({ id: 'u', role: 'user', at: 2, text: 'And?' });
     expect(log.recentTurns(2)[0]?.content).toBe(`${'x'.repeat(2000)} [… 50 more characters]`);
   });
 
-  it('include the last turn of the user whole, with any turns after it', () => {
+  it("include the user's last turn completely, with any turns after it", () => {
     const request = `${'Find a flat. '.repeat(400)}Only in Berlin, never in Paris.`;
     const log = ConversationLog.empty()
       .add({ id: 'u1', role: 'user', at: 1, text: 'y'.repeat(2050) })
@@ -345,7 +345,7 @@ describe('recent turns', { tags: ['BW21'] }, () => {
 });
 
 describe('serialised', () => {
-  test('a log survives JSON', { tags: ['B66'] }, () => {
+  test('survives JSON', { tags: ['B66'] }, () => {
     const log = talk().setSummary('s', 'u1').interrupt('a2', { audioHeardMs: 5 });
     const copy = ConversationLog.fromJSON(JSON.parse(JSON.stringify(log)));
     expect(copy.toJSON()).toEqual(log.toJSON());

@@ -23,7 +23,7 @@ async function promptOf(messages: ModelMessage[]): Promise<string[]> {
   return model.doGenerateCalls[0]!.prompt.map(({ role }) => role);
 }
 
-test('MODEL-MESSAGES-1: a result is put after its call, however late it came', async () => {
+test('MODEL-MESSAGES-1: puts a result after its call, however late it arrived', async () => {
   const messages = start
     .toolCall({ callId: 'c1', toolName: 'ride', args: { to: 'airport' }, at: 2 })
     .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 2 })
@@ -64,7 +64,7 @@ test('MODEL-MESSAGES-1: a result is put after its call, however late it came', a
   expect(await promptOf(messages)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
 });
 
-test('MODEL-MESSAGES-1: steps that follow one another stay apart', () => {
+test('MODEL-MESSAGES-1: keeps consecutive steps separate', () => {
   const roles = start
     .add({ id: 'a1', role: 'assistant', at: 2, text: 'Let me look.' })
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 3 })
@@ -77,7 +77,7 @@ test('MODEL-MESSAGES-1: steps that follow one another stay apart', () => {
   expect(roles).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant']);
 });
 
-test('MODEL-MESSAGES-1: a call in flight is answered by what was announced, or left out', async () => {
+test('MODEL-MESSAGES-1: answers a running call with its announcement, or omits it', async () => {
   const log = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2, pendingText: 'I am on it.' })
     .toolCall({ callId: 'c2', toolName: 't', args: {}, at: 3 })
@@ -92,7 +92,7 @@ test('MODEL-MESSAGES-1: a call in flight is answered by what was announced, or l
   ]);
 });
 
-test('MODEL-MESSAGES-2: a failed call keeps its error', { tags: ['BW9'] }, () => {
+test('MODEL-MESSAGES-2: keeps the error of a failed call', { tags: ['BW9'] }, () => {
   const [, , tool] = start
     .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 2 })
     .toolResult({ callId: 'c1', at: 3, error: 'no such file' })
@@ -100,7 +100,7 @@ test('MODEL-MESSAGES-2: a failed call keeps its error', { tags: ['BW9'] }, () =>
   expect(tool?.content).toMatchObject([{ output: { type: 'error-text', value: 'no such file' } }]);
 });
 
-test('MODEL-MESSAGES-3: replies in progress and silence are not in it', () => {
+test('MODEL-MESSAGES-3: omits replies in progress and silence', () => {
   const log = start
     .begin({ id: 'a1', role: 'assistant', at: 2 })
     .append('a1', 'I was go')
@@ -119,7 +119,7 @@ test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
   },
 );
 
-test('notes of the runtime quote what others said; those of earlier versions stay as they were', async () => {
+test("quotes other parties in the runtime's notes; leaves notes of earlier versions unchanged", async () => {
   const log = start
     .add({ id: 's1', role: 'system', at: 2, text: 'The report is ready.' })
     .transfer({ id: 't1', at: 3, from: 'front', to: 'billing' });
@@ -150,7 +150,7 @@ test('notes of the runtime quote what others said; those of earlier versions sta
 });
 
 test(
-  'a reconnect restores messages, calls, outputs and errors; a call in flight stays open',
+  'restores messages, calls, outputs and errors on a reconnect; a running call stays open',
   { tags: ['B13', 'B66', 'BW9'] },
   () => {
     const replay = ConversationLog.empty()

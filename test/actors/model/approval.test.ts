@@ -47,14 +47,14 @@ describe('pre-authorisation', () => {
     expect(await asked(more).consent()).toBe(expected);
   });
 
-  test('APPROVAL-4: a condition that throws approves nothing, and is reported', async () => {
+  test('APPROVAL-4: reports a condition that throws, and does not approve', async () => {
     const { consent, reports } = asked({ preApproved: [small], input: null });
     expect(await consent()).toBe('ask');
     expect(reports).toEqual([expect.stringContaining('preApproved of pay')]);
   });
 });
 
-describe('APPROVAL-3: denials are inherited', () => {
+describe('APPROVAL-3: inherits denials', () => {
   test.each([
     ['by a tool that asks', {}],
     ['by a tool of the same name that does not ask', { needed: () => false }],
@@ -64,7 +64,7 @@ describe('APPROVAL-3: denials are inherited', () => {
   });
 });
 
-describe('APPROVAL-2: a call is its tool and its exact arguments', () => {
+describe('APPROVAL-2: the identity of a call, its tool and its exact arguments', () => {
   test('ignores the order of keys', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (input) => {
@@ -93,7 +93,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-describe('APPROVAL-5: whether approval is needed', () => {
+describe('APPROVAL-5: the check whether approval is needed', () => {
   const inputSchema = z.object({ q: z.string().optional() });
   const entry = (source: Record<string, unknown>): ToolEntry =>
     prepareTools({ lookup: { inputSchema, ...source } }, 'tools').execution.get('lookup')!;
@@ -110,7 +110,7 @@ describe('APPROVAL-5: whether approval is needed', () => {
     expect(await approvalNeeded(entry({ needsApproval }), { q: 'x' }, options)).toBe(expected);
   });
 
-  test('gives the predicate the arguments and the call', async () => {
+  test('passes the arguments and the call to the predicate', async () => {
     const seen: unknown[] = [];
     const needsApproval = (...args: unknown[]): boolean => {
       seen.push(...args);
@@ -140,7 +140,7 @@ describe('APPROVAL-5: whether approval is needed', () => {
     expect(await approvalNeeded(entry({ needsApproval }), {}, options)).toBe(true);
   });
 
-  test('a predicate that never settles means yes once the run is aborted', async () => {
+  test('requires approval when a predicate never settles before the run is aborted', async () => {
     const controller = new AbortController();
     const reports: unknown[] = [];
     const asked = approvalNeeded(
@@ -154,7 +154,7 @@ describe('APPROVAL-5: whether approval is needed', () => {
     expect(reports).toEqual([]);
   });
 
-  test('raw input goes through the schema first; what does not fit needs approval', async () => {
+  test('validates raw input first; invalid input needs approval', async () => {
     const guarded = entry({
       inputSchema: z.object({ amount: z.coerce.number().default(100) }),
       needsApproval: ({ amount }: { amount: number }) => amount >= 100,
@@ -165,7 +165,7 @@ describe('APPROVAL-5: whether approval is needed', () => {
     expect(await approvalNeeded(guarded, { amount: 'all' }, raw)).toBe(true);
   });
 
-  test('the words of the question are of the validated input, and cut', async () => {
+  test('words the question from the validated input, and cuts it', async () => {
     const guarded = entry({
       inputSchema: z.object({ amount: z.coerce.number().default(100) }),
       approvalQuestion: ({ amount }: { amount: number }) => `May I pay ${amount.toFixed(2)}?`,

@@ -78,7 +78,7 @@ afterEach(() => {
 });
 
 describe('MODEL-STEP-3: the response', () => {
-  test('holds text, reasoning and provider metadata', async () => {
+  test('contains text, reasoning and provider metadata', async () => {
     const content: Part[] = [
       { type: 'reasoning', text: 'Let me see.', providerMetadata: { test: { signature: 's' } } },
       text('It is '),
@@ -120,7 +120,7 @@ describe('MODEL-STEP-3: the response', () => {
     expectPlainJson(response);
   });
 
-  test('holds parallel calls in the order of the model, with defaults and coercions applied', async () => {
+  test("contains parallel calls in the model's order, with defaults and coercions applied", async () => {
     const scripted = model(
       answer([
         text('Looking.'),
@@ -170,7 +170,7 @@ describe('MODEL-STEP-3: the response', () => {
     expectPlainJson(response);
   });
 
-  test('arguments that the schema makes into something else than JSON stay as they were written', async () => {
+  test('keeps arguments as they were written if the schema converts them to something other than JSON', async () => {
     const response = await step(model(answer([call('c1', 'remind', { at: '2031-05-01' })])));
     expect(response.calls).toStrictEqual([
       { callId: 'c1', toolName: 'remind', input: { at: '2031-05-01' }, raw: true },
@@ -190,7 +190,7 @@ describe('MODEL-STEP-3: the response', () => {
     expect(outcome).toMatchObject({ status: 'ok', output: 2031 });
   });
 
-  test('token counts that the provider leaves out are 0', async () => {
+  test('counts tokens that the provider omits as 0', async () => {
     const none = {
       inputTokens: {
         total: undefined,
@@ -205,13 +205,13 @@ describe('MODEL-STEP-3: the response', () => {
   });
 
   test.each(['stop', 'length', 'content-filter', 'error', 'other', 'interrupted'] as const)(
-    'finish %s comes through',
+    'passes the finish reason %s on',
     async (finish) => {
       expect((await step(model(answer([text('Half a')], finish)))).finish).toBe(finish);
     },
   );
 
-  test('no words at all append nothing', async () => {
+  test('appends nothing without words', async () => {
     const response = await step(model(answer([])));
     expect(response).toMatchObject({ text: '', assistantMessages: [], calls: [] });
   });
@@ -222,7 +222,7 @@ describe('MODEL-STEP-3: the response', () => {
     expect(response.calls).toHaveLength(1);
   });
 
-  test('nothing of chance is in it, and the ids are ours', async () => {
+  test("contains nothing random, and uses the runtime's ids", async () => {
     const random = vi.spyOn(Math, 'random');
     const script = (): LanguageModel =>
       model(answer([call('', 'weather', { city: 'Rome' }), call('', 'ping', {})]));
@@ -233,14 +233,19 @@ describe('MODEL-STEP-3: the response', () => {
   });
 });
 
-describe('MODEL-STEP-5: any provider can read it again', () => {
-  test.each(['[7]', 'null', '"Rome"', '7'])('arguments are an object, not %s', async (json) => {
-    const response = await step(model(answer([call('c1', 'weather', json)])));
-    expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
-    expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'c1', input: {} }]);
-  });
+describe('MODEL-STEP-5: can be read again by any provider', () => {
+  test.each(['[7]', 'null', '"Rome"', '7'])(
+    'has an object as arguments instead of %s',
+    async (json) => {
+      const response = await step(model(answer([call('c1', 'weather', json)])));
+      expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
+      expect(response.assistantMessages[0]?.content).toMatchObject([
+        { toolCallId: 'c1', input: {} },
+      ]);
+    },
+  );
 
-  test('white space is no text, unless the provider has named it', async () => {
+  test('treats white space as no text, unless the provider has named it', async () => {
     const named = { ...text('\n'), providerMetadata: { openai: { itemId: 'msg_1' } } } as Part;
     const response = await step(model(answer([text(' \n'), named, call('c1', 'ping', {})])));
     expect(response.assistantMessages[0]?.content).toMatchObject([
@@ -251,7 +256,7 @@ describe('MODEL-STEP-5: any provider can read it again', () => {
 });
 
 describe('MODEL-STEP-4: invalid calls', () => {
-  test('arguments that do not fit', async () => {
+  test('have arguments that do not fit', async () => {
     const response = await step(model(answer([call('c1', 'weather', { city: 7 })])));
     expect(response.calls).toMatchObject([
       { callId: 'c1', toolName: 'weather', input: { city: 7 } },
@@ -263,19 +268,19 @@ describe('MODEL-STEP-4: invalid calls', () => {
     expectPlainJson(response);
   });
 
-  test('malformed JSON is replayed as an empty object', async () => {
+  test('replay malformed JSON as an empty object', async () => {
     const response = await step(model(answer([call('c1', 'weather', '{"city": "Ro')])));
     expect(response.calls[0]?.invalid?.message).toContain('JSON parsing failed');
     expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'c1', input: {} }]);
     expectPlainJson(response);
   });
 
-  test('no arguments, where some are needed', async () => {
+  test('have no arguments although some are required', async () => {
     const response = await step(model(answer([call('c1', 'weather', '')])));
     expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
   });
 
-  test('a tool that is not there', async () => {
+  test('name an unknown tool', async () => {
     const response = await step(model(answer([call('c1', 'fly', {}), call('c2', 'ping', {})])));
     expect(response.calls[0]?.invalid?.message).toBe(
       "Model tried to call unavailable tool 'fly'. Available tools: weather, remind, ping.",
@@ -287,13 +292,13 @@ describe('MODEL-STEP-4: invalid calls', () => {
     expect(bare.calls[0]?.invalid?.message).toContain('No tools are available.');
   });
 
-  test('a message is not as long as the arguments that it quotes', async () => {
+  test('have a message shorter than the arguments that it quotes', async () => {
     const huge = { city: 1, note: 'x'.repeat(100_000) };
     const response = await step(model(answer([call('c1', 'weather', huge)])));
     expect(response.calls[0]?.invalid?.message.length).toBeLessThan(4200);
   });
 
-  test('the runtime answers them with an error, and the model continues', async () => {
+  test('receive an error from the runtime, and the model continues', async () => {
     const scripted = model(answer([call('c1', 'weather', {})]), answer([text('Sorry.')]));
     const first = await step(scripted);
     const message = first.calls[0]?.invalid?.message ?? '';
@@ -322,7 +327,7 @@ describe('MODEL-1: ids of calls', () => {
       calls.map(({ callId, input }) => [callId, input]),
     );
 
-  test('a repeated id: the second call is its own, with its own arguments', async () => {
+  test('stay separate when repeated, each with its own arguments', async () => {
     expect(
       await inputs([
         call('c1', 'weather', { city: 'Rome' }),
@@ -334,13 +339,13 @@ describe('MODEL-1: ids of calls', () => {
     ]);
   });
 
-  it('gives a repeated id a new one that no other call has', async () => {
+  it('get a new id when repeated', async () => {
     const content = ['call_1', 'call_1', 'call_2', 'call_2'].map((id) => call(id, 'ping', {}));
     const ids = (await inputs(content)).map(([id]) => id);
     expect(new Set(ids).size).toBe(4);
   });
 
-  test('a missing id, and arguments that are not text', async () => {
+  test('get a new id when missing, with arguments that are not text', async () => {
     const odd = { type: 'tool-call', toolName: 'weather', input: { city: 'Rome' } };
     const empty = { type: 'tool-call', toolCallId: 'c9', toolName: 'ping', input: undefined };
     expect(await inputs([odd, empty] as unknown as Part[])).toEqual([
@@ -349,7 +354,7 @@ describe('MODEL-1: ids of calls', () => {
     ]);
   });
 
-  test('an id of an earlier step', async () => {
+  test('accept an id of an earlier step', async () => {
     const earlier: ModelMessage[] = [
       question,
       {
@@ -363,7 +368,7 @@ describe('MODEL-1: ids of calls', () => {
     expect(response.assistantMessages[0]?.content).toMatchObject([{ toolCallId: 'call_1' }]);
   });
 
-  test('a call that the provider executed is kept and not run', async () => {
+  test('keeps a call that the provider executed, and does not run it', async () => {
     const content: Part[] = [
       {
         type: 'tool-call',
@@ -417,7 +422,7 @@ describe('MODEL-2: invalid answers', () => {
     );
   });
 
-  test('a mock whose answers are used up', async () => {
+  test('include a mock without remaining answers', async () => {
     const mock = new MockLanguageModelV4({ doGenerate: [answer([text('one')])] });
     expect((await step(mock)).text).toBe('one');
     await expect(step(mock)).rejects.toThrow('got undefined');
@@ -425,7 +430,7 @@ describe('MODEL-2: invalid answers', () => {
 });
 
 describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
-  test('a model that ignores it: the step rejects at once with the very reason', async () => {
+  test('rejects the step at once with the exact reason if the model ignores it', async () => {
     const controller = new AbortController();
     const reason = new Error('cancelled by the user');
     const stuck = step(
@@ -438,7 +443,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
-  test('the model gets the signal', async () => {
+  test('reaches the model as a signal', async () => {
     const controller = new AbortController();
     const scripted = model(
       ({ abortSignal }) =>
@@ -452,7 +457,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     await expect(soon(stuck)).rejects.toBe('stop');
   });
 
-  test('an answer that comes with the abort is not one', async () => {
+  test('discards an answer that arrives together with it', async () => {
     const controller = new AbortController();
     const scripted = model(() => {
       controller.abort(new Error('too late'));
@@ -461,14 +466,14 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     await expect(step(scripted, { signal: controller.signal })).rejects.toThrow('too late');
   });
 
-  test('an aborted signal: the model is not called', async () => {
+  test('prevents a model call when the signal has already aborted', async () => {
     const scripted = model(answer([text('done')]));
     await expect(step(scripted, { signal: AbortSignal.abort('over') })).rejects.toBe('over');
     await macrotask();
     expect(scripted.prompts).toHaveLength(0);
   });
 
-  test('a model that fails after it was abandoned is not an unhandled rejection', async () => {
+  test('causes no unhandled rejection when an abandoned model fails later', async () => {
     const unhandled: unknown[] = [];
     const listen = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', listen);
@@ -488,7 +493,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     expect(unhandled).toEqual([]);
   });
 
-  test('a signal that outlives many steps collects no listeners', async () => {
+  test('leaves no listeners on a signal that outlives many steps', async () => {
     const { signal } = new AbortController();
     for (let round = 0; round < 20; round += 1) await step(model(answer([text('ok')])), { signal });
     expect(getEventListeners(signal, 'abort')).toHaveLength(0);
@@ -496,7 +501,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
 });
 
 describe('the request to the model', () => {
-  test('instructions, messages, tools and settings', async () => {
+  test('contains instructions, messages, tools and settings', async () => {
     const scripted = model(answer([text('ok')]), answer([text('ok')]));
     await step(scripted, {
       settings: {
@@ -524,7 +529,7 @@ describe('the request to the model', () => {
     expect(scripted.prompts[1]?.prompt.map(({ role }) => role)).toEqual(['user']);
   });
 
-  test('one call, whatever fails: who retries is above', async () => {
+  test('happens once, even if it fails: the caller retries', async () => {
     let calls = 0;
     const busy = new APICallError({
       message: 'busy',
@@ -540,14 +545,14 @@ describe('the request to the model', () => {
     expect(calls).toBe(1);
   });
 
-  test('a model that calls a tool where none is allowed', async () => {
+  test('reports a model that calls a tool when none is allowed', async () => {
     const scripted = model(answer([call('c1', 'ping', {})]));
     await expect(step(scripted, { toolChoice: 'none' })).rejects.toThrow(ToolChoiceViolationError);
   });
 });
 
 describe('models', () => {
-  test('MockLanguageModelV4, and an older specification', async () => {
+  test('supports MockLanguageModelV4, and an older specification', async () => {
     const fresh = new MockLanguageModelV4({ doGenerate: async () => answer([text('four')]) });
     expect((await step(fresh)).text).toBe('four');
     const older = new MockLanguageModelV3({
@@ -565,7 +570,7 @@ describe('models', () => {
       });
   });
 
-  test('a string is resolved by the default provider, also by a registry', async () => {
+  test('resolves a string with the default provider, or a registry', async () => {
     const scripted = new MockLanguageModelV4({
       doGenerate: async () => answer([call('c1', 'ping', {})]),
     });
@@ -580,16 +585,13 @@ describe('models', () => {
     await expect(step('local:slow')).rejects.toThrow('slow');
   });
 
-  test.each([[undefined], [{}], [{ specificationVersion: 'v9' }]])(
-    '%j is refused',
-    async (wrong) => {
-      await expect(step(wrong as unknown as LanguageModel)).rejects.toThrow(ConfigurationError);
-    },
-  );
+  test.each([[undefined], [{}], [{ specificationVersion: 'v9' }]])('refuses %j', async (wrong) => {
+    await expect(step(wrong as unknown as LanguageModel)).rejects.toThrow(ConfigurationError);
+  });
 });
 
 describe('telemetry', () => {
-  test('an integration that is registered gets its events, with our ids and our clock', async () => {
+  test("sends its events to a registered integration, with the runtime's ids and clock", async () => {
     const seen: { callId: string; timeMs?: number }[] = [];
     globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = [
       {
@@ -603,7 +605,7 @@ describe('telemetry', () => {
     expect(seen).toEqual([{ callId: 'step_1' }, { callId: 'step_1', timeMs: 0 }]);
   });
 
-  test('a subscriber of the tracing channel gets the events, too', async () => {
+  test('also sends its events to a subscriber of the tracing channel', async () => {
     const types: unknown[] = [];
     const channel = tracingChannel(AI_SDK_TELEMETRY_TRACING_CHANNEL);
     const start = (message: unknown): void => void types.push((message as { type: string }).type);
@@ -617,7 +619,7 @@ describe('telemetry', () => {
   });
 });
 
-test('three steps and two tools, as a run does them', async () => {
+test('executes three steps and two tools, as a run does', async () => {
   const scripted = model(
     answer([call('c1', 'weather', { city: 'Rome' })]),
     answer([call('c2', 'remind', { at: '2030-01-01' })]),

@@ -45,7 +45,7 @@ function asking(asked: LanguageModel, schema: unknown = prices) {
 const formatsOf = ({ prompts }: ScriptedModel): unknown[] =>
   prompts.map(({ responseFormat }) => responseFormat?.type ?? null);
 
-test('structured output: the schema goes with the call, beside the tools', async () => {
+test('sends the schema of structured output with the call, together with the tools', async () => {
   const asked = model(answer([call('c1', 'look', { at: 'shop' })]), answer([json]));
   const { step } = asking(asked);
   expect((await step()).calls).toMatchObject([{ toolName: 'look' }]);
@@ -70,7 +70,7 @@ test.each([
   expect(formatsOf(asked)).toEqual([null]);
 });
 
-describe('STRUCT-1: refused for its format', () => {
+describe('STRUCT-1: a call that is refused for its format', () => {
   test.each([
     ['400', refusal(400)],
     ['422', refusal(422)],
@@ -84,7 +84,7 @@ describe('STRUCT-1: refused for its format', () => {
   });
 
   test.each([400, 422])(
-    'an error that also occurs without it is not hidden: %s',
+    'does not hide an error that also occurs without the format: %s',
     async (status) => {
       const asked = model(
         throwing(refusal(status, 'the history is broken')),
@@ -100,17 +100,14 @@ describe('STRUCT-1: refused for its format', () => {
     },
   );
 
-  test.each([401, 429, 500, 503])(
-    'any other error is the error of the call: %s',
-    async (status) => {
-      const asked = model(throwing(refusal(status, 'no')), answer([json]));
-      await expect(asking(asked).step()).rejects.toThrow('no');
-      expect(formatsOf(asked)).toEqual(['json']);
-    },
-  );
+  test.each([401, 429, 500, 503])('fails with any other error: %s', async (status) => {
+    const asked = model(throwing(refusal(status, 'no')), answer([json]));
+    await expect(asking(asked).step()).rejects.toThrow('no');
+    expect(formatsOf(asked)).toEqual(['json']);
+  });
 });
 
-describe('STRUCT-2: an answer that holds nothing', () => {
+describe('STRUCT-2: an answer without content', () => {
   test('repeats the request in words, and counts the tokens of both', async () => {
     const asked = model(answer([], 'stop'), answer([json]), answer([json]));
     const { step, reports } = asking(asked);
@@ -123,7 +120,7 @@ describe('STRUCT-2: an answer that holds nothing', () => {
     expect(formatsOf(asked)).toEqual(['json', null, null]);
   });
 
-  test('returns a second empty answer as it is', async () => {
+  test('returns a second empty answer unchanged', async () => {
     const asked = model(answer([], 'stop'), answer([], 'stop'), answer([json]));
     const { step, reports } = asking(asked);
     expect(await step()).toMatchObject({ text: '', usage: { totalTokens: 30 } });
@@ -133,8 +130,8 @@ describe('STRUCT-2: an answer that holds nothing', () => {
   });
 });
 
-describe('STRUCT-3: a refused format is not requested again', () => {
-  test('a schema of a model; another schema is tried', async () => {
+describe('STRUCT-3: does not request a refused format again', () => {
+  test('remembers a refused schema for the model, but tries another schema', async () => {
     const asked = model(
       throwing(refusal(400)),
       answer([json]),
@@ -147,7 +144,7 @@ describe('STRUCT-3: a refused format is not requested again', () => {
     expect(formatsOf(asked)).toEqual(['json', null, null, 'json']);
   });
 
-  test('stops for the model after two refused schemas', async () => {
+  test('stops requesting formats from the model after two refused schemas', async () => {
     const asked = model(
       throwing(refusal(400)),
       answer([json]),
@@ -162,15 +159,18 @@ describe('STRUCT-3: a refused format is not requested again', () => {
   test.each([
     { type: 'unsupported', feature: 'responseFormat' },
     { type: 'unsupported-setting', setting: 'responseFormat' },
-  ])('a model that ignores it, after its first answer, which counts: %o', async (warning) => {
-    const warned = { ...answer([json]), warnings: [warning] } as unknown as Answer;
-    const asked = model(warned, answer([json]));
-    expect((await asking(asked).step()).text).toBe('{"price":12}');
-    await asking(asked, z.object({ other: z.string() })).step();
-    expect(formatsOf(asked)).toEqual(['json', null]);
-  });
+  ])(
+    'stops after the first answer of a model that ignores it, which counts: %o',
+    async (warning) => {
+      const warned = { ...answer([json]), warnings: [warning] } as unknown as Answer;
+      const asked = model(warned, answer([json]));
+      expect((await asking(asked).step()).text).toBe('{"price":12}');
+      await asking(asked, z.object({ other: z.string() })).step();
+      expect(formatsOf(asked)).toEqual(['json', null]);
+    },
+  );
 
-  test('another model is asked', async () => {
+  test('requests the format from another model', async () => {
     const [one, other] = [model(throwing(refusal(400)), answer([json])), model(answer([json]))];
     await asking(one).step();
     await asking(other).step();
@@ -242,7 +242,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
     ]);
   });
 
-  test('keeps the order in which its parts began, and leaves out those that hold nothing', async () => {
+  test('keeps the order in which its parts began, and omits empty parts', async () => {
     const { answer, told } = await read([
       { type: 'text-start', id: '1' },
       { type: 'text-start', id: '2' },
@@ -260,7 +260,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
     expect(told.map(({ delta }) => delta)).toEqual(['two', 'one']);
   });
 
-  test('keeps what proves reasoning that is not shown', async () => {
+  test('keeps the proof of reasoning that is not shown', async () => {
     const providerMetadata = { openai: { encrypted: 'abc' } };
     const { answer } = await read([
       { type: 'reasoning-start', id: '1' },
@@ -274,7 +274,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
   });
 });
 
-test('STREAMED-ANSWER-1: the proof of the reasoning may come in a piece without words', async () => {
+test('STREAMED-ANSWER-1: accepts the proof of the reasoning in a piece without words', async () => {
   const providerMetadata = { anthropic: { signature: 'sig' } };
   const { answer } = await read([
     { type: 'reasoning-start', id: '1' },
@@ -311,7 +311,7 @@ describe('STREAMED-ANSWER-2: a call whose stream ends', () => {
     await expect(reading).rejects.toMatchObject({ code: 'STREAM_CUT_OFF', retryable: true });
   });
 
-  test('succeeds if the provider gives no reason, but the cost', async () => {
+  test('succeeds if the provider gives no finish reason, but the cost', async () => {
     const { answer } = await read([
       { type: 'finish', usage, finishReason: { unified: 'other', raw: undefined } },
     ]);

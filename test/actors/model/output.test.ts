@@ -22,7 +22,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('a fence inside a text of the JSON is text', async () => {
+  test('treats a fence inside a JSON text as text', async () => {
     const title = '```json\n{"title":"inner"}\n```';
     const json = JSON.stringify({ title });
     for (const text of [json, `\`\`\`json\n${json}\n\`\`\``])
@@ -45,7 +45,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('any schema that a tool may have, and refinements that are asynchronous or throw', async () => {
+  test('accepts any schema that a tool may have, and refinements that are asynchronous or throw', async () => {
     const never = jsonSchema(
       { type: 'object' },
       { validate: () => ({ success: false, error: new Error('never right') }) },
@@ -67,7 +67,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('the value is JSON, also where the schema makes something else of it', async () => {
+  test('returns the JSON value, even if the schema converts it to something else', async () => {
     const dated = z.object({ at: z.string().transform((iso) => new Date(iso)) });
     expect(await checkOutput(dated, '{"at":"2030-01-01"}')).toStrictEqual({
       ok: true,
@@ -77,13 +77,13 @@ describe('checkOutput', () => {
     expect(await checkOutput(big, '{"n":1}')).toMatchObject({ ok: false });
   });
 
-  test('a value that is no schema is a ConfigurationError', async () => {
+  test('throws a ConfigurationError for a value that is not a schema', async () => {
     await expect(checkOutput({ type: 'object' }, '{}')).rejects.toThrow(ConfigurationError);
     expect(() => outputInstructions(undefined)).toThrow('outputSchema: expected a zod schema');
   });
 });
 
-test('the instructions tell the model the shape', () => {
+test('describes the shape to the model in the instructions', () => {
   const instructions = outputInstructions(schema);
   expect(instructions).toContain('nothing but JSON');
   expect(instructions).toContain('"title":{"type":"string"}');

@@ -54,7 +54,7 @@ describe('suitedModel', () => {
     ['mistral.chat', 'mistral-large-latest'],
     ['openrouter', 'mistralai/devstral-medium'],
   ])(
-    'gives Mistral short ids, and an answer before the next words of the user (%s)',
+    "gives Mistral short ids, and an answer before the user's next words (%s)",
     async (provider, id) => {
       const { suited, seen } = model(provider, id, 'mistral');
       const prompt = [
@@ -87,7 +87,7 @@ describe('suitedModel', () => {
     expect(seen[1]).toEqual([user('hi')]);
   });
 
-  it('returns any other model as it is', () => {
+  it('returns any other model unchanged', () => {
     const scripted = scriptedModel([]);
     expect(suitedModel(scripted)).toBe(scripted);
   });

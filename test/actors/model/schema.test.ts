@@ -11,12 +11,12 @@ import {
 import { defineSubagent, defineTool } from '../../../src/index.ts';
 import { providerRefusals } from '../../../src/testing/index.ts';
 
-test('a schema is wrapped once, however often it is given', () => {
+test('wraps a schema once, however often it is given', () => {
   const schema = z.object({ city: z.string() });
   expect(wrapSchema(schema, 'one')).toBe(wrapSchema(schema, 'other'));
 });
 
-test('a lazy schema is asked each time: it may be another one by then', () => {
+test('calls a lazy schema each time, because it may have changed', () => {
   const cities = ['Rome'];
   const schema = () => jsonSchema({ type: 'string', enum: [...cities] });
   expect(wrapSchema(schema, 'first').jsonSchema).toMatchObject({ enum: ['Rome'] });
@@ -24,7 +24,7 @@ test('a lazy schema is asked each time: it may be another one by then', () => {
   expect(wrapSchema(schema, 'second').jsonSchema).toMatchObject({ enum: ['Rome', 'Paris'] });
 });
 
-test('a refused value is refused again, with its path', () => {
+test('refuses a refused value again, with its path', () => {
   const schema = { type: 'object' };
   for (const where of ['here', 'there'])
     expect(() => wrapSchema(schema, where)).toThrow(`${where}: expected a zod schema`);
@@ -60,7 +60,7 @@ describe('the names of the inputs', { tags: ['R6'] }, () => {
     expect(wrongInputNames(trip, input)).toBe(wrong);
   });
 
-  test('a schema that does not say which there are takes every name', () => {
+  test('allow any name if the schema does not list them', () => {
     const loose = wrapSchema(z.looseObject({ city: z.string() }), 'loose');
     expect(wrongInputNames(loose, { city: 'Rome', colour: 'red' })).toBeNull();
     expect(wrongInputNames(loose, { colour: 'red' })).toContain('"city" is missing');
@@ -201,14 +201,14 @@ describe('the schema of arguments', () => {
     expect(providerRefusals({ prompt, tools })).toEqual([]);
   });
 
-  test('remains the same if every API accepts it, and is converted once if not', () => {
+  test('stays unchanged if every API accepts it, and is converted once otherwise', () => {
     const plain = z.object({ at: z.array(z.string()), by: z.union([z.string(), z.number()]) });
     expect(objectSchema(plain, 'a')).toBe(wrapSchema(plain, 'a'));
     const union = z.union([circle, square]);
     expect(objectSchema(union, 'a')).toBe(objectSchema(union, 'b'));
   });
 
-  test('validates as it was given', async () => {
+  test('validates with the original schema', async () => {
     const schema = objectSchema(z.discriminatedUnion('kind', [circle, square]), 'a');
     expect(await validateWith(schema, { kind: 'circle', radius: 1 })).toMatchObject({ ok: true });
     expect(await validateWith(schema, { kind: 'square', radius: 1 })).toMatchObject({ ok: false });

@@ -34,7 +34,7 @@ describe('answers of a provider', () => {
     [400, 'PROVIDER_REFUSED', false],
     [404, 'PROVIDER_REFUSED', false],
     [200, 'MALFORMED_RESPONSE', false],
-  ])('%i is %s', (status, code, retryable) => {
+  ])('map %i to %s', (status, code, retryable) => {
     expect(toStepError(callError(status))).toEqual({
       code,
       retryable,
@@ -42,14 +42,14 @@ describe('answers of a provider', () => {
     });
   });
 
-  test('no answer at all', () => {
+  test('report a missing answer', () => {
     expect(toStepError(callError(undefined, { isRetryable: true }))).toMatchObject({
       code: 'CONNECTION_LOST',
       retryable: true,
     });
   });
 
-  test('an answer that broke off', () => {
+  test('report an answer that broke off', () => {
     const closed = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
     const cause = new TypeError('terminated', { cause: closed });
     expect(toStepError(callError(200, { isRetryable: true, cause }))).toEqual({
@@ -65,11 +65,11 @@ describe('answers of a provider', () => {
     [{ 'retry-after': '0' }, 0],
     [{ 'retry-after': 'Wed, 21 Oct 2030 07:28:00 GMT' }, undefined],
     [{ 'retry-after-ms': '-5' }, undefined],
-  ])('%j: how long it asks to wait', (responseHeaders, retryAfterMs) => {
+  ])('%j: tell how long to wait', (responseHeaders, retryAfterMs) => {
     expect(toStepError(callError(429, { responseHeaders })).retryAfterMs).toBe(retryAfterMs);
   });
 
-  test('an error of the gateway, whose cause has the headers', () => {
+  test('read the headers from the cause of a gateway error', () => {
     const error = Object.assign(
       new Error('Slow down', {
         cause: callError(429, { responseHeaders: { 'retry-after': '3' } }),
@@ -84,7 +84,7 @@ describe('answers of a provider', () => {
     });
   });
 
-  test('a RetryError is its last error', () => {
+  test('unwrap a RetryError to its last error', () => {
     const error = new RetryError({
       message: 'Failed after 3 attempts',
       reason: 'maxRetriesExceeded',
@@ -137,11 +137,11 @@ test.each<[string, unknown, string, boolean]>([
   expect(JSON.parse(JSON.stringify(error))).toStrictEqual(error);
 });
 
-test('a page of HTML as the message is cut', () => {
+test('cut an HTML page in the message', () => {
   expect(toStepError(new Error('<p>'.repeat(10_000))).message.length).toBeLessThan(1100);
 });
 
-test('messages with an unanswered call are refused before the model is called', async () => {
+test('refuses messages with an unanswered call before the model is called', async () => {
   const failing = runModelStep({
     caller: { name: 'tester' },
     model: model(),
@@ -164,7 +164,7 @@ test('messages with an unanswered call are refused before the model is called', 
   expect(toStepError(error)).toMatchObject({ code: 'INVALID_PROMPT', retryable: false });
 });
 
-describe('errors of a provider in the middle of an answer', () => {
+describe('report errors in the middle of an answer', () => {
   test.each([
     [{ message: 'Overloaded', statusCode: 529, isRetryable: true }, 'PROVIDER_UNAVAILABLE', true],
     [{ message: 'Too fast', statusCode: 429 }, 'RATE_LIMITED', true],

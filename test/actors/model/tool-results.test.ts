@@ -28,7 +28,7 @@ const answering = (...ids: string[]): ModelMessage => ({
 });
 
 describe('toolMessage', () => {
-  test('results stand in the order of the calls, whatever order they came in', () => {
+  test('puts results in the order of the calls, whatever order they arrived in', () => {
     const message = toolMessage(calls, [
       { callId: 'c3', output: { userResponse: 'economy' } },
       { callId: 'c2', denied: 'Not today' },
@@ -62,7 +62,7 @@ describe('toolMessage', () => {
     });
   });
 
-  test('each call has one result: the first counts, none means that it was not run', () => {
+  test('gives each call one result: the first, or none if it was not run', () => {
     const { content } = toolMessage(calls.slice(0, 2), [
       { callId: 'c1', output: 'first' },
       { callId: 'c1', output: 'second' },
@@ -75,7 +75,7 @@ describe('toolMessage', () => {
     expect(content).toHaveLength(2);
   });
 
-  test('errors, text, nothing, and what is not JSON', () => {
+  test('converts errors, text, nothing, and values that are not JSON', () => {
     const outputOf = (output: unknown) =>
       toolMessage(calls.slice(0, 1), [{ callId: 'c1', output }]).content[0];
     expect(outputOf('words')).toMatchObject({ output: { type: 'text', value: 'words' } });
@@ -93,7 +93,7 @@ describe('toolMessage', () => {
 });
 
 describe('closeDanglingCalls', () => {
-  test('well-formed messages come back as they are', () => {
+  test('returns well-formed messages unchanged', () => {
     const messages = [user, calling('c1', 'c2'), answering('c1'), answering('c2'), user];
     expect(closeDanglingCalls(messages)).toBe(messages);
     expect(closeDanglingCalls([])).toEqual([]);
@@ -121,7 +121,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls(messages)).toEqual([user, calling('c1'), answering('c1')]);
   });
 
-  test('calls of the provider need no result, and may have one later', () => {
+  test('requires no result for a call of the provider, which may get one later', () => {
     const messages: ModelMessage[] = [
       user,
       {
@@ -142,7 +142,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls(messages)).toBe(messages);
   });
 
-  test('a call id that is used again in a later step is a new call', () => {
+  test('treats a call id that is used again in a later step as a new call', () => {
     const messages = [calling('c1'), answering('c1'), calling('c1'), answering('c1')];
     expect(closeDanglingCalls(messages)).toBe(messages);
     expect(closeDanglingCalls(messages.slice(0, 3))).toHaveLength(4);

@@ -56,7 +56,7 @@ async function countUnhandled(during: () => Promise<void>): Promise<number> {
   return count;
 }
 
-test('execute gets the input and what it needs to know of the call', async () => {
+test('passes the input and the details of the call to execute', async () => {
   const { signal } = new AbortController();
   const seen: unknown[] = [];
   const execute = (...args: unknown[]): void => void seen.push(...args);
@@ -73,7 +73,7 @@ test('execute gets the input and what it needs to know of the call', async () =>
   ]);
 });
 
-describe('the output of a tool reaches the model in the SDK’s form', () => {
+describe('passes the output of a tool to the model in the SDK’s form', () => {
   test.each<[string, unknown, unknown, ToolResultOutput]>([
     ['text', 'sunny', 'sunny', { type: 'text', value: 'sunny' }],
     ['an object', { n: 1 }, { n: 1 }, { type: 'json', value: { n: 1 } }],
@@ -90,7 +90,7 @@ describe('the output of a tool reaches the model in the SDK’s form', () => {
       expect(await run({ execute })).toStrictEqual({ status: 'ok', output, modelOutput });
   });
 
-  test('toModelOutput decides what the model reads', async () => {
+  test('lets toModelOutput decide what the model reads', async () => {
     const seen: unknown[] = [];
     const outcome = await run({
       execute: () => ({ rows: [1, 2, 3] }),
@@ -107,7 +107,7 @@ describe('the output of a tool reaches the model in the SDK’s form', () => {
     expect(seen).toEqual([{ toolCallId: 'c1', input: { q: 'x' }, output: { rows: [1, 2, 3] } }]);
   });
 
-  test('bytes and addresses in it become JSON', async () => {
+  test('converts bytes and URLs in it to JSON', async () => {
     const outcome = await run({
       execute: () => 'shot',
       toModelOutput: () => ({
@@ -172,7 +172,7 @@ describe('the output of a tool reaches the model in the SDK’s form', () => {
   });
 });
 
-describe('TOOL-RUN-1: it always resolves', () => {
+describe('TOOL-RUN-1: a tool run, which always resolves', () => {
   const thrown = (value: unknown) => () => {
     throw value;
   };
@@ -195,7 +195,7 @@ describe('TOOL-RUN-1: it always resolves', () => {
     expect(await run({ execute: generator })).toStrictEqual(failure(message));
   });
 
-  test('an error that is returned, and one that cannot be written', async () => {
+  test('accepts a returned error, and one that cannot be written', async () => {
     expect(await run({ execute: () => new Error('soft') })).toStrictEqual(failure('Error: soft'));
     const hostile = new Error('x');
     Object.defineProperty(hostile, 'toString', { value: thrown(new Error('no')) });
@@ -228,7 +228,7 @@ describe('TOOL-RUN-1: it always resolves', () => {
     );
   });
 
-  test('a cycle is not JSON', async () => {
+  test('refuses a cycle as not JSON', async () => {
     const cycle: Record<string, unknown> = {};
     cycle['self'] = cycle;
     const outcome = await run({ execute: () => cycle });
@@ -236,11 +236,11 @@ describe('TOOL-RUN-1: it always resolves', () => {
     expect(outcome.modelOutput).toMatchObject({ value: expect.stringContaining('circular') });
   });
 
-  test('a tool without execute', async () => {
+  test('reports a tool without execute', async () => {
     expect(await run({})).toStrictEqual(failure('Tool "lookup" has no execute', 'NOT_EXECUTABLE'));
   });
 
-  test('raw input goes through the schema first', async () => {
+  test('validates raw input first', async () => {
     const source = {
       inputSchema: z.object({ at: z.string().transform((iso) => new Date(iso)) }),
       execute: ({ at }: { at: Date }) => at.getUTCFullYear(),
@@ -254,7 +254,7 @@ describe('TOOL-RUN-1: it always resolves', () => {
     });
   });
 
-  test('a long error text is cut', async () => {
+  test('cuts a long error text', async () => {
     const outcome = await run({ execute: thrown(new Error('x'.repeat(50_000))) });
     expect(outcome.status === 'error' && outcome.error.message.length).toBeLessThan(8200);
     expect(outcome.modelOutput).toMatchObject({
@@ -263,7 +263,7 @@ describe('TOOL-RUN-1: it always resolves', () => {
   });
 });
 
-describe('TOOL-OUTPUT-2: an output that is too large is cut, and says so', () => {
+describe('TOOL-OUTPUT-2: cuts an output that is too large, with a remark', () => {
   const maxOutputBytes = 1000;
   const size = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
@@ -286,7 +286,7 @@ describe('TOOL-OUTPUT-2: an output that is too large is cut, and says so', () =>
     expect(outcome.modelOutput).toStrictEqual({ type: 'json', value: output });
   });
 
-  test('an output of exactly the limit, in bytes, is kept', async () => {
+  test('keeps an output of exactly the limit, in bytes', async () => {
     const fits = 'x'.repeat(maxOutputBytes);
     expect(await run({ execute: () => fits }, { maxOutputBytes })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` }, { maxOutputBytes })).toMatchObject({
@@ -294,13 +294,13 @@ describe('TOOL-OUTPUT-2: an output that is too large is cut, and says so', () =>
     });
   });
 
-  test('the default is 256 KiB', async () => {
+  test('limits to 256 KiB by default', async () => {
     const fits = 'x'.repeat(256 * 1024);
     expect(await run({ execute: () => fits })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` })).toMatchObject({ output: { truncated: true } });
   });
 
-  test('the result of toModelOutput is bounded too, but content with files has room', async () => {
+  test('also limits the result of toModelOutput, but leaves space for content with files', async () => {
     const big = 'y'.repeat(4000);
     const modelOutput = async (given: unknown): Promise<unknown> =>
       (await run({ execute: () => 1, toModelOutput: () => given }, { maxOutputBytes })).modelOutput;
@@ -333,12 +333,12 @@ describe('preliminary outputs', () => {
     expect(outcome).toMatchObject({ status: 'ok', output: 'all' });
   });
 
-  test('a promise of them, and none at all', async () => {
+  test('accept a promise, or nothing', async () => {
     expect(await run({ execute: async () => yields(1, 2) })).toMatchObject({ output: 2 });
     expect(await run({ execute: () => yields() })).toMatchObject({ status: 'ok', output: null });
   });
 
-  test('a value that is not JSON is reported and left out; a listener that throws breaks nothing', async () => {
+  test('skip and report values that are not JSON, and tolerate a listener that throws', async () => {
     const told: unknown[] = [];
     const reports: string[] = [];
     const outcome = await run(
@@ -381,7 +381,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
-  test('toModelOutput that never settles', async () => {
+  test('ends a toModelOutput that never settles', async () => {
     const controller = new AbortController();
     const running = run(
       { execute: () => 1, toModelOutput: () => never() },
@@ -392,7 +392,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(await soon(running)).toStrictEqual(failure('Cancelled: over', 'CANCELLED'));
   });
 
-  test('a tool that honours the signal: the reason counts, not what the tool throws', async () => {
+  test('returns the reason of the signal, not what a tool throws that obeys it', async () => {
     const controller = new AbortController();
     const execute = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) =>
       new Promise((_resolve, reject) => {
@@ -408,7 +408,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(controller.signal.aborted).toBe(false);
   });
 
-  test('an aborted signal: the tool is not started', async () => {
+  test('does not start the tool if the signal has already aborted', async () => {
     let started = 0;
     const outcome = await run(
       { execute: () => (started += 1) },
@@ -446,7 +446,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(isReturned).toBe(true);
   });
 
-  test('a signal that outlives many calls collects no listeners', async () => {
+  test('leaves no listeners on a signal that outlives many calls', async () => {
     const { signal } = new AbortController();
     for (let round = 0; round < 20; round += 1) {
       await run({ execute: async () => 1 }, { signal, timeoutMs: 100 });
@@ -456,8 +456,8 @@ describe('TOOL-RUN-2: cancellation', () => {
   });
 });
 
-describe('TOOL-RUN-2: time', () => {
-  test('a tool that ignores its signal times out', async () => {
+describe('TOOL-RUN-2: the time limit', () => {
+  test('ends a tool that ignores its signal', async () => {
     const environment = manualTime();
     let toolSignal: AbortSignal | undefined;
     const execute = (_: unknown, options: { abortSignal: AbortSignal }) => {
@@ -475,7 +475,7 @@ describe('TOOL-RUN-2: time', () => {
     expect(toolSignal?.reason).toMatchObject({ name: 'TimeoutError' });
   });
 
-  test('the time of the tool itself goes before that of the run', async () => {
+  test("prefers the tool's own limit to the run's", async () => {
     const environment = manualTime();
     const running = run({ execute: () => never(), timeoutMs: 50 }, { environment, timeoutMs: 500 });
     environment.advance(50);
@@ -484,7 +484,7 @@ describe('TOOL-RUN-2: time', () => {
     });
   });
 
-  test('a tool in time leaves no timer, and without a limit there is none', async () => {
+  test('leaves no timer after a tool in time, and sets none without a limit', async () => {
     const environment = manualTime();
     await run({ execute: () => 1 }, { environment, timeoutMs: 500 });
     expect(environment.waiting).toBe(0);
@@ -494,7 +494,7 @@ describe('TOOL-RUN-2: time', () => {
   });
 });
 
-test('TOOL-RUN-3: a rejection of an abandoned tool is handled', async () => {
+test('TOOL-RUN-3: handles a rejection of an abandoned tool', async () => {
   const unhandled = await countUnhandled(async () => {
     const controller = new AbortController();
     const late = deferred<void>();
@@ -547,7 +547,7 @@ test('TOOL-RUN-3: a rejection of an abandoned tool is handled', async () => {
   expect(unhandled).toBe(0);
 });
 
-test('a tool() of the SDK is one', async () => {
+test('recognises a tool() of the SDK', async () => {
   const source = tool({ inputSchema, execute: ({ q }, { toolCallId }) => `${toolCallId} ${q}` });
   const prepared = prepareTools({ lookup: source }, 'tools').execution.get('lookup')!;
   expect(await run({}, { tool: prepared })).toMatchObject({ output: 'c1 x' });

@@ -50,8 +50,8 @@ function standardSchema(withJson = true) {
   return schema;
 }
 
-describe('TOOLS-1: every tool has a schema', () => {
-  test('a tool with neither inputSchema nor parameters is refused by name', () => {
+describe('TOOLS-1: a schema of every tool', () => {
+  test('exists: a tool with neither inputSchema nor parameters is refused by name', () => {
     const tools = { search: { description: 'Searches', execute: () => 1 } };
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(ConfigurationError);
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(
@@ -81,7 +81,7 @@ describe('TOOLS-1: every tool has a schema', () => {
     expect(refused.ok ? '' : refused.message).toContain('city');
   });
 
-  test('a zod that does not know Standard Schema', async () => {
+  test('exists for a zod without Standard Schema', async () => {
     const schema = z3.object({ city: z3.string() });
     const old = new Proxy(schema, {
       has: (target, key) => key !== '~standard' && key in target,
@@ -91,7 +91,7 @@ describe('TOOLS-1: every tool has a schema', () => {
     ]);
   });
 
-  test('jsonSchema() with and without a validator', async () => {
+  test('accepts jsonSchema() with and without a validator', async () => {
     const json = { type: 'object', properties: { city: { type: 'string' } } } as const;
     const checked = jsonSchema(json, {
       validate: () => ({ success: false, error: new Error('never right') }),
@@ -120,7 +120,7 @@ describe('TOOLS-1: every tool has a schema', () => {
   });
 });
 
-test('TOOLS-2: a schema is converted once, however often it is prepared and sent', async () => {
+test('TOOLS-2: converts once, however often it is prepared and sent', async () => {
   const schema = standardSchema();
   const tools = { weather: tool({ inputSchema: schema, execute: () => 1 }) };
   for (let run = 0; run < 3; run += 1) await offered(tools);
@@ -145,7 +145,7 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     contextSchema: city,
   };
 
-  test('keeps what a model reads and nothing that could be executed', async () => {
+  test('contain what a model reads and nothing executable', async () => {
     const { modelTools } = prepareTools({ weather: full }, 'tools');
     expect(Object.keys(modelTools?.['weather'] ?? {}).toSorted()).toEqual([
       'description',
@@ -165,7 +165,7 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     ]);
   });
 
-  test('a description that is a function is resolved once', async () => {
+  test('resolve a description function once', async () => {
     let calls = 0;
     const described = {
       inputSchema: city,
@@ -183,11 +183,11 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     expect(broken(() => 7)).toThrow('tools.weather.description: expected a string, got 7');
   });
 
-  test('no tools are no tools', () => {
+  test('contain no tools if there are none', () => {
     expect(prepareTools({}, 'tools')).toEqual({ modelTools: undefined, execution: new Map() });
   });
 
-  test('a tool of the provider is offered as it is, and is not ours to run', async () => {
+  test('include a provider tool unchanged, which the runtime does not run', async () => {
     const search = {
       type: 'provider',
       id: 'test.search',
@@ -222,13 +222,13 @@ describe('names', () => {
     },
   );
 
-  test('names of the prototype are names', async () => {
+  test('accept names of the prototype', async () => {
     const tools = { ['__proto__']: any, constructor: any, ['x'.repeat(64)]: any };
     expect((await offered(tools)).map(({ name }) => name)).toEqual(Object.keys(tools));
     expect(prepareTools(tools, 'tools').execution.get('toString')).toBeUndefined();
   });
 
-  test('a reserved name is refused, but for the runtime itself', () => {
+  test('refuse a reserved name, except from the runtime itself', () => {
     const own = (): unknown => prepareTools({ ask_user: any }, 'tools', { reserved: ['ask_user'] });
     expect(own).toThrow(ConfigurationError);
     expect(own).toThrow('tools.ask_user: the name belongs to the runtime');
@@ -246,7 +246,7 @@ test.each([
   ['needsApproval', { inputSchema: city, needsApproval: 'always' }, 'needsApproval'],
   ['timeoutMs', { inputSchema: city, timeoutMs: -1 }, 'timeoutMs'],
   ['toModelOutput', { inputSchema: city, toModelOutput: {} }, 'toModelOutput'],
-])('a wrong %s is refused', (_, source, message) => {
+])('refuse a wrong %s', (_, source, message) => {
   const prepare = (): unknown => prepareTools({ weather: source }, 'tools');
   expect(prepare).toThrow(ConfigurationError);
   expect(prepare).toThrow(message);
@@ -266,7 +266,7 @@ describe('validate', () => {
     });
   });
 
-  test('a refinement that throws is a refusal, and a refusal is not as long as its input', async () => {
+  test('refuses when a refinement throws, with a message shorter than its input', async () => {
     const throwing = city.refine(() => {
       throw new Error('database is down');
     });
@@ -283,7 +283,7 @@ describe('validate', () => {
   });
 });
 
-test('execute, needsApproval and toModelOutput are called as methods of the tool', async () => {
+test('calls execute, needsApproval and toModelOutput as methods of the tool', async () => {
   class Counter {
     readonly inputSchema = city;
     readonly #count = 7;

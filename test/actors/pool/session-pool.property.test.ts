@@ -222,7 +222,7 @@ class World {
   }
 }
 
-test('each call is answered once, and no session remains awake without need', async () => {
+test('answers each call once, and keeps no session awake without need', async () => {
   let answers = 0;
   let expired = 0;
   await fc.assert(

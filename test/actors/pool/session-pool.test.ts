@@ -99,7 +99,7 @@ const openQuestion = (pool: SessionPool<TextSession>, id: string): Promise<strin
   );
 
 describe('a session of a pool', () => {
-  test('leaves when it is idle, and resumes with the whole conversation when it is used', async () => {
+  test('leaves memory when it is idle, and resumes with the whole conversation when it is used', async () => {
     const world = worldOf();
     const { pool, type, idle, opened, said, errors } = poolOf(world);
     await type('a', 'hello');
@@ -119,7 +119,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-2: remains awake while a subagent works, and leaves while it waits for the user', async () => {
+  test('SESSION-POOL-2: stays awake while a subagent works, and is unloaded while it waits for the user', async () => {
     const world = worldOf();
     const { pool, type, idle, said } = poolOf(world);
     await type('a', 'use slow');
@@ -171,7 +171,7 @@ describe('a session of a pool', () => {
     expect(opened).toHaveLength(wakes);
   });
 
-  test('appears by name beside the questions of the others when its entries cannot be read', async () => {
+  test("appears by name among the others' questions when its entries cannot be read", async () => {
     const world = worldOf();
     const { journal } = world;
     const { pool, type, idle } = poolOf(world, {
@@ -197,7 +197,7 @@ describe('a session of a pool', () => {
     });
   });
 
-  test('SESSION-POOL-2: remains awake while a caller uses it', async () => {
+  test('SESSION-POOL-2: stays awake while a caller uses it', async () => {
     const world = worldOf();
     const { pool, idle } = poolOf(world);
     let release = (): void => {};
@@ -211,7 +211,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-3: wakes at the end of its own time, and no other session does', async () => {
+  test('SESSION-POOL-3: wakes at its own deadline, and no other session does', async () => {
     const world = worldOf();
     const { type, idle, said, opened } = poolOf(world);
     await type('a', 'use paint');
@@ -223,7 +223,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test('SESSION-POOL-3: also in a pool of another process', async () => {
+  test("SESSION-POOL-3: also wakes in another process's pool", async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'use paint');
@@ -262,7 +262,7 @@ describe('a session of a pool', () => {
     expect(second.pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-1: a request for a leaving session gets it after it has left', async () => {
+  test('SESSION-POOL-1: reaches a caller that requests it during its unloading', async () => {
     const world = worldOf();
     const { pool, type, idle, opened, errors } = poolOf(world);
     await type('a', 'hello');
@@ -287,7 +287,7 @@ describe('a session of a pool', () => {
     expect([opened, errors]).toEqual([['a'], []]);
   });
 
-  test('leaves at once if it was idle for longest of more than maxAwake', async () => {
+  test('leaves memory at once if it was idle for longest of more than maxAwake', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2 });
     for (const id of ['a', 'b', 'c']) {
@@ -298,7 +298,7 @@ describe('a session of a pool', () => {
     expect(pool.awake('a')).toBeUndefined();
   });
 
-  test('a closed session is over, and its id begins a new one', async () => {
+  test('ends once closed, and its id starts a new session', async () => {
     const world = worldOf();
     const { pool, type, errors } = poolOf(world);
     await type('a', 'hello');
@@ -314,7 +314,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('a failed start rejects the caller, and can be tried again', async () => {
+  test('rejects the caller after a failed start, and can be started again', async () => {
     const world = worldOf();
     let isInUse = true;
     const claimed: Journal = {
@@ -332,7 +332,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: remains awake while its time cannot be kept, and leaves when it can', async () => {
+  test('SESSION-POOL-3: stays awake while its time cannot be stored, and is unloaded when it can', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -363,7 +363,7 @@ describe('a session of a pool', () => {
     expect(errors.at(-1)).toContain('the time of a: the disk is full');
   });
 
-  test('SESSION-POOL-2: remains awake if input comes while its time is written', async () => {
+  test('SESSION-POOL-2: stays awake if input arrives while its time is written', async () => {
     const world = worldOf();
     const slow = slowTimes(world);
     const { pool, type, idle, said, opened } = poolOf(world, {
@@ -385,34 +385,31 @@ describe('a session of a pool', () => {
     ['is written down', Infinity],
     ['cannot be written down', 1],
     ['cannot be written down again', 2],
-  ])(
-    'SESSION-POOL-1: one that is over while its time %s is gone, and can be begun anew',
-    async (_, fails) => {
-      const world = worldOf();
-      const slow = slowTimes(world, fails);
-      const { pool, type, idle, said, errors } = poolOf(world, {
-        journal: { ...world.journal, wakeTimes: slow.wakeTimes },
-      });
-      await type('a', 'hello');
-      await world.environment.advance(10);
-      const session = pool.awake('a');
-      slow.begin();
-      while (pool.awake('a')) await world.environment.advance(50);
-      const closed = session?.close();
-      await world.environment.advance(1000);
-      await closed;
-      slow.end();
-      await idle();
-      expect(pool.awakeCount).toBe(0);
-      expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);
-      await type('a', 'anew');
-      await world.environment.advance(10);
-      expect(said.at(-1)).toBe('a: You said: anew');
-      expect(errors.filter((error) => !error.includes('the disk is full'))).toEqual([]);
-    },
-  );
+  ])('SESSION-POOL-1: starts again if it ended while its time %s', async (_, fails) => {
+    const world = worldOf();
+    const slow = slowTimes(world, fails);
+    const { pool, type, idle, said, errors } = poolOf(world, {
+      journal: { ...world.journal, wakeTimes: slow.wakeTimes },
+    });
+    await type('a', 'hello');
+    await world.environment.advance(10);
+    const session = pool.awake('a');
+    slow.begin();
+    while (pool.awake('a')) await world.environment.advance(50);
+    const closed = session?.close();
+    await world.environment.advance(1000);
+    await closed;
+    slow.end();
+    await idle();
+    expect(pool.awakeCount).toBe(0);
+    expect(await world.wakeTimes.earliest({ limit: 9 })).toEqual([]);
+    await type('a', 'anew');
+    await world.environment.advance(10);
+    expect(said.at(-1)).toBe('a: You said: anew');
+    expect(errors.filter((error) => !error.includes('the disk is full'))).toEqual([]);
+  });
 
-  test('the process that holds it reports when it is due', async () => {
+  test('appears as due in the process that holds it', async () => {
     const world = worldOf();
     await world.wakeTimes.set('a', 42);
     const claimed: Journal = {
@@ -443,7 +440,7 @@ describe('a session of a pool', () => {
     expect(await world.wakeTimes.earliest({ limit: 9 })).toContainEqual({ scope: 'b', at: 43 });
   });
 
-  test('SESSION-POOL-4: also what its process still seemed to have when the next one began', async () => {
+  test('SESSION-POOL-4: resumes even if its dead process still seemed to hold it when the next one began', async () => {
     const world = worldOf();
     let isDead = false;
     const never = new Promise<never>(() => {});
@@ -478,7 +475,7 @@ describe('a session of a pool', () => {
     expect(second.errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: a session that could not be examined when due is examined later', async () => {
+  test('SESSION-POOL-3: gets a later examination if it could not be examined when due', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -501,7 +498,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test('SESSION-LIFE-6: a session whose close a crash interrupted is closed, and used as a new one', async () => {
+  test('SESSION-LIFE-6: completes a close that a crash interrupted, and then starts as a new one', async () => {
     const world = worldOf();
     let isDead = false;
     const journal: Journal = {
@@ -529,7 +526,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-5: a look begins nothing: one that was closed stays closed', async () => {
+  test('SESSION-POOL-5: stays closed during a search, which starts nothing', async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'hello');
@@ -552,7 +549,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('closes while one is being begun, also if that fails', async () => {
+  test('closes while one is being started, even if that fails', async () => {
     const world = worldOf();
     let refuse: (error: Error) => void = () => {};
     const journal: Journal = {
@@ -575,7 +572,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('leaves when more than maxAwake were busy together', async () => {
+  test('unloads sessions when more than maxAwake were busy together', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2, idleMs: 100 });
     const all = (text: string) => Promise.all(['a', 'b', 'c', 'd'].map((id) => type(id, text)));
@@ -587,7 +584,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(2);
   });
 
-  test('SESSION-POOL-7: refuses a use beyond `maxBusy`, and takes it when there is room', async () => {
+  test('SESSION-POOL-7: refuses a use beyond `maxBusy`, and accepts it once there is capacity', async () => {
     const world = worldOf();
     const { pool, type, opened, idle } = poolOf(world, { maxBusy: 2 });
     const { promise: over, resolve: end } = Promise.withResolvers<void>();
@@ -608,7 +605,7 @@ describe('a session of a pool', () => {
     expect(opened).toEqual(['a', 'b', 'c']);
   });
 
-  test('a session other than the requested one is refused', async () => {
+  test('refuses a session other than the requested one', async () => {
     const world = worldOf();
     const { pool } = poolOf(world, {
       open: () => textTalk({ environment: world.environment }).session,
@@ -617,7 +614,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('survives an error of `use`, which reaches the caller', async () => {
+  test('passes an error of `use` to the caller, and continues', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world);
     const failing = pool.use('a', () => {
@@ -633,7 +630,7 @@ describe('a session of a pool', () => {
     [{ maxAwake: 0 }, 'maxAwake'],
     [{ maxBusy: 0 }, 'maxBusy'],
     [{ open: 'no' as never }, 'open'],
-  ])('%j is refused', (options, name) => {
+  ])('refuses %j', (options, name) => {
     expect(() => poolOf(worldOf(), options)).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTION',

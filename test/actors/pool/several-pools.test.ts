@@ -84,7 +84,7 @@ describe.each([
   ['a journal that lists them', {}],
   ['a journal that gives each process others', { gives: true }],
 ])('sessions that another process hibernated, in %s', (_, options) => {
-  test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when it is due though that one has died, by a pool that began before', async () => {
+  test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when due by a pool that began before its process died', async () => {
     const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
@@ -115,7 +115,7 @@ describe.each([
     expect(others.flatMap(({ errors }) => errors)).toEqual([]);
   });
 
-  test('SESSION-POOL-4: resumes in another process after the claim of a dead one ends', async () => {
+  test("SESSION-POOL-4: resumes in another process after a dead process's claim ends", async () => {
     const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
@@ -131,7 +131,7 @@ describe.each([
   });
 });
 
-test('a pool without rounds looks only on request, each time at everything', async () => {
+test('searches only on request without rounds, each time through everything', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world, { lookMs: Infinity });
   await pool.start();
@@ -146,7 +146,7 @@ test('a pool without rounds looks only on request, each time at everything', asy
 });
 
 describe('a pool that drains', () => {
-  test('lets what is busy finish, takes no other session, and closes', async () => {
+  test('lets busy sessions finish, takes no other session, and closes', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await leaving.type('waits', 'use paint');
@@ -168,7 +168,7 @@ describe('a pool that drains', () => {
     expect([leaving.errors, staying.errors]).toEqual([[], []]);
   });
 
-  test('tells those who keep a session that it drains, also those who come to it meanwhile', async () => {
+  test('informs the callers that keep a session, including later ones', async () => {
     const world = worldOf();
     const { pool, type } = processOf(world);
     await type('a', 'use slow');
@@ -188,7 +188,7 @@ describe('a pool that drains', () => {
     await drained;
   });
 
-  test('closes in time with a busy session, which another pool resumes at its next look', async () => {
+  test('closes in time with a busy session, which another pool resumes at its next search', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await staying.pool.start();
@@ -208,7 +208,7 @@ describe('a pool that drains', () => {
   });
 });
 
-describe('a process that lives', () => {
+describe('a session of a living process', () => {
   test('releases a session that it cannot continue, and another pool resumes it', async () => {
     const world = worldOf();
     const other = processOf(world);
@@ -233,7 +233,7 @@ describe('a process that lives', () => {
     expect(other.said.join()).toContain('It took a while.');
   });
 
-  test('keeps its sessions, and no other pool tries to take them', async () => {
+  test('stays in its process, and no other pool tries to take it', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -246,7 +246,7 @@ describe('a process that lives', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('SESSION-POOL-6 WAKE-SCHEDULER-2: is left alone also by one whose journal cannot say who has what: once in a round', async () => {
+  test('SESSION-POOL-6 WAKE-SCHEDULER-2: is tried only once in a round by a journal that cannot tell who holds it', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -274,7 +274,7 @@ describe('a process that lives', () => {
   });
 });
 
-test('WAKE-SCHEDULER-2: a session that cannot be started is tried once in a round, and its claim is released', async () => {
+test('WAKE-SCHEDULER-2: gets one start in a round if it cannot be started, and loses its claim', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');
@@ -298,7 +298,7 @@ test('WAKE-SCHEDULER-2: a session that cannot be started is tried once in a roun
   expect(world.shared.holderOf('a')).toBeNull();
 });
 
-test('SESSION-POOL-6: a look without a session to resume leaves no claim', async () => {
+test('SESSION-POOL-6: leaves no claim after a search without a session to resume', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('nobody', 0);
   const { pool, errors } = processOf(world, {
@@ -318,7 +318,7 @@ test('SESSION-POOL-6: a look without a session to resume leaves no claim', async
   expect(other.errors).toEqual([]);
 });
 
-test('WAKE-SCHEDULER-3: processes that began at the same instant do not look at the same one', async () => {
+test('WAKE-SCHEDULER-3: does not search for the same session in processes that began at the same instant', async () => {
   const world = worldOf();
   const all = [processOf(world), processOf(world), processOf(world), processOf(world)];
   await Promise.all(all.map(({ pool }) => pool.start()));
@@ -336,7 +336,7 @@ test('WAKE-SCHEDULER-3: processes that began at the same instant do not look at 
   expect(world.shared.refused).toEqual([]);
 });
 
-test('WAKE-SCHEDULER-4: a pool that was closed looks no more, and cannot be started', async () => {
+test('WAKE-SCHEDULER-4: stops searching once closed, and cannot be started', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world);
   await pool.start();
@@ -363,7 +363,7 @@ test('WAKE-SCHEDULER-4: a pool that was closed looks no more, and cannot be star
   expect([claimed, other.errors]).toEqual([[], []]);
 });
 
-test('SESSION-POOL-1: a pool that is closed while it looks has no claim any more when it is closed', async () => {
+test('SESSION-POOL-1: releases every claim when it is closed during a search', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('a', 0);
   let answer = (): void => {};
@@ -388,7 +388,7 @@ test('SESSION-POOL-1: a pool that is closed while it looks has no claim any more
   expect([world.shared.holderOf('a'), opened]).toEqual([null, []]);
 });
 
-test('a pool that is closed claims nothing that has just left it', async () => {
+test('claims nothing that was just unloaded when it is closed', async () => {
   const world = worldOf();
   const claimed: string[] = [];
   const { pool, type } = processOf(world, {

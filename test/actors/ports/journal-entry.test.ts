@@ -11,7 +11,7 @@ const written = {
   event: { type: 'model.responded' },
 };
 
-test('JOURNAL-ENTRY-1: an entry is returned, with the very event that was read', () => {
+test('JOURNAL-ENTRY-1: returns an entry with the exact event that was read', () => {
   const event = JSON.parse('{"type":"x","__proto__":{"a":1},"constructor":2}') as { type: string };
   const entry = journalEntryOf({ ...written, event }, 'the file');
   expect(entry).toEqual({ ...written, event });
@@ -30,7 +30,7 @@ test.each([
   ['no event', { ...written, event: null }],
   ['an event without a type', { ...written, event: { text: 'hello' } }],
   ['an event of a type that is no text', { ...written, event: { type: 1 } }],
-])('JOURNAL-ENTRY-1: %s is refused, with where it is from', (_what, value) => {
+])('JOURNAL-ENTRY-1: refuses %s, with its place', (_what, value) => {
   expect(() => journalEntryOf(value, 'the file')).toThrow(
     expect.objectContaining({
       name: 'JournalError',
@@ -41,7 +41,7 @@ test.each([
   );
 });
 
-test('JOURNAL-ENTRY-1: the error names scope, unit and seq, as far as there are', () => {
+test('JOURNAL-ENTRY-1: names scope, unit and seq in the error, if known', () => {
   const read = (value: unknown) => () => journalEntryOf(value, 'the file');
   expect(read({ ...written, event: {} })).toThrow('entry 3 of sub_1 in ses_1');
   expect(read({ seq: 3, unit: { no: 'name' } })).toThrow('entry 3 of (unnamed) in (unnamed)');

@@ -21,13 +21,13 @@ describe('ranking', () => {
   const berlin = 'Lives in Berlin';
   const code = 'The project is written in TypeScript';
 
-  test('the fact that shares words with the query comes first', async () => {
+  test('returns the fact that shares words with the query first', async () => {
     await remember(flights, berlin, code);
     expect(await recall('Which seat on the flight to Rome?', 1)).toEqual([flights]);
     expect(await recall('fix the bug in the TypeScript project', 1)).toEqual([code]);
   });
 
-  test('a rare word tells more than a common one', async () => {
+  test('gives a rare word more weight than a common one', async () => {
     await remember(
       'The user has a dog',
       'The user has a cat',
@@ -37,7 +37,7 @@ describe('ranking', () => {
     expect(await recall('what the user has in Oslo', 1)).toEqual(['Works in Oslo']);
   });
 
-  test('case, accents, plural and any script make no difference', async () => {
+  test('ignores case, accents and plurals in any script', async () => {
     await remember('Trinkt gern CAFÉ', 'Любит чай', 'Owns two cats');
     expect(await recall('cafe', 1)).toEqual(['Trinkt gern CAFÉ']);
     expect(await recall('ЧАЙ', 1)).toEqual(['Любит чай']);
@@ -51,19 +51,19 @@ describe('ranking', () => {
     expect(await recall('nothing of it', 1)).toEqual(['tea three']);
   });
 
-  test('few facts are all returned, relevant or not', async () => {
+  test('returns a few facts all, relevant or not', async () => {
     await remember(flights, berlin);
     expect(await recall('berlin', 10)).toEqual([berlin, flights]);
     expect(await recall('berlin', 0)).toEqual([]);
   });
 
-  test('a category counts as words', async () => {
+  test('counts a category as words', async () => {
     await remember('Drinks tea');
     await store.remember({ id: 'a', scope: 'ann', text: 'No nuts', category: 'allergy', at: -1 });
     expect(await recall('any allergy?', 1)).toEqual(['No nuts']);
   });
 
-  test('never more than asked, never of another scope, each at most once', async () => {
+  test('never returns more than requested, facts of another scope, or duplicates', async () => {
     const facts = fc.array(
       fc.record({
         id: fc.constantFrom('1', '2', '3', '4', '5'),
@@ -88,7 +88,7 @@ describe('ranking', () => {
 });
 
 describe('keeping', () => {
-  test('the same id replaces, in its scope only', async () => {
+  test('replaces a fact with the same id, in its scope only', async () => {
     await remember('old');
     await store.remember({ id: 'f0', scope: 'bob', text: 'of bob', at: 1 });
     await store.remember({ id: 'f0', scope: 'ann', text: 'new', at: 1 });
@@ -96,7 +96,7 @@ describe('keeping', () => {
     expect(await store.facts({ scope: 'bob', limit: 9 })).toHaveLength(1);
   });
 
-  test('forgetting says whether there was anything', async () => {
+  test('tells whether there was anything to delete', async () => {
     await remember('one', 'two');
     expect(await store.forget({ scope: 'bob', id: 'f0' })).toBe(false);
     expect(await store.forget({ scope: 'ann', id: 'f0' })).toBe(true);
@@ -104,7 +104,7 @@ describe('keeping', () => {
     expect(await recall(undefined, 9)).toEqual(['two']);
   });
 
-  test('P7: a full store refuses and keeps what it has', async () => {
+  test('P7: refuses when full, and keeps what it has', async () => {
     store = memoryStore({ maxFacts: 2, maxTextChars: 10 });
     await remember('one', 'two');
     const third = { id: 'f3', scope: 'ann', text: 'three', at: 3 };
@@ -118,7 +118,7 @@ describe('keeping', () => {
     expect(await recall(undefined, 9)).toEqual(['three', 'two']);
   });
 
-  test('invalid facts, limits and bounds are refused', async () => {
+  test('refuses invalid facts, limits and bounds', async () => {
     const empty = { id: 'x', scope: 'ann', text: '', at: 1 };
     await expect(store.remember(empty)).rejects.toThrow(ConfigurationError);
     await expect(store.facts({ scope: 'ann', limit: -1 })).rejects.toThrow(ConfigurationError);

@@ -20,7 +20,7 @@ async function answer(talk: Talk, text: string): Promise<void> {
 }
 
 describe('a fork', () => {
-  test('continues live from an open question, and reaches another end than its source', async () => {
+  test('continues live from an open question, and reaches a different end than its source', async () => {
     const { of, talk } = await inMidQuestion();
     const { journal } = of.begin().runtime;
     await forkSession(journal, { from: 'ses', after: of.entries.length, to: 'other' });
@@ -53,7 +53,7 @@ describe('a fork', () => {
     expect(outcomeOf(other)).toContain('economy');
   });
 
-  test('equals at each entry what a crash there would have left', async () => {
+  test('equals at each entry what a crash at that point would have left', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const { journal } = of.begin().runtime;
@@ -66,7 +66,7 @@ describe('a fork', () => {
     }
   });
 
-  test('goes into another journal', async () => {
+  test('writes itself into another journal', async () => {
     const { of, after } = await wholeRide();
     const into = memoryJournal({ keep: Infinity });
     await forkSession(of.begin().runtime.journal, { from: 'ses', after, to: 'ses', into });
@@ -122,7 +122,7 @@ describe('a wrong call', () => {
   });
 });
 
-test('nothing is recorded of a session that is not there', async () => {
+test('records nothing for an unknown session', async () => {
   await expect(exportRecording(memoryJournal(), 'nobody')).rejects.toThrow('no session "nobody"');
   await expect(exportRecording(world().begin().runtime.journal, 'x')).rejects.toMatchObject({
     code: 'UNKNOWN_SESSION',
@@ -130,6 +130,6 @@ test('nothing is recorded of a session that is not there', async () => {
 });
 
 // `textLife` uses `textTalk`: its id must reach the session.
-test('the id is that of the session', () => {
+test('requires the id of the session', () => {
   expect(textTalk({ sessionId: 'mine' }).session.id).toBe('mine');
 });

@@ -48,11 +48,11 @@ describe('RECORDING-1: exported recordings', () => {
     expect(checkRecording(parseRecording(text))).toBeNull();
   });
 
-  test('parse with other line ends', () => {
+  test('parse with other line endings', () => {
     expect(checkRecording(parseRecording(text.replaceAll('\n', '\r\n')))).toBeNull();
   });
 
-  test('goes into a journal, and out of it again', async () => {
+  test('survive a round trip through a journal', async () => {
     const journal = memoryJournal({ keep: Infinity });
     await importRecording(journal, parseRecording(text));
     expect(await exportRecording(journal, 'ses')).toBe(text);
@@ -61,7 +61,7 @@ describe('RECORDING-1: exported recordings', () => {
     });
   });
 
-  test('contain no secrets where the journal has none', async () => {
+  test('contain no secrets if the journal has none', async () => {
     const journal = memoryJournal({ keep: Infinity });
     await importRecording(
       redactingJournal(journal, { values: ['use ride and weather'] }),
@@ -84,7 +84,7 @@ describe('a difference', () => {
     });
   });
 
-  test('an entry that is not accepted any more', () => {
+  test('names an entry that is no longer accepted', () => {
     const number = lineOf('question.answered');
     const other = withLine(number, (line) => ({
       ...line,
@@ -96,7 +96,7 @@ describe('a difference', () => {
     });
   });
 
-  test('an entry that cannot be folded any more', () => {
+  test('names an entry that can no longer be folded', () => {
     const number = lineOf('model.responded');
     const other = withLine(number, (line) => ({ ...line, definitionVersion: 99 }));
     expect(checkRecording(parseRecording(other))).toMatchObject({
@@ -133,7 +133,7 @@ describe('RECORDING-2: an invalid text', () => {
     expect(() => parseRecording(text.slice(0, -20))).toThrow(`line ${lines.length}: expected`);
   });
 
-  test('fails to parse with a line that is no entry', () => {
+  test('fails to parse with a line that is not an entry', () => {
     const other = withLine(5, (line) => ({ ...line, actor: undefined }));
     expect(() => parseRecording(other, 'may.jsonl')).toThrow(
       /may\.jsonl, line 5 .*entry 4 of ses/s,

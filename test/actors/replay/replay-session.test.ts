@@ -71,7 +71,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('says of each entry what it changed', async () => {
+  test('reports what each entry changed', async () => {
     const { of, question, after } = await wholeRide();
     const steps = [...replaySession(of.entries)];
     expect(steps.map(({ number }) => number)).toEqual(of.entries.map((_, index) => index + 1));
@@ -87,7 +87,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('REPLAY-SESSION-1: gives the same changes with and without a look at its views', async () => {
+  test('REPLAY-SESSION-1: gives the same changes whether or not its views are read', async () => {
     const { of } = await wholeRide();
     const looked = [...replaySession(of.entries)].map(({ changes }) => changes);
     const watched: object[] = [];
@@ -117,7 +117,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('begins anew at another life under the same id', async () => {
+  test('starts again at another session under the same id', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const next = textLife(of, rideStory());
@@ -130,7 +130,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('shows the subagents of a program, and no session', async () => {
+  test("shows a program's subagents, and no session", async () => {
     const journal = writtenJournal();
     const environment = simulatedEnvironment();
     const finder = { name: 'finder', instructions: '', tools: { find: simpleTool(() => 'it') } };
@@ -173,8 +173,8 @@ describe('a replay', () => {
   );
 });
 
-describe('REPLAYED-SESSION-1: the contributions of the app in the entries', () => {
-  test('how long a tool may take', async () => {
+describe("REPLAYED-SESSION-1: the app's values in the entries", () => {
+  test("include a tool's time limit", async () => {
     const of = world();
     const slow = defineTool({
       name: 'slow',
@@ -238,7 +238,7 @@ describe('REPLAYED-SESSION-1: the contributions of the app in the entries', () =
   });
 });
 
-test('USER-WORDS-3: an approval that is over does not count as pending after a crash', async () => {
+test('USER-WORDS-3: does not count an approval that is over as pending after a crash', async () => {
   const of = world();
   const did: string[] = [];
   const payer = (name: string) => ({

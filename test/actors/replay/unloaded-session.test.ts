@@ -30,7 +30,7 @@ async function goOn(of: World) {
 const ride = (talk: Awaited<ReturnType<typeof goOn>>) =>
   talk.state().subagents.find(({ name }) => name === 'ride');
 
-test('an answer is written down, and the next process books the ride with it', async () => {
+test('writes an answer down, and the next process books the ride with it', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const session = await rest(of);
@@ -45,7 +45,7 @@ test('an answer is written down, and the next process books the ride with it', a
   expect(ride(next)?.outcome?.text).not.toContain('coach');
 });
 
-test('UNLOADED-SESSION-1: an answer, a message and a cancellation match their receipts at each entry', async () => {
+test('UNLOADED-SESSION-1: matches the receipts of an answer, a message and a cancellation at each entry', async () => {
   const { of: whole, talk } = await wholeRide();
   talk.kill();
   const { entries } = whole;
@@ -89,7 +89,7 @@ test('UNLOADED-SESSION-1: an answer, a message and a cancellation match their re
   expect(cancelled).toBeGreaterThan(10);
 });
 
-test('UNLOADED-SESSION-3: a wrong answer, an unknown id and a subagent that has ended write nothing', async () => {
+test('UNLOADED-SESSION-3: writes nothing for a wrong answer, an unknown id or an ended subagent', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const { length } = of.entries;
@@ -110,7 +110,7 @@ test('UNLOADED-SESSION-3: a wrong answer, an unknown id and a subagent that has 
   expect(of.entries).toHaveLength(length);
 });
 
-test('an unknown session, a closed one, and one that another process holds are refused', async () => {
+test('refuses an unknown session, a closed one, and one that another process holds', async () => {
   const { of, talk } = await wholeRide();
   await expect(rest(of, 'ses_9')).rejects.toMatchObject({ code: 'UNKNOWN_SESSION' });
   await talk.close();
@@ -126,7 +126,7 @@ test('an unknown session, a closed one, and one that another process holds are r
   await expect(claim).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
-test('UNLOADED-SESSION-4: a session that is asleep is due at once, one that was killed is not; both are given up', async () => {
+test('UNLOADED-SESSION-4: wakes a sleeping session at once, but not a killed one, and releases both', async () => {
   const dueAfter = async (isAsleep: boolean) => {
     const { of, talk, question } = await inMidQuestion();
     if (isAsleep) expect(await talk.session.hibernate()).toBe(true);

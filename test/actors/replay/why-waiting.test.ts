@@ -74,7 +74,7 @@ test.each([
   ['text', 6],
   ['voice', 4],
 ] as const)(
-  'WHY-WAITING-1, by %s: in whole conversations with all that goes wrong',
+  'WHY-WAITING-1, by %s: explains whole conversations with all faults',
   {
     timeout: 120_000,
   },
@@ -89,7 +89,7 @@ test.each([
   },
 );
 
-test('a call waits for its subagent, that for its child, and that for its turn', async () => {
+test("explains a chain from a call to its subagent, to that subagent's child, and to the child's turn", async () => {
   const { of } = await wholeRide();
   const waits = sentencesIn(of.entries).flat();
   const sentences = new Set(waits.map(({ of: what, sentence }) => `${what}: ${sentence}`));
@@ -105,7 +105,7 @@ test('a call waits for its subagent, that for its child, and that for its turn',
   expect(parent).toMatchObject({ on: 'sub_2', because: { id: 'sub_2' } });
 });
 
-test('a hibernated session waits until a process wakes it', async () => {
+test('explains that a hibernated session waits until a process wakes it', async () => {
   const { of, talk } = await inMidQuestion();
   expect(await talk.session.hibernate()).toBe(true);
   const [session, question] = sentencesIn(of.entries).at(-1) ?? [];
@@ -113,7 +113,7 @@ test('a hibernated session waits until a process wakes it', async () => {
   expect(question).toMatchObject({ of: 'question', cause: 'answer' });
 });
 
-test('a run of a program: its agent behind a relay works, and asks the program', async () => {
+test("explains a program's run whose relayed agent works, and asks the program", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const relay = scriptedRelay();
@@ -138,7 +138,7 @@ test('a run of a program: its agent behind a relay works, and asks the program',
   );
 });
 
-test('a subagent whose steps are jobs waits for a worker; an approval names who may give it', async () => {
+test("explains that a subagent's jobs wait for a worker, and who may give an approval", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const pay = tool({
@@ -177,7 +177,7 @@ test('a subagent whose steps are jobs waits for a worker; an approval names who 
   expect(waits.find(({ cause }) => cause === 'answer')).toMatchObject({ by: ['carl'] });
 });
 
-test('a question names who may answer it, also where an agent above its asker says so', async () => {
+test('names the users who may answer a question, even if an agent above the asker restricts them', async () => {
   const of = world();
   const script = () => calls(['ask_user', { question: 'Which map?' }]);
   const model = castOf({ subagents: { helper: { script } } });
@@ -200,7 +200,7 @@ test('a question names who may answer it, also where an agent above its asker sa
   expect(waits.find((wait) => wait.of === 'question')).toMatchObject({ by: ['manager'] });
 });
 
-test('a service waits for its source, for an event, and for the subagent that looks at it', async () => {
+test('explains a service that waits for its source, for an event, and for its subagent', async () => {
   const of = world();
   let isDown = true;
   const monitor = orderMonitor({
@@ -275,7 +275,7 @@ test('a service waits for its source, for an event, and for the subagent that lo
   expect(sentencesIn(of.entries).at(-1)).toEqual([]);
 });
 
-test('a model call that is repeated: which of them it is, when, and after which error', async () => {
+test('describes a repeated model call: which attempt it is, when, and after which error', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const overloaded = apiError(529, 'Overloaded');
@@ -355,7 +355,7 @@ describe("the lead agent's model calls", () => {
     return { environment, session, sentence, facts, kinds, entries };
   }
 
-  test('LEAD-STREAM-4: one that is made again says when, and why', async () => {
+  test('LEAD-STREAM-4: name the time and the reason of a repetition', async () => {
     const { environment, session, sentence, facts, kinds } = await failing(1);
     expect(sentence()).toMatch(
       /^gate closed: the lead agent's model call failed \(RATE_LIMITED\): attempt 2 of 3 in \d\.\d s$/,
@@ -370,7 +370,7 @@ describe("the lead agent's model calls", () => {
     expect(kinds()).toEqual(['model.retried']);
   });
 
-  test('LEAD-STREAM-4: those that all failed are shown until the next response, also after a sleep', async () => {
+  test('LEAD-STREAM-4: stay visible until the next response after all failed, even after a sleep', async () => {
     const { environment, session, sentence, kinds, entries } = await failing(3);
     await environment.advance(20_000);
     await session.idle();
@@ -389,7 +389,7 @@ describe("the lead agent's model calls", () => {
     );
   });
 
-  test('LEAD-STREAM-4: a call that the user called off is no failure', async () => {
+  test('LEAD-STREAM-4: count as no failure when the user cancelled them', async () => {
     const { session, kinds } = await failing(1);
     await session.close();
     expect(kinds()).toEqual(['model.retried']);

@@ -86,7 +86,7 @@ const checks: Readonly<Record<string, () => unknown>> = {
   'a turn of a text model': () => checkTurn('a text model', 'everything'),
 };
 
-describe('CHART-2: a restored snapshot takes the same steps as the one that was stored', () => {
+describe('CHART-2: takes the same steps from a restored snapshot as from the stored one', () => {
   it.each(Object.entries(checks))('%s', { timeout: 300_000 }, (_name, check) => {
     compared = 0;
     other = null;

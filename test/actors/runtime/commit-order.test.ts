@@ -92,7 +92,7 @@ async function cleanRun() {
 }
 
 describe('a slow journal', () => {
-  test('COMMIT-UNIT-2: nothing is noticed before the entry that it follows from is kept', async () => {
+  test('COMMIT-UNIT-2: shows nothing before the entry that it follows from is written', async () => {
     const journal = gatedJournal();
     journal.shut();
     const talk = noticed(journal);
@@ -122,7 +122,7 @@ describe('a slow journal', () => {
     expect(log.toSorted()).toEqual(clean.log.toSorted());
   });
 
-  test('COMMIT-UNIT-2: a word of the user, a model’s answer, a question, an answer: each waits for its entry', async () => {
+  test('COMMIT-UNIT-2: delays words, a model’s answer, a question and an answer until their entries are written', async () => {
     const journal = gatedJournal();
     const talk = noticed(journal);
     const { session, environment, log, question } = talk;
@@ -192,7 +192,7 @@ describe('a slow journal', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
-  test('COMMIT-UNIT-3: the story is the same, and nothing of it is noticed early', async () => {
+  test('COMMIT-UNIT-3: gives the same story, and shows nothing early', async () => {
     const inner = failingJournal(how);
     // Every entry fails alike: a subagent does not wait for the session's entry, and may not overtake it.
     const tries = new Map<string, number>();
@@ -215,7 +215,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s
     expect(talk.environment.pendingTimers).toBe(0);
   });
 
-  test('COMMIT-UNIT-3: an append that fails for long delays all others, and nothing is lost', async () => {
+  test('COMMIT-UNIT-3: delays all other appends while one keeps failing, and loses nothing', async () => {
     const journal = failingJournal(how);
     const talk = noticed(journal);
     await talk.start();

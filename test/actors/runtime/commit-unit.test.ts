@@ -127,7 +127,7 @@ describe('accepted events', () => {
     ]);
   });
 
-  test('COMMIT-UNIT-1: an event that is not accepted leaves no entry, and is reported as ignored', async () => {
+  test('COMMIT-UNIT-1: leave no entry if they are not accepted, and are reported as ignored', async () => {
     const { unit, journal, ignored, body } = unitWith();
     unit.receive('a', { type: 'refused' });
     unit.receive('a', { type: 'go' });
@@ -137,7 +137,7 @@ describe('accepted events', () => {
   });
 
   test(
-    'COMMIT-UNIT-1: one event at a time, in the order of arrival, also when an effect brings another',
+    'COMMIT-UNIT-1: run one at a time, in the order of arrival, even if an effect adds another',
     { tags: ['B83'] },
     () => {
       const { unit, body } = unitWith();
@@ -150,7 +150,7 @@ describe('accepted events', () => {
     },
   );
 
-  test('COMMIT-UNIT-4: names that begin with "xstate." are refused', () => {
+  test('COMMIT-UNIT-4: fail with names that begin with "xstate."', () => {
     const { unit, body } = unitWith();
     for (const type of ['xstate.stop', 'xstate.init', 'xstate.done.actor.x'])
       expect(() => unit.receive('a', { type })).toThrow(
@@ -159,7 +159,7 @@ describe('accepted events', () => {
     expect(body.applied).toEqual([]);
   });
 
-  test('an event that cannot even be judged is reported and dropped; those behind it are taken in', async () => {
+  test('cause a report if they cannot be judged, and later events are handled', async () => {
     const journal = gatedJournal();
     const { unit, body, errors, environment } = unitWith(journal);
     journal.shut();
@@ -174,7 +174,7 @@ describe('accepted events', () => {
 });
 
 describe('an event to which no data can be added', () => {
-  test('fails like one that cannot be judged, and the events behind it are taken', async () => {
+  test('fails like an event that cannot be judged, and later events are handled', async () => {
     const journal = gatedJournal();
     const { unit, body, errors, ignored, environment } = unitWith(journal);
     journal.shut();
@@ -192,7 +192,7 @@ describe('an event to which no data can be added', () => {
 });
 
 describe('a transaction', () => {
-  test('COMMIT-UNIT-2: messages within the unit are delivered in it; effects go out after it, in order', async () => {
+  test('COMMIT-UNIT-2: delivers messages within the unit; releases effects after it, in order', async () => {
     const { unit, journal, body } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'told', then: ['third'] } as UnitEvent }];
     body.onRelease = () => expect(body.applied).toEqual(['a.go', 'b.told', 'c.settled']);
@@ -203,7 +203,7 @@ describe('a transaction', () => {
     expect(await journal.read()).toHaveLength(1);
   });
 
-  test('a message within the unit that cannot be taken is passed over', () => {
+  test('skips a message within the unit that cannot be handled', () => {
     const { unit, body, ignored } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'refused' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
@@ -211,7 +211,7 @@ describe('a transaction', () => {
     expect(ignored).toEqual([]);
   });
 
-  test('COMMIT-UNIT-2: a step that throws has changed nothing: it is refused, and those behind it are taken', async () => {
+  test('COMMIT-UNIT-2: changes nothing when its step throws: it is refused, and later events are handled', async () => {
     const { unit, body, ignored, errors, journal } = unitWith();
     body.routes['first'] = [{ actor: 'b', event: { type: 'poison' } }];
     unit.receive('a', { type: 'go', then: ['first', 'second'] } as UnitEvent);
@@ -225,7 +225,7 @@ describe('a transaction', () => {
 });
 
 describe('a slow journal', () => {
-  test('COMMIT-UNIT-2: nothing follows from an event before its entry is kept', async () => {
+  test('COMMIT-UNIT-2: delays all consequences of an event until its entry is written', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -245,7 +245,7 @@ describe('a slow journal', () => {
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
   });
 
-  test('COMMIT-UNIT-2: returns any promise, also one that is no instance of Promise', async () => {
+  test('COMMIT-UNIT-2: returns any promise, even one that is not an instance of Promise', async () => {
     const { unit, body, environment } = unitWith({
       append: () =>
         ({ then: (kept: () => void) => environment.scheduler.schedule(kept, 500) }) as never,
@@ -258,7 +258,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual(['a.go']);
   });
 
-  test('COMMIT-UNIT-11: whenHandled resolves when the queued events are kept or refused, without later ones', async () => {
+  test('COMMIT-UNIT-11: whenHandled resolves when the queued events are written or refused, without later ones', async () => {
     const journal = gatedJournal();
     const { unit, environment } = unitWith(journal);
     await unit.whenHandled();
@@ -297,7 +297,7 @@ describe('a slow journal', () => {
     await expect(handled).rejects.toMatchObject({ code: 'CANCELLED' });
   });
 
-  test('COMMIT-UNIT-11: a unit that was disposed before keeps nothing, and says so', async () => {
+  test('COMMIT-UNIT-11: whenHandled reports a unit that was already disposed', async () => {
     const { unit, body, environment } = unitWith(gatedJournal());
     unit.dispose();
     unit.receive('a', { type: 'go' });
@@ -306,7 +306,7 @@ describe('a slow journal', () => {
     expect(body.applied).toEqual([]);
   });
 
-  test('COMMIT-UNIT-5: an entry that is kept after the unit was disposed is not applied', async () => {
+  test('COMMIT-UNIT-5: does not apply an entry that is written after the unit was disposed', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, body, environment } = unitWith(journal);
@@ -328,7 +328,7 @@ describe('a slow journal', () => {
       return made;
     };
 
-    test('a new request is refused, and names the limit', () => {
+    test('refuses a new request, and names the limit', () => {
       const { unit } = full();
       expect(() => unit.checkRoom()).toThrow(
         expect.objectContaining({
@@ -363,7 +363,7 @@ describe('a slow journal', () => {
 });
 
 describe('events that a unit cannot accept', () => {
-  test('do not delay the events behind them, also when the hooks of the app throw', async () => {
+  test("do not delay later events, even if the app's hooks throw", async () => {
     const journal = gatedJournal();
     const environment = simulatedEnvironment();
     const errors: string[] = [];
@@ -391,7 +391,7 @@ describe('events that a unit cannot accept', () => {
 });
 
 describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how) => {
-  test('COMMIT-UNIT-3: gets the entry again after growing waits; nothing is lost, repeated or reordered', async () => {
+  test('COMMIT-UNIT-3: receives the entry again after growing waits; nothing is lost, repeated or reordered', async () => {
     const journal = failingJournal(how);
     const { unit, body, environment, errors } = unitWith(journal);
     journal.failNext(3);
@@ -432,7 +432,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(body.applied).toEqual(['a.go1', 'a.go2']);
   });
 
-  test('COMMIT-UNIT-3: the wait between two tries has an upper bound', async () => {
+  test('COMMIT-UNIT-3: gets retries with a bounded wait', async () => {
     const journal = failingJournal(how);
     const { unit, environment } = unitWith(journal);
     journal.failNext(1000);
@@ -443,7 +443,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(journal.failed.length - before).toBe(3);
   });
 
-  test('COMMIT-UNIT-5: a disposed unit waits for it no more', async () => {
+  test('COMMIT-UNIT-5: does not delay a disposed unit', async () => {
     const journal = failingJournal(how);
     const { unit, environment, body, errors } = unitWith(journal);
     journal.failNext(1000);
@@ -458,7 +458,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
   });
 });
 
-test('COMMIT-UNIT-5: a failure that arrives after the unit was disposed leads to nothing', async () => {
+test('COMMIT-UNIT-5: has no effect when it fails after the unit was disposed', async () => {
   let fail: (error: Error) => void = () => {};
   const { unit, environment, errors } = unitWith({
     append: () =>
@@ -478,7 +478,7 @@ test('COMMIT-UNIT-5: a failure that arrives after the unit was disposed leads to
 describe('a deadline', () => {
   const due = { type: 'arm', n: 1000 } as UnitEvent;
 
-  test('comes back as an event, and says which one it was', { tags: ['B83'] }, async () => {
+  test('returns as an event that names it', { tags: ['B83'] }, async () => {
     const { unit, body, environment, journal } = unitWith();
     unit.receive('a', due);
     const dueAt = environment.clock.now() + 1000;
@@ -489,7 +489,7 @@ describe('a deadline', () => {
     expect((await journal.read()).at(-1)?.event).toMatchObject({ type: 'deadline.due', dueAt });
   });
 
-  test('starts only once its cause is kept, and then fires at its own time', async () => {
+  test('starts only once its cause is written, and then fires at its own time', async () => {
     const journal = gatedJournal();
     journal.shut();
     const { unit, environment } = unitWith(journal);
@@ -518,7 +518,7 @@ describe('a deadline', () => {
     expect(body.applied.filter((name) => name === 'a.deadline.due')).toHaveLength(1);
   });
 
-  test('fires also when 10,000 events wait', async () => {
+  test('fires even when 10,000 events wait', async () => {
     const journal = gatedJournal();
     const { unit, body, environment, errors } = unitWith(journal);
     unit.receive('a', due);
@@ -532,7 +532,7 @@ describe('a deadline', () => {
     expect(body.applied.at(-1)).toBe('a.deadline.due');
   });
 
-  test('COMMIT-UNIT-5: none outlives the unit', async () => {
+  test('COMMIT-UNIT-5: does not outlive the unit', async () => {
     const { unit, body, environment } = unitWith();
     unit.receive('a', due);
     unit.dispose();
@@ -542,7 +542,7 @@ describe('a deadline', () => {
   });
 });
 
-describe('COMMIT-UNIT-6: from the journal', () => {
+describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
   const kept = async (events: readonly Event[] | readonly UnitEvent[]) => {
     const first = unitWith();
     for (const event of events) first.unit.receive('a', event);
@@ -550,7 +550,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     return { first, entries: await first.journal.read() };
   };
 
-  test('the same comes of it, and nothing of it is carried out again', async () => {
+  test('has the same state, and executes nothing again', async () => {
     const { first, entries } = await kept(numbered(3));
     const { unit, body, environment } = unitWith();
     unit.refold(entries);
@@ -560,7 +560,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect(body.released).toEqual([]);
   });
 
-  test('effects within the unit are repeated', async () => {
+  test('repeats effects within the unit', async () => {
     const { unit, body } = unitWith();
     body.routes = { effect: [{ actor: 'b', event: { type: 'told' } }] };
     const { entries } = await kept(numbered(1));
@@ -576,7 +576,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect((await journal.read()).map(({ seq }) => seq)).toEqual([3]);
   });
 
-  test('due effects are carried out on request, deadlines at their old time', async () => {
+  test('executes due effects on request, and deadlines at their old time', async () => {
     const { unit, body, environment } = unitWith();
     const dueAt = environment.clock.now() + 500;
     const input = { dueAt, event: 'deadline.due' };
@@ -591,14 +591,14 @@ describe('COMMIT-UNIT-6: from the journal', () => {
     expect(body.applied).toEqual(['a.deadline.due']);
   });
 
-  test('an entry that is missing, or of another version, is an error that names it', async () => {
+  test('throws an error that names an entry that is missing or of another version', async () => {
     const { entries } = await kept(numbered(3));
     expect(() => unitWith().unit.refold(entries.slice(1))).toThrow(/Expected entry 1 .* has 2/);
     const other = entries.map((entry) => ({ ...entry, definitionVersion: 2 }));
     expect(() => unitWith().unit.refold(other)).toThrow(/version 2 of `test`: this is version 3/);
   });
 
-  test('events that arrive during the read wait behind those that go first', async () => {
+  test('puts events that arrive during the read behind earlier ones', async () => {
     const { unit, body, environment } = unitWith();
     unit.pause();
     unit.receive('a', { type: 'go', n: 2 } as UnitEvent);
@@ -610,7 +610,7 @@ describe('COMMIT-UNIT-6: from the journal', () => {
   });
 });
 
-describe('COMMIT-UNIT-7: a journal that refuses for good', () => {
+describe('COMMIT-UNIT-7: a journal that refuses permanently', () => {
   test('gets no second attempt, and the unit stops', async () => {
     const refusal = new ProviderError('FENCED', 'another process has it', { retryable: false });
     let appends = 0;

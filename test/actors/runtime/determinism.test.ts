@@ -131,21 +131,21 @@ describe.each([
   ['text', textStory],
   ['voice', voiceStory],
 ])('a conversation by %s', (_, story) => {
-  test('two runs under one seed write the same journal', async () => {
+  test('writes the same journal in two runs with one seed', async () => {
     const first = await story(7);
     const second = await story(7);
     expect(first.length).toBeGreaterThan(60);
     expect(JSON.stringify(second)).toBe(JSON.stringify(first));
   });
 
-  test('differs under another seed only in its times', async () => {
+  test('differs with another seed only in its times', async () => {
     const first = await story(7);
     const second = await story(8);
     expect(JSON.stringify(second)).not.toBe(JSON.stringify(first));
     expect(withoutTimes(second)).toBe(withoutTimes(first));
   });
 
-  test('writes a journal of plain JSON, numbered in each unit without gaps, in order of time', async () => {
+  test('writes a journal of plain JSON, numbered in each unit without gaps, in chronological order', async () => {
     const entries = await story(7);
     expect(JSON.parse(JSON.stringify(entries))).toEqual(entries);
     const seqs = new Map<string, number>();

@@ -82,20 +82,20 @@ function expectTogether(log: readonly string[]): void {
   expect(log.slice(first + together.length).toSorted()).toEqual(after);
 }
 
-describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event are not interleaved with what the first leads to', () => {
+describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleaved with their consequences', () => {
   test('run together at the start of a unit while nothing else runs', () => {
     const { one, log } = units(memoryJournal());
     one.unit.start(() => one.begin('a'));
     expectTogether(log);
   });
 
-  test('run together when an event is taken in', () => {
+  test('run together when an event is accepted', () => {
     const { one, log } = units(memoryJournal());
     one.unit.receive('a', { type: 'go' });
     expectTogether(log);
   });
 
-  test('run together when a slow journal has kept the entry, and nothing else runs', async () => {
+  test('run together when a slow journal has written the entry, and nothing else runs', async () => {
     let keep: () => void = () => {};
     const slow = new Promise<void>((resolve) => (keep = resolve));
     const journal = memoryJournal();
@@ -112,7 +112,7 @@ describe('COMMIT-UNIT-2 ROUTER-1: the effects of one event are not interleaved w
     expectTogether(log);
   });
 
-  test('run together when the event is taken in while others wait', () => {
+  test('run together when the event is accepted while others wait', () => {
     const { one, log, host } = units(memoryJournal());
     host.router.enqueue({
       run() {

@@ -28,7 +28,7 @@ const filesWith = (folder: string): string[] =>
   readdirSync(folder).filter((name) => readFileSync(join(folder, name)).includes(WORD));
 
 test.each([{ trim: true }, { trim: false }])(
-  'a word that a user said is in no file after the session is forgotten, with %j',
+  "removes a user's word from every file when the session is deleted, with %j",
   async ({ trim }) => {
     const folder = newFolder();
     const environment = simulatedEnvironment();
@@ -102,7 +102,7 @@ test.each([
   expect(left?.map(({ scope }) => scope)).toHaveLength(4 - expected.length);
 });
 
-test('judges the age of a session by the wall clock, although the clock of the actors does not go back', async () => {
+test("judges a session's age by the wall clock, although the actors' clock never goes back", async () => {
   const { clock } = simulatedEnvironment();
   const journal = journalOf({ today: 0, old: 40 }, clock.now());
   const glitched = { now: () => clock.now() + 40 * DAY_MS, wall: () => clock.now() };
@@ -110,7 +110,7 @@ test('judges the age of a session by the wall clock, although the clock of the a
   expect(await applyRetention(stores, { maxAgeMs: 30 * DAY_MS })).toEqual(['old']);
 });
 
-test('FORGETTING-2: a session that another process has is left for the next time', async () => {
+test('FORGETTING-2: leaves a session that another process holds for the next call', async () => {
   const { clock } = simulatedEnvironment();
   const store = journalOf({ busy: 40, old: 40 }, clock.now());
   const journal: Journal = {
@@ -123,7 +123,7 @@ test('FORGETTING-2: a session that another process has is left for the next time
   await expect(forgetSession('busy', { journal })).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
-test('FORGETTING-2: the claim is given back, also where something cannot be deleted', async () => {
+test('FORGETTING-2: releases the claim, even if something cannot be deleted', async () => {
   const claims: string[] = [];
   const journal: Journal = {
     ...memoryJournal(),
@@ -138,7 +138,7 @@ test('FORGETTING-2: the claim is given back, also where something cannot be dele
   expect(claims).toEqual(['claim a', 'release a', 'claim b', 'release b']);
 });
 
-test('arguments that make no sense are refused', async () => {
+test('refuses nonsensical arguments', async () => {
   const { clock } = simulatedEnvironment();
   const journal = memoryJournal();
   const refused = { code: 'INVALID_ARGUMENT' };
@@ -150,7 +150,7 @@ test('arguments that make no sense are refused', async () => {
   await expect(applyRetention({ journal: blind, clock }, {})).rejects.toMatchObject(refused);
 });
 
-test('FORGETTING-1: the jobs of a session go before its journal; an engine that fails leaves both', async () => {
+test("FORGETTING-1: deletes a session's jobs before its journal; an engine that fails keeps both", async () => {
   const journal = memoryJournal();
   const engine = simulatedJobs({ handler: { do: ({ body }) => Promise.resolve({ done: body }) } });
   const { signal } = new AbortController();
@@ -170,7 +170,7 @@ test('FORGETTING-1: the jobs of a session go before its journal; an engine that 
   ]);
 });
 
-test('forgetSession refuses an engine that cannot delete', async () => {
+test('refuses an engine that cannot delete in forgetSession', async () => {
   const { forget, ...engine } = simulatedJobs({
     handler: { do: () => Promise.resolve({ done: '' }) },
   });

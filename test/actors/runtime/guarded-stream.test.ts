@@ -17,7 +17,7 @@ function setUp() {
 }
 
 describe('GUARDED-STREAM-1: a subscriber that throws', () => {
-  test('causes a report, continues, and does not affect the others', async () => {
+  test('causes a report, stays subscribed, and does not affect the others', async () => {
     const { source, reports, stream } = setUp();
     const first: number[] = [];
     const second: number[] = [];
@@ -49,7 +49,7 @@ describe('GUARDED-STREAM-1: a subscriber that throws', () => {
     ]);
   });
 
-  test('causes a report behind operators, too', () => {
+  test('causes a report even behind operators', () => {
     const { source, reports, stream } = setUp();
     const seen: number[] = [];
     stream
@@ -65,7 +65,7 @@ describe('GUARDED-STREAM-1: a subscriber that throws', () => {
   });
 });
 
-test('GUARDED-STREAM-2: an operator that throws ends its own subscription, and is reported once', () => {
+test('GUARDED-STREAM-2: ends only the subscription of an operator that throws, and reports it once', () => {
   const { source, reports, stream } = setUp();
   const seen: unknown[] = [];
   const thrower = map<number, number>(() => {
@@ -80,7 +80,7 @@ test('GUARDED-STREAM-2: an operator that throws ends its own subscription, and i
   expect(reports).toEqual(['a subscriber of numbers: the operator']);
 });
 
-test('the stream works like any other with take, unsubscribe, other operators and no listener', async () => {
+test('works like any other stream with take, unsubscribe, other operators and no listener', async () => {
   const { source, reports, stream } = setUp();
   const taken: number[][] = [];
   stream.pipe(take(2), toArray()).subscribe((values) => taken.push(values));

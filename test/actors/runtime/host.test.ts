@@ -36,14 +36,14 @@ describe('code of the app', () => {
     ]);
   });
 
-  test('throws in the handler of a report without effect', () => {
+  test('has no effect when it throws in the handler of a report', () => {
     const host = hostWith(() => {
       throw new Error('worse');
     });
     expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
   });
 
-  test('rejects in the handler of a report, or throws at an event that comes too late, without effect', async () => {
+  test('has no effect when it rejects in a report handler, or throws at a late event', async () => {
     const where: string[] = [];
     const host = createHost({
       environment: simulatedEnvironment(),
@@ -62,7 +62,7 @@ describe('code of the app', () => {
     expect(where).toEqual(['onIgnored']);
   });
 
-  test('throws in its inspector, and the actor continues', () => {
+  test('does not stop the actor when it throws in its inspector', () => {
     const reports: string[] = [];
     const host = hostWith(
       (_, where) => reports.push(where),
@@ -104,7 +104,7 @@ const counter = setup({
 describe('a hosted machine', () => {
   const none = () => {};
 
-  test('HOST-2: posts its effects in order, and carries out none', () => {
+  test('HOST-2: posts its effects in order, and executes none', () => {
     const posted: Effect[] = [];
     const actor = hosted(counter, {}, (effect) => posted.push(effect));
     actor.send({ type: 'count' });
@@ -116,7 +116,7 @@ describe('a hosted machine', () => {
     ]);
   });
 
-  test('posts to its own box beside another one of the same machine', () => {
+  test('posts to its own box next to another instance of the same machine', () => {
     const boxes: string[][] = [[], []];
     const actors = boxes.map((box) => hosted(counter, {}, ({ name }) => box.push(name)));
     actors[1]?.send({ type: 'count' });
@@ -133,7 +133,7 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([]);
   });
 
-  test('keeps its state when an action throws, and so does the machine that runs next', () => {
+  test('keeps its state when an action throws, and so does the next machine', () => {
     const broken = setup({
       actions: {
         say: effect<object>(),
@@ -152,7 +152,7 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([]);
   });
 
-  test('continues without a walk through its context, which may be long', () => {
+  test('continues without traversing its context, which may be long', () => {
     const { value, context } = hosted(counter, {}, none).snapshot;
     let looks = 0;
     const long = new Proxy(['one', 'two'], {
@@ -179,7 +179,7 @@ test.each([0, -1, Number.NaN, 'many' as never])(
   },
 );
 
-test('a runtime refuses a limit that is no whole number', () => {
+test('refuses a limit that is not a whole number for a runtime', () => {
   expect(() => createRuntime({ environment: simulatedEnvironment(), maxTotalActive: 1.5 })).toThrow(
     expect.objectContaining({ name: 'ConfigurationError' }),
   );

@@ -197,7 +197,7 @@ function deadlines(machine: AnyStateMachine, snapshot: AnyMachineSnapshot): Even
 }
 
 describe.each(cases)('$name', ({ machine, input, events }) => {
-  test('HOST-2, HOST-3: a hosted machine equals a live actor, also after it was stored', () => {
+  test('HOST-2, HOST-3: equals a live actor, even after it was stored', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 40 }), fc.nat(40), (choices, storedAt) => {
         const live = liveActor(machine, input);
@@ -238,7 +238,7 @@ describe.each(cases)('$name', ({ machine, input, events }) => {
     );
   });
 
-  test('every activity that a state starts, it stops', () => {
+  test('stops every activity that a state starts', () => {
     const nodes = [machine.root];
     for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
       const ids = (actions: typeof node.entry, type: string) =>

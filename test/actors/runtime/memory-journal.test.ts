@@ -30,7 +30,7 @@ test('keeps the latest entries, oldest first', () => {
   }
 });
 
-test('reads one unit or all; what was read does not change afterwards', () => {
+test('reads one unit or all; earlier reads do not change afterwards', () => {
   const journal = memoryJournal({ keep: Infinity });
   for (let seq = 1; seq <= 5000; seq += 1) journal.append(entry(seq, seq % 2 ? 'odd' : 'even'));
   const read = journal.read();
@@ -40,7 +40,7 @@ test('reads one unit or all; what was read does not change afterwards', () => {
   expect(read).toHaveLength(5000);
 });
 
-test('a journal with a limit of 0 keeps no entries', () => {
+test('keeps no entries with a limit of 0', () => {
   const journal = memoryJournal({ keep: 0 });
   for (let seq = 1; seq <= 5; seq += 1) journal.append(entry(seq));
   expect(seqs(journal)).toEqual([]);
@@ -52,8 +52,8 @@ const cut = expect.objectContaining({
   retryable: false,
 });
 
-describe('a cut file', () => {
-  test('MEMORY-JOURNAL-2: refuses to read a scope that lost its beginning, and reads a whole one', () => {
+describe('a journal that was cut', () => {
+  test('MEMORY-JOURNAL-2: refuses to read a scope that lost its beginning, and reads a complete one', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -64,7 +64,7 @@ describe('a cut file', () => {
     expect(seqs(journal)).toEqual([3, 1, 2, 3]);
   });
 
-  test('MEMORY-JOURNAL-2: also when only another unit of the scope was cut', () => {
+  test('MEMORY-JOURNAL-2: also refuses when only another unit of the scope was cut', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -76,7 +76,7 @@ describe('a cut file', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: recognises a scope without kept entries as cut when it continues', () => {
+  test('MEMORY-JOURNAL-1: recognises a scope without entries as cut when it continues', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'unit', 'first'));
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -85,7 +85,7 @@ describe('a cut file', () => {
     expect(() => journal.read({ scope: 'first' })).toThrow(cut);
   });
 
-  test('forgotten scopes make room', () => {
+  test('frees capacity when scopes are deleted', () => {
     const journal = memoryJournal({ keep: 3 });
     for (const scope of ['a', 'b', 'c']) journal.append(entry(1, 'unit', scope));
     journal.forget('b');
@@ -99,7 +99,7 @@ describe('a cut file', () => {
 });
 
 describe('trimmed entries', () => {
-  test('MEMORY-JOURNAL-2: begin at the entry that the scope was trimmed to, also when older units continue', () => {
+  test('MEMORY-JOURNAL-2: begin at the entry that the scope was trimmed to, even if older units continue', () => {
     const journal = memoryJournal({ keep: Infinity });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -130,7 +130,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-2: make a scope whole again, if the lost entries were before the trim', () => {
+  test('MEMORY-JOURNAL-2: make a scope complete again if the lost entries were before the trim', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
@@ -144,7 +144,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('an entry that was cut deletes nothing, and makes nothing whole', () => {
+  test('delete nothing and complete nothing when trimmed to a cut entry', () => {
     const journal = memoryJournal({ keep: 2 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(seqs(journal)).toEqual([8, 9]);

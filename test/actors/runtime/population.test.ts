@@ -52,7 +52,7 @@ describe('members that wait', () => {
     });
   });
 
-  test('take an event as what they were, and speak in their own name', () => {
+  test('accept an event in their old state, and speak in their own name', () => {
     const { create, unit, population, released } = populated();
     for (const id of ['a', 'b']) create(id);
     unit.receive('question:b', { type: 'question.granted', epoch: 4 } as never);
@@ -74,7 +74,7 @@ describe('members that wait', () => {
     expect(released).toEqual([]);
   });
 
-  test('keep their clocks', async () => {
+  test('keep their timers', async () => {
     const { create, unit, population, environment } = populated();
     create('a');
     for (const event of [
@@ -91,7 +91,7 @@ describe('members that wait', () => {
   });
 });
 
-test('a forgotten member gets no events, and the others are not affected', () => {
+test('deletes a member without affecting the others', () => {
   const { create, unit, population } = populated();
   for (const id of ['a', 'b']) create(id);
   population.forget('a');
@@ -101,7 +101,7 @@ test('a forgotten member gets no events, and the others are not affected', () =>
   expect(population.ids).toEqual(['b']);
 });
 
-test('sleeping and waking is no other life: the same events, the same state', () => {
+test('reaches the same state with and without sleeping, for the same events', () => {
   const events = [
     { type: 'call.validated', execution: 'background', acknowledge: true },
     { type: 'subagent.accepted' },
@@ -143,7 +143,7 @@ test('sleeping and waking is no other life: the same events, the same state', ()
   expect(calls.population.stateOf('c')?.done).toBe(true);
 });
 
-test('BATCH-2: a call for the next request ends the wait for what the reply to this one still calls', () => {
+test("BATCH-2: ends the wait for the current request's calls when a call for the next request arrives", () => {
   const { unit, host } = populated();
   const batches = new Batches(defaultConsolidation, unit, host);
   const isReplying = () =>

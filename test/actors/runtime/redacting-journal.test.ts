@@ -38,7 +38,7 @@ function kept(
 const eventOf = (event: Record<string, unknown>, options?: RedactionOptions): unknown =>
   kept(event, options)?.event;
 
-describe('by name', () => {
+describe('a secret by name', () => {
   test.each(['apiKey', 'api_key', 'API-KEY', 'ApiKey', 'Authorization', 'set-cookie', 'PASSWORD'])(
     '%s',
     (name) => {
@@ -54,7 +54,7 @@ describe('by name', () => {
     expect(eventOf(event)).toEqual({ type: 'user.said', ...event });
   });
 
-  test('REDACTING-JOURNAL-3: numbers and all that is in it too; what it consists of stays', () => {
+  test('REDACTING-JOURNAL-3: disappears with all its numbers and content, but its structure stays', () => {
     const secret = { user: 'ann', pin: 1234, list: ['a', null, true, ''], none: null };
     expect(eventOf({ credentials: secret, token: null, password: '' })).toEqual({
       type: 'user.said',
@@ -69,7 +69,7 @@ describe('by name', () => {
     });
   });
 
-  test('names are chosen', () => {
+  test('has a configurable list of names', () => {
     const names = [...SECRET_NAMES, 'iban', 'c++ (key)'];
     const event = { IBAN: 'DE02', 'C++ (Key)': 'x', token: 'y', name: 'z' };
     expect(eventOf(event, { names })).toEqual({
@@ -83,7 +83,7 @@ describe('by name', () => {
   });
 });
 
-describe('by value', () => {
+describe('a secret by value', () => {
   const values = [KEY, undefined, /\b\d{4}(?: \d{4}){3}\b/, 'short', `${KEY}-longer`, /^shh.*/y];
 
   test.each([
@@ -101,20 +101,20 @@ describe('by value', () => {
     });
   });
 
-  test('also where it is the name of a property', () => {
+  test('disappears even as a property name', () => {
     expect(eventOf({ byKey: { [KEY]: 1 } }, { values })).toMatchObject({
       byKey: { '[redacted]': 1 },
     });
   });
 
-  test('the replacement text is written as given', () => {
+  test('becomes the exact replacement text', () => {
     expect(eventOf({ text: `<${KEY}>`, token: 'x' }, { values, replace: '$& ***' })).toMatchObject({
       text: '<$& ***>',
       token: '$& ***',
     });
   });
 
-  test('REDACTING-JOURNAL-3: the type of an event is never touched', () => {
+  test('REDACTING-JOURNAL-3: never changes the type of an event', () => {
     expect(kept({ text: 'said' }, { names: ['type'], values: [/said/] })?.event).toEqual({
       type: 'user.said',
       text: '[redacted]',
@@ -122,7 +122,7 @@ describe('by value', () => {
   });
 });
 
-test('REDACTING-JOURNAL-1: an entry without secrets is not copied; REDACTING-JOURNAL-2: one that is tried again is the same', () => {
+test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: does not copy an entry without secrets, and repeats a retried one unchanged', () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner, { values: [KEY] });
   const harmless = entry({ deep: [{ text: 'hello', n: 1 }], 'a-name': {} });
@@ -137,7 +137,7 @@ test('REDACTING-JOURNAL-1: an entry without secrets is not copied; REDACTING-JOU
   expect(event?.kept).toBe((secret.event as { kept?: object }).kept);
 });
 
-test('names like `__proto__` stay what they are', () => {
+test('keeps names like `__proto__`', () => {
   const event = JSON.parse(`{"__proto__":{"token":"x"},"constructor":"${KEY}"}`) as object;
   const written = JSON.stringify(eventOf({ ...event, inner: event }, { values: [KEY] }));
   expect(written).toContain(
@@ -146,7 +146,7 @@ test('names like `__proto__` stay what they are', () => {
   expect(({} as { token?: string }).token).toBeUndefined();
 });
 
-test('no byte of the file holds a redacted value', async () => {
+test('writes no byte of a redacted value to the file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
   const inner = sqliteJournal({ path: join(folder, 'a.journal'), environment: nodeEnvironment() });
   const journal = redactingJournal(inner, { values: [KEY] });
@@ -165,7 +165,7 @@ test('no byte of the file holds a redacted value', async () => {
   rmSync(folder, { recursive: true });
 });
 
-test('the rest of the journal is there, as far as there is one', async () => {
+test("passes on the journal's other members, if it has them", async () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner);
   await journal.append(entry({}));

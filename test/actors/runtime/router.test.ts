@@ -17,7 +17,7 @@ describe('the router', () => {
     expect(log).toEqual(['ran']);
   });
 
-  test('ROUTER-1: a task that is added during a task waits behind those that wait already', () => {
+  test('ROUTER-1: puts a task that is added during a task behind the waiting ones', () => {
     const { router, log } = routed();
     router.enqueue({
       run() {
@@ -35,7 +35,7 @@ describe('the router', () => {
     expect(log).toEqual(['outer ends', 'first begins', 'first ends', 'second', 'third']);
   });
 
-  test('ROUTER-1: a long queue, filled while it runs, keeps its order', () => {
+  test('ROUTER-1: keeps the order of a long queue that is filled while it runs', () => {
     const { router } = routed();
     const seen: number[] = [];
     const total = 5000;
@@ -55,7 +55,7 @@ describe('the router', () => {
     expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
   });
 
-  test('ROUTER-1: runs tasks that come together before those that the first of them adds', () => {
+  test('ROUTER-1: runs tasks that arrive together before those that the first of them adds', () => {
     const { router, log } = routed();
     router.enqueueAll([
       {
@@ -69,7 +69,7 @@ describe('the router', () => {
     expect(log).toEqual(['first', 'second', 'follows']);
   });
 
-  test('ROUTER-2: a task that throws is reported, and the others run', () => {
+  test('ROUTER-2: reports a task that throws, and runs the others', () => {
     const { router, log, errors } = routed();
     router.enqueue({
       run() {

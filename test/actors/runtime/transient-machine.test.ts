@@ -66,8 +66,8 @@ function hung(isBackground = false) {
   return { environment, machine, done, dueAt };
 }
 
-describe('a machine that no journal keeps', () => {
-  test('carries its effects out, and its deadlines pass', async () => {
+describe('a machine without a journal', () => {
+  test('executes its effects, and its deadlines pass', async () => {
     const { environment, machine, done, dueAt } = hung();
     machine.send({ type: 'begin' });
     await environment.advance(999);
@@ -76,7 +76,7 @@ describe('a machine that no journal keeps', () => {
     expect(done).toEqual([['ring', { at: dueAt }]]);
   });
 
-  test('a deadline that is stopped does not pass', async () => {
+  test('ignores a stopped deadline', async () => {
     const { environment, machine, done } = hung();
     machine.send({ type: 'begin' });
     machine.send({ type: 'break' });

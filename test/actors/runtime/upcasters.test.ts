@@ -33,7 +33,7 @@ const table: Upcasters = {
 };
 const definition = { kind: 'tea', version: 3 };
 
-test('UPCASTERS-1: one version at a time, and nothing but actor and event changes', () => {
+test('UPCASTERS-1: convert one version at a time, and change only actor and event', () => {
   expect(upcast(entry(1, { type: 'poured', cups: 8 }), definition, table)).toEqual(
     entry(3, { type: 'poured', litres: 2 }, 'kettle'),
   );
@@ -42,7 +42,7 @@ test('UPCASTERS-1: one version at a time, and nothing but actor and event change
   );
 });
 
-test('an entry of the present version is handed back as it is', () => {
+test('return an entry of the current version unchanged', () => {
   const present = entry(3, { type: 'poured', litres: 1 });
   expect(upcast(present, definition, table)).toBe(present);
 });
@@ -51,7 +51,7 @@ test.each([
   [4, 3, 'which is older'],
   [1, 5, 'version 3 of `tea`'],
   [0, 3, 'has no upcaster'],
-])('version %d, where this is %d: refused, and named', (written, version, said) => {
+])('refuse and name version %d when this is %d', (written, version, said) => {
   expect(() => upcast(entry(written, { type: 'poured' }), { kind: 'tea', version }, table)).toThrow(
     expect.objectContaining({
       code: 'JOURNAL_VERSION',
@@ -61,7 +61,7 @@ test.each([
   );
 });
 
-test('a kind without upcasters reads its own version only', () => {
+test('accept only the own version of a kind without upcasters', () => {
   const milk = { kind: 'milk', version: 2 };
   expect(upcast(entry(2, { type: 'poured' }), milk, table)).toEqual(entry(2, { type: 'poured' }));
   expect(() => upcast(entry(1, { type: 'poured' }), milk)).toThrow('milk');

@@ -53,7 +53,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 41 }, { id: 42 }, { id: 43 }]);
   });
 
-  test('the interval varies by its jitter', async () => {
+  test('varies the interval by its jitter', async () => {
     const stage = pollingStage(() => Promise.resolve([]), { jitter: 0.5 });
     await stage.start();
     await stage.environment.advance(20_000);
@@ -64,7 +64,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(new Set(gaps).size).toBeGreaterThan(5);
   });
 
-  test('P1: a slow poll is never overlapped by the next', async () => {
+  test('P1: never overlaps a slow poll with the next', async () => {
     let release: (polled: Polled<number>) => void = () => {};
     const stage = pollingStage(() => new Promise((resolve) => (release = resolve)));
     await stage.start();
@@ -76,7 +76,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
   });
 
   test.each([undefined, null, {}, { events: 'none' }])(
-    'a poll that gives no events is a failure that says what was expected: %o',
+    'fails with the expectation when a poll returns no events: %o',
     async (polled) => {
       const stage = pollingStage(() => Promise.resolve(polled as never));
       await stage.start();
@@ -86,7 +86,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     },
   );
 
-  test('P2: an event with a known key is skipped, also in a later poll', async () => {
+  test('P2: skips an event with a known key, even in a later poll', async () => {
     const stage = pollingStage(() => Promise.resolve(found(1, 2, 2)), {
       keyOf: ({ data }) => String((data as { id: number }).id),
     });
@@ -107,7 +107,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 1 }, { id: 2 }, { id: 0 }, { id: 1 }]);
   });
 
-  test('P2: an event that the service has no room for is offered again before the next poll', async () => {
+  test('P2: offers an event that did not fit into the queue again before the next poll', async () => {
     const source = pollingSource({
       intervalMs: 1_000,
       jitter: 0,
@@ -131,7 +131,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.service.view.counts.told).toBe(3);
   });
 
-  test('P3: a poll that fails is tried again after the backoff, where it began', async () => {
+  test('P3: retries a failed poll after the backoff, from where it began', async () => {
     const stage = pollingStage((_signal, cursor = 0) => {
       if (stage.polls.length === 2) return Promise.reject(new Error('503'));
       return Promise.resolve({ events: found(cursor), cursor: cursor + 1 });
@@ -144,7 +144,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 0 }, { id: 1 }]);
   });
 
-  test('P1: a poll that takes too long is aborted, and is over before the next one', async () => {
+  test('P1: aborts a poll that takes too long before the next one', async () => {
     let end: () => void = () => {};
     const stage = pollingStage(
       () =>
@@ -166,7 +166,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()[0]).toEqual({ id: 7 });
   });
 
-  test('the stop aborts a poll under way, and is not reported as a failure', async () => {
+  test('aborts a running poll when stopped, and reports no failure', async () => {
     const stage = pollingStage(never);
     await stage.start();
     const isStopped = stage.stop();
@@ -177,7 +177,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.environment.pendingTimers).toBe(0);
   });
 
-  test('the result of a poll is checked', async () => {
+  test('validates the result of a poll', async () => {
     const stage = pollingStage(() => Promise.resolve({ items: [] } as never));
     await stage.start();
     expect(String(stage.errors[0])).toContain('expected poll() to resolve to events');
@@ -187,7 +187,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     ['intervalMs', { intervalMs: 0 }],
     ['jitter', { jitter: 2 }],
     ['poll', { poll: undefined }],
-  ])('an option out of range is refused: %s', (name, options) => {
+  ])('refuses an option out of range: %s', (name, options) => {
     expect(() =>
       pollingSource({ intervalMs: 1, poll: () => Promise.resolve([]), ...options } as never),
     ).toThrow(name);

@@ -6,7 +6,7 @@ import { ManualSource, order, serviceStage } from './support.ts';
 import { completedOutcome, unfinishedOutcome } from '../../support/outcomes.ts';
 
 describe('events become invocations', { tags: ['B76'] }, () => {
-  test('one after the other, in the order of arrival, urgent first', async () => {
+  test('run one after the other, in the order of arrival, urgent first', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -24,7 +24,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     ]);
   });
 
-  test('SERVICE-1: an accepted event is in the journal, with its data, before the receipt', async () => {
+  test('SERVICE-1: enter the journal, with their data, before the receipt', async () => {
     const stage = serviceStage();
     await stage.start();
     stage.journal.shut();
@@ -43,7 +43,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     });
   });
 
-  test('shouldInvoke decides what is looked at; where it throws, the event is', async () => {
+  test('pass shouldInvoke first; if it throws, the service handles the event', async () => {
     const stage = serviceStage({
       shouldInvoke: ({ type }) => {
         if (type === 'broken') throw new Error('no idea');
@@ -77,8 +77,8 @@ describe('events become invocations', { tags: ['B76'] }, () => {
   });
 });
 
-describe('no event is lost silently', { tags: ['BW32'] }, () => {
-  test('SERVICE-2: an event beyond the queue’s limit is refused; an urgent one takes a place', async () => {
+describe('events that are not handled', { tags: ['BW32'] }, () => {
+  test('SERVICE-2: exceed the queue’s limit and are refused, but an urgent one displaces another', async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
     for (const n of [0, 1, 2]) await stage.emit(order({ n }));
@@ -94,7 +94,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
   });
 
-  test('SERVICE-1: the queue is bounded while the journal hangs, and the agent is still heard', async () => {
+  test('SERVICE-1: wait in a bounded queue while the journal hangs, and the agent is still heard', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 0 }));
@@ -114,7 +114,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect(stage.told).toEqual([{ text: 'the agent saw it', priority: 'normal' }]);
   });
 
-  test('the service retries a refused invocation, and reports one that is refused for good', async () => {
+  test('cause retries of a refused invocation, and a report of a permanent refusal', async () => {
     const stage = serviceStage({ maxInvocations: 2 });
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -130,7 +130,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect(stage.service.view.state).toBe('idle');
   });
 
-  test('the service counts and reports a failed agent, and informs the user after an urgent event', async () => {
+  test('cause a report when the agent fails, and the user learns of an urgent event', async () => {
     const stage = serviceStage();
     await stage.start();
     const failed = unfinishedOutcome({ status: 'failed' });
@@ -144,7 +144,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect(stage.errors).toHaveLength(2);
   });
 
-  test('a cancelled agent is a drop with a reason', async () => {
+  test('cause a drop with a reason when the agent is cancelled', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());
@@ -153,7 +153,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
     expect(stage.service.view.counts).toMatchObject({ dropped: 1, told: 0, failed: 0 });
   });
 
-  test('events that wait at the stop are dropped, and reported', async () => {
+  test('cause a reported drop when they wait at the stop', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -168,7 +168,7 @@ describe('no event is lost silently', { tags: ['BW32'] }, () => {
   });
 });
 
-describe('nothing to tell', () => {
+describe('notifies nothing if the agent has nothing to tell', () => {
   test.each([
     ['as text', completedOutcome('{"notify": false}')],
     ['in a code block', completedOutcome('```json\n{"notify": false}\n```')],
@@ -217,7 +217,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     expect(await stage.emit(order())).toMatchObject({ accepted: true });
   });
 
-  test('later, is released before it is started again, and its old signal is aborted', async () => {
+  test('stops before a later restart, and its old signal aborts', async () => {
     const stage = serviceStage();
     await stage.start();
     const { signal, emit, context } = stage.source;
@@ -233,7 +233,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     expect(stage.errors).toHaveLength(1);
   });
 
-  test('a failing source does not touch the other', async () => {
+  test('does not affect the other source', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
     source.onStart = () => Promise.reject(new Error('down'));
@@ -246,7 +246,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     await expect(other.emit(order())).resolves.toMatchObject({ accepted: true });
   });
 
-  test('a source whose start lasts until the signal aborts runs from its first event', async () => {
+  test('counts as running from its first event if its start lasts until the signal aborts', async () => {
     const stage = serviceStage();
     stage.source.onStart = () =>
       new Promise((resolve) => {
@@ -262,8 +262,8 @@ describe('a source that fails', { tags: ['B77'] }, () => {
   });
 });
 
-describe('the stop', { tags: ['BW20'] }, () => {
-  test('SERVICE-4: stops every source exactly once; nothing is emitted after it', async () => {
+describe('the stop of a service', { tags: ['BW20'] }, () => {
+  test('SERVICE-4: stops every source exactly once, and nothing is emitted after it', async () => {
     const other = new ManualSource('other');
     const source = new ManualSource('shop');
     const stage = serviceStage({ eventSources: [source, other] });
@@ -279,7 +279,7 @@ describe('the stop', { tags: ['BW20'] }, () => {
     expect(stage.environment.pendingTimers).toBe(0);
   });
 
-  test('a source that hangs is given up after its time, and reported', async () => {
+  test('abandons and reports a hanging source after its time limit', async () => {
     const stage = serviceStage({ stopTimeoutMs: 3_000 });
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -293,7 +293,7 @@ describe('the stop', { tags: ['BW20'] }, () => {
     ]);
   });
 
-  test('an event that comes after the stop is answered, though its source waits for it', async () => {
+  test('answers an event that arrives after it, even though its source waits', async () => {
     const stage = serviceStage();
     await stage.start();
     const receipts: unknown[] = [];
@@ -309,7 +309,7 @@ describe('the stop', { tags: ['BW20'] }, () => {
     expect(isStopped()).toBe(true);
   });
 
-  test('a source that throws in stop is stopped, and reported', async () => {
+  test('reports a source that throws in stop as stopped', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => Promise.reject(new Error('cannot'));
     await stage.start();
@@ -335,7 +335,7 @@ describe('the stop', { tags: ['BW20'] }, () => {
     expect(never.source).toMatchObject({ starts: 0, stops: 0 });
   });
 
-  test('kill frees the sources without waiting, answers for what waits, and leaves the agent', async () => {
+  test('frees the sources at a kill without waiting, answers waiting events, and leaves the agent', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -352,13 +352,13 @@ describe('the stop', { tags: ['BW20'] }, () => {
   });
 });
 
-test('SERVICE-4: a decision that was not carried out before a kill is not carried out afterwards', async () => {
+test('SERVICE-4: does not execute a decision after a kill that was not executed before', async () => {
   const stage = serviceStage({}, { onChanged: (service) => service.kill() });
   await stage.start();
   expect(stage.source.starts).toBe(0);
 });
 
-describe('a service is checked where it is written', () => {
+describe('validates a service when it is defined', () => {
   const agent = { name: 'monitor', instructions: '' };
   test.each([
     ['no source', { agent, eventSources: [] }, /eventSources/],
@@ -393,7 +393,7 @@ describe('a service is checked where it is written', () => {
     );
   });
 
-  test('an option that is undefined is as good as none', () => {
+  test('treats an undefined option as absent', () => {
     const config = {
       agent: { ...agent, retry: { maxAttempts: undefined } },
       eventSources: [new ManualSource()],

@@ -33,7 +33,7 @@ const hanging = { script: () => calls(['hang']), config: { tools: { hang: simple
 
 describe('a pending delivery', () => {
   test(
-    'reaches the user alone, when the lead agent is idle; urgent before high before normal',
+    'reaches the user separately, when the lead agent is idle; urgent before high before normal',
     { tags: ['B56', 'B57', 'B58', 'B59'] },
     async () => {
       const { start, type, session, said, release } = busyTalk({ subagents: { report: done } });
@@ -121,9 +121,9 @@ describe('a pending delivery', () => {
   );
 });
 
-describe('dismissed or seen', () => {
+describe('a dismissed or seen delivery', () => {
   test.each(['dismiss', 'shown'] as const)(
-    'ends without a delivery by the lead agent after a call of %s',
+    "ends without the lead agent's words after a call of %s",
     async (how) => {
       const { start, type, session, state, environment, release, said } = busyTalk();
       await start();
@@ -147,7 +147,7 @@ describe('dismissed or seen', () => {
   );
 
   test.each(['dismiss', 'shown'] as const)(
-    'TOOL-CALL-1: %s: a call that was to be answered by it is answered all the same',
+    'TOOL-CALL-1: %s: still answers the call that was waiting for it',
     async (how) => {
       const hooks: unknown[] = [];
       const histories: string[] = [];
@@ -182,7 +182,7 @@ describe('dismissed or seen', () => {
 });
 
 describe('OUTBOX-6: the outbox is bounded', () => {
-  test('work whose result would not fit is refused, and the model reads the limit', async () => {
+  test('refuses work whose result would not fit, and the model reads the limit', async () => {
     const answers: unknown[] = [];
     const { start, type, said, session } = textTalk({
       limits: { maxDeliveries: 2 },
@@ -204,7 +204,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
     expect(session.subagents.list().filter(({ endedAt }) => endedAt === null)).toHaveLength(2);
   });
 
-  test('work that admission refuses leaves the place that was reserved for it', async () => {
+  test('frees the reserved place of work that admission refuses', async () => {
     const { start, type, session, said } = textTalk({
       limits: { maxDeliveries: 2, maxLivePerSession: 1 },
       subagents: { work: hanging },
@@ -219,7 +219,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 
   test(
-    'a notice that does not fit is dropped, and says why; results in the making keep their places',
+    'drops a notice that does not fit with a reason; results in progress keep their places',
     { tags: ['BW29', 'BW31'] },
     async () => {
       const { start, type, session, state, environment } = busyTalk({
@@ -241,7 +241,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
     },
   );
 
-  test('gives a result the place reserved for it, and frees the place after delivery', async () => {
+  test('gives a result its reserved place, and frees the place after delivery', async () => {
     const { start, type, session, said } = textTalk({
       limits: { maxDeliveries: 1 },
       subagents: { report: done },
@@ -253,8 +253,8 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 });
 
-describe('the seen state in text (TEXT-OUTPUT-2)', () => {
-  test('counts for parts that an observer got', async () => {
+describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
+  test('reached an observer', async () => {
     const { start, type, state } = textTalk({ subagents: { report: done } });
     await start();
     await type('use report');
@@ -265,7 +265,7 @@ describe('the seen state in text (TEXT-OUTPUT-2)', () => {
     });
   });
 
-  test('counts for parts after which a reader asked for more', async () => {
+  test("preceded a reader's request for more", async () => {
     const { session, state, environment } = textTalk();
     await session.start();
     const reader = session.read();
@@ -281,7 +281,7 @@ describe('the seen state in text (TEXT-OUTPUT-2)', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed' });
   });
 
-  test('counts for no part without a listener: the notice rests as a card, without a second attempt', async () => {
+  test('had a listener: otherwise the notice stays as a card, without a second attempt', async () => {
     const { session, state, environment, said } = textTalk();
     await session.start();
     session.notifyBackground('Your order was sent');
@@ -293,7 +293,7 @@ describe('the seen state in text (TEXT-OUTPUT-2)', () => {
   });
 });
 
-test('a lead model that cannot tell it is tried again, a few times', async () => {
+test('retries a few times when the lead model cannot tell it', async () => {
   let tries = 0;
   const { start, session, state, errors, environment, parts } = textTalk({
     lead: ({ user }) => {
@@ -310,7 +310,7 @@ test('a lead model that cannot tell it is tried again, a few times', async () =>
   expect(parts.filter(({ type }) => type === 'response.failed')).toHaveLength(2);
 });
 
-test('P4: a result that a question displaced is delivered afterwards', async () => {
+test('P4: delivers a result that a question displaced afterwards', async () => {
   const { start, type, said, question } = textTalk({
     subagents: {
       report: done,

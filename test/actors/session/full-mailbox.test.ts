@@ -23,7 +23,7 @@ function fill({ session }: Talk, journal: ReturnType<typeof gatedJournal>): void
 }
 
 test.each(['text', 'voice'] as const)(
-  'COMMIT-UNIT-8: each input of a session by %s is bounded',
+  'COMMIT-UNIT-8: limits each input of a session by %s',
   async (kind) => {
     const journal = gatedJournal();
     const talk = kind === 'text' ? textTalk({ journal }) : voiceTalk({ journal });
@@ -60,7 +60,7 @@ test.each(['text', 'voice'] as const)(
   },
 );
 
-test('COMMIT-UNIT-8: an answer, a call and a subagent that are there', async () => {
+test('COMMIT-UNIT-8: limits the inputs of an existing answer, call and subagent', async () => {
   const journal = gatedJournal();
   const talk = textTalk({
     journal,
@@ -104,7 +104,7 @@ const codes = ({ errors }: Talk) => errors.map(({ error }) => (error as { code?:
 const floors = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'floor.changed' ? [event.floor] : []));
 
-test('COMMIT-UNIT-8: a text session refuses new input, and its current reply ends', async () => {
+test('COMMIT-UNIT-8: refuses new input in a text session, and ends its current reply', async () => {
   const journal = gatedJournal();
   const { model, answers } = handModel();
   const talk = textTalk({ journal, wire: () => model });
@@ -139,7 +139,7 @@ test('COMMIT-UNIT-8: a text session refuses new input, and its current reply end
   await talk.close();
 });
 
-test('COMMIT-UNIT-8: a voice session accepts the events of the wire and the loudspeaker', async () => {
+test('COMMIT-UNIT-8: accepts the events of the wire and the loudspeaker in a voice session', async () => {
   const journal = gatedJournal();
   const talk = voiceTalk({ journal });
   const { environment, session, model, events } = talk;

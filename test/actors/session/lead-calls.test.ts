@@ -99,7 +99,7 @@ describe('an inline tool', () => {
   });
 
   test(
-    'answers when it throws, rejects, or returns nothing or no JSON',
+    'answers when it throws, rejects, or returns nothing or a value that is not JSON',
     { tags: ['B20'] },
     async () => {
       const round: Record<string, unknown> = {};
@@ -130,7 +130,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('P7: loses the end of a result that is too long, with a note', async () => {
+  test('P7: ends with a note when its result is too long', async () => {
     const outputs: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('flood', () => 'x'.repeat(1_000_000))],
@@ -266,7 +266,7 @@ describe('an invalid call', () => {
     expect(ran).toBe(0);
   });
 
-  test('fails to parse its arguments as JSON', async () => {
+  test('causes a report when its arguments are not JSON', async () => {
     const { start, type, said } = textTalk({
       tools: [inline('count', () => 1)],
       lead: steps(calls(['count', '{"a":']), ({ results }) =>
@@ -323,8 +323,8 @@ describe('a schema', () => {
   });
 });
 
-describe('P6: a call id that comes again', () => {
-  test('within one answer of the model is one call', async () => {
+describe('P6: a call id that is repeated', () => {
+  test('counts as one call within one answer of the model', async () => {
     const ran: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('count', (args) => ran.push(args))],
@@ -339,7 +339,7 @@ describe('P6: a call id that comes again', () => {
     expect(said()).toEqual(['I got [1,2]']);
   });
 
-  test('runs as another call in a later answer, since some providers count from 0', async () => {
+  test('runs as another call in a later answer, because some providers count from 0', async () => {
     const ran: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('count', ({ n }) => ran.push(n))],
@@ -358,7 +358,7 @@ describe('P6: a call id that comes again', () => {
     expect(said()).toEqual(['I got [2]', 'I got [3]']);
   });
 
-  test('does not stop the conversation while the first one is at work', async () => {
+  test('does not stop the conversation while the first call is running', async () => {
     const { start, type, said, session } = textTalk({
       subagents: {
         work: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } },
@@ -379,7 +379,7 @@ describe('P6: a call id that comes again', () => {
   });
 });
 
-test('a model that only ever calls tools is made to answer', async () => {
+test('forces a model that only calls tools to answer', async () => {
   let asked = 0;
   const { start, type, said } = textTalk({
     tools: [inline('count', () => 1)],
@@ -394,7 +394,7 @@ test('a model that only ever calls tools is made to answer', async () => {
   expect(said().length).toBeLessThanOrEqual(1);
 });
 
-describe('options that cannot work are refused at construction', () => {
+describe('refuses conflicting options at construction', () => {
   const make =
     (tools: readonly unknown[], subagentConfigs = {}) =>
     () =>

@@ -126,7 +126,7 @@ describe('a text of more than 100,000 characters', () => {
   const long = 'wait '.repeat(25_000);
   const TOO_LONG = { name: 'CapacityError', code: 'TEXT_TOO_LONG' };
 
-  test('fails at every entrance, and leaves no entry', async () => {
+  test('fails in every method, and leaves no entry', async () => {
     const { session, nameId, of, entries } = await twoQuestions();
     const before = entries().length;
     await expect(session.sendText(long)).rejects.toMatchObject(TOO_LONG);
@@ -174,7 +174,7 @@ const hostile: readonly unknown[] = [
 ];
 
 describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
-  test('takes hostile arguments with an OffstageError or an answer, and the journal can be read', async () => {
+  test('handles hostile arguments with an OffstageError or an answer, and the journal stays readable', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const make = () => {
@@ -241,7 +241,7 @@ describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
   });
 });
 
-test('hooks of an agent, a pool and a service of a program refuse them, too', async () => {
+test('refuses them in hooks of an agent, a pool and a service of a program', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const refused: string[] = [];

@@ -62,8 +62,8 @@ function voices(options: VoiceTalkOptions = {}) {
 
 const roles = () => records.latest.conversation.items.map(({ role }) => role);
 
-describe('in text', () => {
-  test('a greeting, replies, notes, calls of each kind, results, questions', async () => {
+describe('a session in text', () => {
+  test('restores a greeting, replies, notes, calls of each kind, results and questions', async () => {
     const { start, type, environment, same, session, close } = texts({
       greeting: 'Say hello.',
       tools: [look],
@@ -94,7 +94,7 @@ describe('in text', () => {
     same();
   });
 
-  test('a transfer, a directive, and a summary of what was said', async () => {
+  test('restores a transfer, a directive, and a summary', async () => {
     const { start, type, same, session, environment } = texts({
       others: [
         {
@@ -146,7 +146,7 @@ describe('in text', () => {
     expect(records.latest.conversation.evicted).toBeGreaterThan(10);
   });
 
-  test('the result of an inline tool is in the journal once', async () => {
+  test('stores the result of an inline tool once', async () => {
     const { start, type, again, events } = texts({ tools: [look] });
     await start();
     await type('use look');
@@ -158,7 +158,7 @@ describe('in text', () => {
     expect(again().calls.size).toBe(0);
   });
 
-  test('the result that answered a call which stayed open answers it once', async () => {
+  test('answers a call that stayed open once with its result', async () => {
     const { start, type, environment, entries, session, same } = texts({ subagents: { late } });
     await start();
     await type('use late');
@@ -175,7 +175,7 @@ describe('in text', () => {
   });
 });
 
-describe('in the middle of an answer', () => {
+describe('restores a state in the middle of an answer', () => {
   async function byHand(journal: Journal) {
     const environment = simulatedEnvironment();
     const { model, answers } = handModel();
@@ -201,7 +201,7 @@ describe('in the middle of an answer', () => {
     };
   }
 
-  test('items that began in the same millisecond keep their order (LIVE-CONVERSATION-4)', async () => {
+  test('keeps the order of items that began in the same millisecond (LIVE-CONVERSATION-4)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -220,7 +220,7 @@ describe('in the middle of an answer', () => {
     expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
-  test('a reply in progress can be read, and is not in the journal (LIVE-CONVERSATION-3)', async () => {
+  test('shows a reply in progress that is not in the journal (LIVE-CONVERSATION-3)', async () => {
     const journal = writtenJournal();
     const { go, said, session, environment } = await byHand(journal);
     await session.sendText('One.');
@@ -235,7 +235,7 @@ describe('in the middle of an answer', () => {
     expectFromJournal(records.latest, refolded(journal.entries, session.id));
   });
 
-  test('words can be read before the journal has them (LIVE-CONVERSATION-2)', async () => {
+  test('shows words before the journal has them (LIVE-CONVERSATION-2)', async () => {
     const slow = gatedJournal();
     const journal = writtenJournal(slow);
     const { go, said, session, environment } = await byHand(journal);
@@ -253,8 +253,8 @@ describe('in the middle of an answer', () => {
   });
 });
 
-describe('by voice', () => {
-  test('replies, calls, late results, notes, and a lost line in mid-sentence', async () => {
+describe('a session by voice', () => {
+  test('restores replies, calls, late results, notes, and a connection lost in mid-sentence', async () => {
     const talk = voices({ subagents: { report, late, asks } });
     const { start, say: utter, speak, use, pause, asked, model, environment, same, session } = talk;
     await start();

@@ -42,7 +42,7 @@ const FORGED = [
 ];
 
 describe('session.actor', () => {
-  test('P8, HOST-1, ACTORS-4: refuses by name what only its unit may send, and does not move', async () => {
+  test('P8, HOST-1, ACTORS-4: refuses by name what only its unit may send, and does not change', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     const { actor } = talk.session;
@@ -61,7 +61,7 @@ describe('session.actor', () => {
     expect(actor.getSnapshot().value.connection).toBe('closed');
   });
 
-  test('ACTORS-4: takes no event twice that an inspector has seen', async () => {
+  test('ACTORS-4: does not handle an event twice that an inspector has seen', async () => {
     const seen: InspectionEvent[] = [];
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, inspect: (event) => void seen.push(event) });
@@ -97,7 +97,7 @@ describe('session.actor', () => {
     expect(talk.session.actor).toBe(actor);
   });
 
-  test('P8: carries out the commands of a user, and refuses those that have no effect', async () => {
+  test('P8: executes user commands, and refuses those without effect', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal });
@@ -162,7 +162,7 @@ describe('session.actor', () => {
 });
 
 describe('an actor below session.actor', () => {
-  test('ACTORS-3, ACTORS-4: appears in the tree of an inspector, takes an answer, and refuses other events', async () => {
+  test("ACTORS-3, ACTORS-4: appears in an inspector's tree, accepts an answer, and refuses other events", async () => {
     const actors = new Map<string, AnyActorRef>();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({
@@ -210,7 +210,7 @@ describe('an actor below session.actor', () => {
     await talk.close();
   });
 
-  test('ACTORS-2: completes the observers of an open question when its session leaves', async () => {
+  test('ACTORS-2: completes the observers of an open question when its session is unloaded', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -221,7 +221,7 @@ describe('an actor below session.actor', () => {
     expect(seen).toEqual(['stopped']);
   });
 
-  test('ACTORS-3: exists for each machine that is there when an app reads the first one, also for a parked subagent', async () => {
+  test("ACTORS-3: exists for each machine, including a parked subagent's, when an app reads the first one", async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -249,7 +249,7 @@ describe('an actor below session.actor', () => {
     await talk.close();
   });
 
-  test('ACTORS-3: appears after its session in an inspector, also if its machine begins before', async () => {
+  test('ACTORS-3: appears after its session in an inspector, even if its machine starts earlier', async () => {
     const order: string[] = [];
     const parents = new Map<string, string | undefined>();
     const environment = simulatedEnvironment();

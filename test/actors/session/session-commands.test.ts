@@ -65,7 +65,7 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     await of.close();
   });
 
-  test('P9: fails if the session was suspended before it came', async () => {
+  test('P9: fails if the session was suspended before it arrived', async () => {
     const of = await waiting();
     const gone = of.session.suspend();
     await of.environment.advance(60_000);
@@ -77,7 +77,7 @@ describe.each(Object.entries(commands))('%s', (_, frameOf) => {
     expect(of.journal.kept).toHaveLength(before);
   });
 
-  test('P9: fails if the session is suspended before its entry is kept', async () => {
+  test('P9: fails if the session is suspended before its entry is written', async () => {
     const of = await waiting();
     of.journal.shut();
     const receipt = carryOut(of.session, frameOf(of), { by: 'ann' }).catch(

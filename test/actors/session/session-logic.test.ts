@@ -51,7 +51,7 @@ function stage(
 }
 
 describe('sessionLogic', () => {
-  test('SESSION-LOGIC-1: shows the state of its session, and carries out the commands of a user', async () => {
+  test('SESSION-LOGIC-1: shows the state of its session, and executes user commands', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     expect(actor.getSnapshot().matches('created')).toBe(true);
@@ -82,7 +82,7 @@ describe('sessionLogic', () => {
     await expect(over).resolves.toBeUndefined();
   });
 
-  test('P8, SESSION-LOGIC-1: refuses what no user may send, and commands without effect', async () => {
+  test('P8, SESSION-LOGIC-1: refuses events that no user may send, and commands without effect', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     const codes: string[] = [];
@@ -109,7 +109,7 @@ describe('sessionLogic', () => {
     await environment.advance(10_000);
   });
 
-  test('SESSION-LOGIC-2: lets a machine of an app answer once in `onSnapshot`, and is done when the session is closed', async () => {
+  test("SESSION-LOGIC-2: lets an app's machine answer once in `onSnapshot`, and is done when the session is closed", async () => {
     const { environment, runtime } = stage();
     let session: TextSession | undefined;
     const logic = sessionLogic(({ sessionId }: Opened) => {
@@ -184,7 +184,7 @@ describe('sessionLogic', () => {
     expect(session?.store.getSnapshot().context.connection).toBe('closed');
   });
 
-  test('shows the true tree to an inspector of its system, and only its own part to that of the runtime', async () => {
+  test("shows the complete tree to its system's inspector, and only its own part to the runtime's", async () => {
     const ofSystem = new Map<string, string | undefined>();
     const ofRuntime: string[] = [];
     const { environment, logic } = stage(memoryJournal(), {
@@ -232,7 +232,7 @@ describe('sessionLogic', () => {
   });
 });
 
-describe('over a restart', () => {
+describe('a session logic across a restart', () => {
   test('P9: continues the session of a snapshot from its journal, and its open question waits', async () => {
     const leaving = new AbortController();
     const first = stage(memoryJournal(), { leave: leaving.signal });
@@ -257,7 +257,7 @@ describe('over a restart', () => {
     await second.environment.advance(10_000);
   });
 
-  test('SESSION-LOGIC-3: leaves a session open whose process has left, though its actor is stopped', async () => {
+  test('SESSION-LOGIC-3: leaves a session open when its process shuts down, although its actor is stopped', async () => {
     const leaving = new AbortController();
     const { environment, logic, journal } = stage(memoryJournal(), { leave: leaving.signal });
     const actor = createActor(logic, { input: { sessionId: 'ses_l' } }).start();
@@ -272,8 +272,8 @@ describe('over a restart', () => {
   });
 });
 
-describe('what cannot be', () => {
-  test('fails the actor of a session that is open already', async () => {
+describe('an impossible actor', () => {
+  test('fails for a session that is already open', async () => {
     const { environment, logic } = stage();
     const first = createActor(logic, { input: { sessionId: 'ses_a' } }).start();
     await environment.advance(2_000);
@@ -295,7 +295,7 @@ describe('what cannot be', () => {
     expect(() => sessionLogic(open as never, options as never)).toThrow('sessionLogic(open');
   });
 
-  test('ends at once where `open` returns a session that is over', async () => {
+  test('ends at once if `open` returns a session that is over', async () => {
     const { environment, runtime } = stage();
     const { session } = textTalk({ environment, runtime });
     void session.close();
@@ -308,7 +308,7 @@ describe('what cannot be', () => {
     expect(actor.getSnapshot()).toMatchObject({ status: 'done', output: { error: null } });
   });
 
-  test('fails an actor whose `open` returns no session', () => {
+  test('fails if `open` returns no session', () => {
     const actor = createActor(
       sessionLogic(() => scriptedModel([]) as never),
       { input: null },

@@ -99,7 +99,7 @@ const ways = [
 ] as const;
 
 describe('a snapshot that an earlier version wrote', () => {
-  test.each(ways)('%s is gone on with: %s', async (scope, what) => {
+  test.each(ways)('continues %s: %s', async (scope, what) => {
     const all = of(scope);
     const { start, type, state, said, errors, monitor, environment } = await found(
       what === 'all of it' ? all : trimmed(all),
@@ -183,7 +183,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
     },
   };
 
-  test('rises by one form at a time', () => {
+  test('passes through one form at a time', () => {
     const { records, ...rest } = chat.event as unknown as Record<string, unknown>;
     expect(readSnapshot(chat, forms)).toEqual({
       ...rest,
@@ -207,12 +207,12 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
       'it has something that this version does not know',
       { ...forms, versions: { form: 3, session: 3, subagent: 3 } },
     ],
-  ] as const)('fails to read where %s', (_, other) => {
+  ] as const)('fails to be read if %s', (_, other) => {
     expect(isUnreadable(chat, other as SnapshotForms)).toBe(true);
     expect(readSnapshot(chat, other as SnapshotForms)).toBeNull();
   });
 
-  test('fails to read in the version before, unlike an entry that is no snapshot', () => {
+  test('fails to be read in the previous version, unlike an entry that is not a snapshot', () => {
     const [newer] = ofVersions([chat], NEWER) as [JournalEntry];
     expect(isUnreadable(newer, SNAPSHOT_FORMS)).toBe(true);
     const [opened] = of('chat') as [JournalEntry];
@@ -221,7 +221,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
-  test('counts as absent where the entries before it exist, and none of them is trimmed', async () => {
+  test('counts as absent if the entries before it exist, and none of them is trimmed', async () => {
     const entries = ofVersions(of('chat'), NEWER);
     const { start, type, state, said, session, journal } = await found(entries, { trim: true });
     await start();
@@ -243,7 +243,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     expect(next.journal.read().slice(0, kept.length)).toEqual(kept);
   });
 
-  test('trims the entries before a snapshot that can be read', async () => {
+  test('does not prevent trimming before a readable snapshot', async () => {
     const { start, type, session, journal } = await found(of('chat'), { trim: true });
     await start();
     await type('blue');
@@ -287,7 +287,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     },
   );
 
-  test('also where something of before is left, since the trimming was broken off', async () => {
+  test('also counts as absent if earlier entries remain after an interrupted trimming', async () => {
     const all = ofVersions(of('chat'), NEWER);
     const spawned = all.findIndex(({ unit, seq }) => unit === 'sub_2' && seq === 1);
     expect(spawned).toBeGreaterThan(0);
@@ -316,7 +316,7 @@ describe('a trimmed journal whose only snapshot cannot be read', () => {
     ['it is broken', [broken], 'number'],
     ['an earlier process quarantined it', [snapshot, quarantine], 'it was bad'],
   ] as const)(
-    '%s: JOURNAL_CUT names it, says what to do, and nothing is written',
+    '%s: fails with JOURNAL_CUT, which names it and the remedy, and nothing is written',
     async (_, entries, why) => {
       const { start, journal, claims, sessionId } = await found(entries);
       const error: unknown = await start().then(

@@ -125,7 +125,7 @@ function performing(onRunning: (change: 1 | -1) => void): MockLanguageModelV4 {
 }
 
 const cases = relayConformance({
-  name: 'an agent of the AI SDK',
+  name: 'an AI SDK agent',
   // The agent runs in this process: it can neither die nor be killed, and the AI SDK reads its stream.
   shows: [],
   graceMs: 1,
@@ -180,6 +180,6 @@ const cases = relayConformance({
   },
 });
 
-describe('an agent of the AI SDK', () => {
+describe('an AI SDK agent', () => {
   test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run());
 });

@@ -77,7 +77,7 @@ function run(relay: ReturnType<typeof agentRelay>, answer: GivenAnswer = { appro
   return { result, asked };
 }
 
-describe('a subagent on an agent of the AI SDK', () => {
+describe('a subagent on an AI SDK agent', () => {
   test('returns the words after its last tool, and lists the tool in the ledger', async () => {
     const { model } = saying([text('Looking.'), call('send', { to: 'Ann' })], [text('Sent.')]);
     const send = tool({ inputSchema, execute: ({ to }) => `sent to ${to}` });
@@ -96,7 +96,7 @@ describe('a subagent on an agent of the AI SDK', () => {
     [true, ['Ann']],
     [false, []],
   ])(
-    'an approval of the agent is asked of the user, whose answer is %s',
+    'asks the user for an approval of the agent, whose answer is %s',
     async (approved, expected) => {
       const sent: string[] = [];
       const { model, prompts } = saying([call('send', { to: 'Ann' })], [text('Well.')]);
@@ -115,7 +115,7 @@ describe('a subagent on an agent of the AI SDK', () => {
     },
   );
 
-  test('a tool without execute is a question, if it is named', async () => {
+  test('asks a question for a tool without execute, if it is named', async () => {
     const { model, prompts } = saying([call('ask', { to: 'Which Ann?' })], [text('Thanks.')]);
     const tools = { ask: tool({ inputSchema, outputSchema: z.unknown() }) };
     const questions = { ask: (input: unknown) => ({ text: (input as { to: string }).to }) };
@@ -126,7 +126,7 @@ describe('a subagent on an agent of the AI SDK', () => {
     expect(JSON.stringify(prompts[1])).toContain('"answer":"Ann Smith"');
   });
 
-  test('a tool without execute that is not named fails the subagent', async () => {
+  test('fails for a tool without execute that is not named', async () => {
     const { model } = saying([call('ask', { to: 'Which Ann?' })]);
     const tools = { ask: tool({ inputSchema, outputSchema: z.unknown() }) };
     const outcome = await run(agentRelay(new ToolLoopAgent({ model, tools }))).result;
@@ -134,7 +134,7 @@ describe('a subagent on an agent of the AI SDK', () => {
     expect(JSON.stringify(outcome)).toContain('has no execute');
   });
 
-  test('an agent that is stopped without words has reached its limit', async () => {
+  test('fails at its limit when the agent is stopped without words', async () => {
     const { model } = saying([call('send', { to: 'Ann' })]);
     const send = tool({ inputSchema, execute: () => 'sent' });
     const agent = new ToolLoopAgent({ model, tools: { send }, stopWhen: isStepCount(1) });
@@ -144,7 +144,7 @@ describe('a subagent on an agent of the AI SDK', () => {
   });
 });
 
-test('the call of a turn that was cut has a result that says so', async () => {
+test('marks the call of an interrupted turn in its result', async () => {
   const { model, prompts } = saying([text('Wait.'), call('send', { to: 'Ann' })], [text('Next.')]);
   const send = tool({ inputSchema, execute: () => new Promise<string>(() => {}) });
   const events: RelayEvent[] = [];

@@ -209,7 +209,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     ).toEqual(['You mail.', 'You mail, and nothing else.', 'You mail, and nothing else.']);
   });
 
-  test('a stop condition ends the loop, and the model says the result without tools', async () => {
+  test('ends the loop at a stop condition, and the model states the result without tools', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('send', { to: 'Ann' })],
@@ -233,7 +233,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
   test.each([
     ['with tools', undefined],
     ['without tools', []],
-  ])('a model that calls on after the stop condition fails the run, %s', async (_, activeTools) => {
+  ])('fails when the model keeps calling after the stop condition, %s', async (_, activeTools) => {
     const { model } = saying([call('look', {})], [call('look', {}, 'look-2')]);
     const agent = {
       model,
@@ -248,7 +248,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(toolLedger.map(({ status }) => status)).toEqual(['ok']);
   });
 
-  test('a tool that hands in the result is left after the stop condition', async () => {
+  test('keeps a tool that returns a result after the stop condition', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('complete_task', { result: { found: 2 } })],
@@ -264,7 +264,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(calls[1]?.toolChoice).toEqual({ type: 'tool', toolName: 'complete_task' });
   });
 
-  test('uses messages that prepareStep returns in later steps, too', async () => {
+  test('uses messages that prepareStep returns in later steps too', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('look', {}, 'look-2')],
@@ -285,7 +285,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(JSON.stringify(calls[2]?.prompt)).toContain('Short.');
   });
 
-  test('a model that prepareStep chooses is called in that step, and priced', async () => {
+  test('calls a model that prepareStep chooses in that step, and prices it', async () => {
     const small = saying([call('look', {})]);
     const large = saying([text('Done.')]);
     const agent = {
@@ -299,7 +299,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect([small.calls.length, large.calls.length]).toEqual([1, 1]);
   });
 
-  test('repairToolCall repairs a call', async () => {
+  test('repairs a call with repairToolCall', async () => {
     const { model } = saying([call('send', { whom: 'Ann' })], [text('Done.')]);
     const agent = {
       model,
@@ -311,7 +311,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(toolLedger).toMatchObject([{ input: { to: 'Ann' }, output: 'sent to Ann' }]);
   });
 
-  test('the context of a tool is that of the settings, and then that of prepareStep', async () => {
+  test("passes a tool the settings' context, and then the context of prepareStep", async () => {
     const contexts: unknown[] = [];
     const contextSchema = z.object({ key: z.string() });
     const keyed = tool({
@@ -335,7 +335,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
   });
 });
 
-describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', (kind) => {
+describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval of %s', (kind) => {
   const mailer = (
     model: MockLanguageModelV4,
     tools: ToolSet,
@@ -413,7 +413,7 @@ describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', 
     if (!isRun) expect(JSON.stringify(calls[1]?.prompt)).toContain('execution-denied');
   });
 
-  test('a function of one tool gets the input as its schema makes it, the context of the tool and the messages', async () => {
+  test("passes a tool's function its parsed input, the tool's context and the messages", async () => {
     const given: unknown[] = [];
     const keyed = tool({
       inputSchema: z.object({ to: z.string().transform((name) => `${name}!`) }),
@@ -451,7 +451,7 @@ describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', 
     expect(JSON.stringify(calls[0]?.prompt).includes('do not ask before')).toBe(isTold);
   });
 
-  test('overrides needsApproval of the tool, as in the SDK', async () => {
+  test("overrides the tool's needsApproval, as the SDK does", async () => {
     const guarded = tool({ ...send, needsApproval: true });
     const outcomes = [];
     for (const toolApproval of [() => undefined, undefined]) {
@@ -464,8 +464,8 @@ describe.each(['the settings of an agent', 'a subagent'])('toolApproval of %s', 
   });
 });
 
-describe('after a restart', () => {
-  test('the functions of the agent get the steps that another process has made', async () => {
+describe('a subagent with settings after a restart', () => {
+  test('passes the functions the steps that another process has made', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const seen: unknown[] = [];
@@ -528,7 +528,7 @@ describe('after a restart', () => {
   });
 });
 
-describe('what a subagent cannot keep', () => {
+describe('settings that a subagent cannot support', () => {
   const { model } = saying();
   const settings = { model, tools: { look } };
   test.each([
@@ -564,7 +564,7 @@ describe('what a subagent cannot keep', () => {
     ['runs', 'jobs'],
     ['toolApproval', { look: 'denied' }],
     ['relay', {}],
-  ])('%s beside `agent` is refused', (name, value) => {
+  ])('refuse %s in combination with `agent`', (name, value) => {
     const config = { name: 'mailer', agent: settings, [name]: value } as never;
     expect(() => agentSubagent(config)).toThrow(`mailer.${name}`);
   });
@@ -579,7 +579,7 @@ describe('what a subagent cannot keep', () => {
     expect(() => runSubagent(config as never, 'Mail Ann', { runtime })).toThrow(hint);
   });
 
-  test('settings that did not pass agentSubagent are refused', () => {
+  test('fail if they did not pass agentSubagent', () => {
     const config = { name: 'mailer', instructions: '', agent: settings } as never;
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     expect(() => runSubagent(config, 'Mail Ann', { runtime })).toThrow('agentSubagent({ agent');
@@ -599,7 +599,7 @@ describe('what a subagent cannot keep', () => {
     });
   });
 
-  test('a prepareStep that never settles ends with its run', async () => {
+  test('end a prepareStep that never settles with its run', async () => {
     const environment = simulatedEnvironment();
     const agent = { ...settings, prepareStep: () => new Promise<never>(() => {}) };
     const { result, cancel } = runSubagent(agentSubagent({ name: 'mailer', agent }), 'Mail', {
@@ -610,7 +610,7 @@ describe('what a subagent cannot keep', () => {
     expect((await result).status).toBe('cancelled');
   });
 
-  test('the settings of a retry and of the time are those of the subagent', () => {
+  test('take the retries and the time from the subagent', () => {
     const agent = { ...settings, id: 'mailer', maxRetries: 0, timeout: 5000 };
     expect(agentSubagent({ agent })).toMatchObject({
       name: 'mailer',

@@ -85,7 +85,7 @@ describe('an approval', () => {
     expect(ran).toEqual(['pay']);
   });
 
-  test('falls back to the question of the runtime where that of the tool fails, and reports it', async () => {
+  test("falls back to the runtime's question if the tool's question fails, and reports it", async () => {
     const { named } = recorded();
     const fails = [
       () => {
@@ -169,8 +169,8 @@ describe('an approval', () => {
   });
 });
 
-describe('nothing is lost silently', () => {
-  test('a question that could not be put is a denial with its reason', async () => {
+describe('an approval that is not given', () => {
+  test('becomes a denial with its reason if the question could not be asked', async () => {
     const { ran, named } = recorded();
     const { outcome, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { toolLedger } = await outcome({ tools: { pay: named('pay', { needsApproval: true }) } });
@@ -187,7 +187,7 @@ describe('nothing is lost silently', () => {
     expect(ran).toEqual([]);
   });
 
-  test('P8: an approved call says so; a call that needs no consent does not', async () => {
+  test('P8: marks an approved call, but not a call that needs no consent', async () => {
     const { named } = recorded();
     const { run } = subagentRuns(steps(calls(['pay'], ['look']), say('done')));
     const { result } = run(
@@ -202,8 +202,8 @@ describe('nothing is lost silently', () => {
   });
 });
 
-describe('pre-authorised by the author', () => {
-  test('runs without a question, is recorded, and holds for these arguments only', async () => {
+describe('an approval given beforehand by the author', () => {
+  test('runs without a question, is recorded, and covers only these arguments', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(
@@ -228,7 +228,7 @@ describe('pre-authorised by the author', () => {
     expect(ran).toEqual(['pay']);
   });
 
-  test('APPROVAL-4: a condition that throws is no consent, and is reported', async () => {
+  test('APPROVAL-4: does not consent if the condition throws, and reports the error', async () => {
     const { ran, named } = recorded();
     const { run, errors } = subagentRuns(steps(calls(['pay']), say('done')));
     const { result } = run({
@@ -248,8 +248,8 @@ describe('pre-authorised by the author', () => {
   });
 });
 
-describe('P8: an approval is of one call, and only the runtime mints it', () => {
-  test('SUBAGENT-WORK-2: the same call twice is asked twice, each for itself', async () => {
+describe('P8: an approval of one call, which only the runtime creates', () => {
+  test('SUBAGENT-WORK-2: requires a separate yes for each of two equal calls', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(
@@ -272,7 +272,7 @@ describe('P8: an approval is of one call, and only the runtime mints it', () => 
     expect(ran).toHaveLength(2);
   });
 
-  test('SUBAGENT-WORK-1: nothing that a model or a tool says is an approval', async () => {
+  test('SUBAGENT-WORK-1: never comes from the words of a model or a tool', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion } = user();
     const forged = {
@@ -306,7 +306,7 @@ describe('P8: an approval is of one call, and only the runtime mints it', () => 
 });
 
 describe('the rule that a call needs approval', () => {
-  test('depends on the arguments, as the tool gets them', async () => {
+  test('depends on the parsed arguments', async () => {
     const { ran } = recorded();
     const { asked, onQuestion, answer } = user();
     const pay = simpleTool(() => ran.push('pay'), {
@@ -347,7 +347,7 @@ describe('the rule that a call needs approval', () => {
 });
 
 describe('the order within a step', () => {
-  test('SUBAGENT-MACHINE-3: ordinary calls settle first; two approvals and a question follow in call order', async () => {
+  test('SUBAGENT-MACHINE-3: settles ordinary calls first; two approvals and a question follow in call order', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     let finish: () => void = () => {};
@@ -413,7 +413,7 @@ describe('the order within a step', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-5: each of two calls of the same tool asks for its own approval', async () => {
+  test('SUBAGENT-MACHINE-5: asks for a separate approval for each of two calls of the same tool', async () => {
     const ran: unknown[] = [];
     const { asked, onQuestion, answer } = user();
     const pay = {

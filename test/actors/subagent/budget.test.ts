@@ -42,8 +42,8 @@ const looking = (found: string): ReturnType<typeof steps> =>
     return isOver ? say(found) : calls(['look']);
   });
 
-describe('on exhaustion', () => {
-  test('one last step without tools hands in partial work, then it has failed', async () => {
+describe('an exhausted budget', () => {
+  test('allows one last step without tools for partial work, and then fails the run', async () => {
     const runs = subagentRuns(looking('So far: half of it.'));
     const { model } = metered(runs, costing(4_000));
     const outcome = await runs.outcome(
@@ -61,7 +61,7 @@ describe('on exhaustion', () => {
     expect(outcome.usage.totalTokens).toBe(16_000);
   });
 
-  test('steps: so many calls, and the last one', async () => {
+  test('allows the given count of steps, and the last one', async () => {
     const runs = subagentRuns(looking('Two looks.'));
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { steps: 2 } });
     expect(outcome).toMatchObject({
@@ -71,13 +71,13 @@ describe('on exhaustion', () => {
     expect(runs.prompts).toHaveLength(3);
   });
 
-  test('a subagent that is done within its budget completes', async () => {
+  test('does not affect a subagent that completes within it', async () => {
     const runs = subagentRuns(steps(calls(['look']), say('Seen.')));
     const outcome = await runs.outcome({ tools: look, budget: { steps: 2, tokens: 10_000 } });
     expect(outcome).toMatchObject({ status: 'completed', text: 'Seen.' });
   });
 
-  test('a call that is tried again is a step again', async () => {
+  test('counts a retried call as another step', async () => {
     let failures = 0;
     const runs = subagentRuns((prompt) => {
       if (JSON.stringify(prompt.prompt.at(-1)).includes('last answer')) return say('Nothing yet.');
@@ -90,7 +90,7 @@ describe('on exhaustion', () => {
     expect(failures).toBe(2);
   });
 
-  test('an answer that the budget cuts off is partial work, not a failure of the model', async () => {
+  test('treats an answer that it cuts off as partial work, not as a failure of the model', async () => {
     const runs = subagentRuns(steps(say('The first half of')));
     const { model, limits } = metered(runs, (result) => ({
       ...result,
@@ -105,7 +105,7 @@ describe('on exhaustion', () => {
     expect(limits[0]).toBeLessThan(1_000);
   });
 
-  test('time: what waits is given up, what was done is handed in', async () => {
+  test('abandons what waits when its time is over, and returns what was done', async () => {
     const runs = subagentRuns(steps(calls(['ask_user', { question: 'Go on?' }]), say('Nobody.')));
     const { result } = runs.run(
       { interactive: true, budget: { timeMs: 5_000 } },
@@ -120,14 +120,14 @@ describe('on exhaustion', () => {
     expect(runs.environment.pendingTimers).toBe(0);
   });
 
-  test('clears its timer when the subagent ends before', async () => {
+  test('clears its timer when the subagent ends earlier', async () => {
     const runs = subagentRuns(steps(say('Quick.')));
     expect(await runs.outcome({ budget: { timeMs: 5_000 } })).toMatchObject({ text: 'Quick.' });
     expect(runs.environment.pendingTimers).toBe(0);
   });
 
   test.each([{ tokens: 0 }, { steps: 1.5 }, { agents: -1 }, { timeMs: 0 }, { money: 5 }])(
-    'a budget that cannot be is refused where it is written: %o',
+    'refuses an impossible budget when it is configured: %o',
     (budget) => {
       const runs = subagentRuns(steps(say('Never.')));
       expect(() => runs.run({ budget })).toThrow(/budget/);
@@ -145,7 +145,7 @@ describe('the cost of a call', () => {
     if (permit.ok) permit.settle(permit.counted({ usage: counted, text }).totalTokens, 0);
   };
 
-  test('equals the count of the provider, or an estimate where it counts nothing', () => {
+  test("equals the provider's count, or an estimate if the provider counts nothing", () => {
     const budget = budgetOf(1_000);
     const counted = asking(budget);
     answered(counted, usage(300), 'whatever');
@@ -157,7 +157,7 @@ describe('the cost of a call', () => {
     expect(silent.report.tokens?.spent).toBe(120);
   });
 
-  test('a call that was broken off may have been read; one that failed was not', () => {
+  test('counts an aborted call, which may have been read, but not a failed one', () => {
     const [broken, failed] = [budgetOf(1_000), budgetOf(1_000)];
     const [first, second] = [asking(broken), asking(failed)];
     if (first.ok) first.failed(true, free);
@@ -165,14 +165,14 @@ describe('the cost of a call', () => {
     expect([broken.report.tokens?.spent, failed.report.tokens?.spent]).toEqual([100, 0]);
   });
 
-  test('a call that does not fit is refused, except the last one', () => {
+  test('refuses a call that does not fit, except the last one', () => {
     expect(asking(budgetOf(100))).toMatchObject({ ok: false });
     expect(asking(budgetOf(100), true)).toMatchObject({ ok: true, maxOutputTokens: 1_024 });
     expect(asking(budgetOf(150))).toMatchObject({ ok: true, maxOutputTokens: 50 });
     expect(asking(null)).toMatchObject({ ok: true, maxOutputTokens: undefined });
   });
 
-  test('files count for something, however large they are', () => {
+  test('counts files, however large they are', () => {
     const image = { type: 'image' as const, image: new Uint8Array(100_000) };
     expect(
       estimateTokens('', [
@@ -195,7 +195,7 @@ describe('the time of a budget', () => {
     return { ...runs, first: () => run({ name: 'first', tools: { slow }, timeout: 2 * SLOW_MS }) };
   }
 
-  test('runs on while the subagent waits for a run slot, and ends it without a model call', async () => {
+  test('continues while the subagent waits for a run slot, and ends it without a model call', async () => {
     const { first, run, prompts, environment } = queued(steps(calls(['slow']), say('done')));
     const one = first();
     await environment.settle();
@@ -215,7 +215,7 @@ describe('the time of a budget', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('ends what would hand in its work, but gets no run slot within 30 s', async () => {
+  test('ends a subagent that would return its work, but gets no run slot within 30 s', async () => {
     let isAsking = true;
     const { first, run, prompts, environment } = queued(() =>
       isAsking
@@ -241,7 +241,7 @@ describe('the time of a budget', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('ends a model call that does not end within 30 s after it', async () => {
+  test("ends a model call that does not end within 30 s after the budget's time", async () => {
     const { run, environment, model } = subagentRuns(() => say('never'));
     let outcome: unknown = null;
     const hanging = { ...model, doGenerate: never };

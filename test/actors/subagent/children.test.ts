@@ -16,7 +16,7 @@ function children() {
 }
 
 describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
-  test('begins when the ordinary calls are settled, holds no slot, and others wait beside it', async () => {
+  test('begins when the ordinary calls are settled, holds no slot, and waits together with others', async () => {
     const { child, waiting } = children();
     const order: string[] = [];
     const look = simpleTool(() => order.push(`looked with ${waiting.length} waiting`));
@@ -119,7 +119,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
 });
 
 describe('a tool', () => {
-  test('learns who calls it, beside the context of its author', async () => {
+  test("reads its caller, in addition to its author's context", async () => {
     const seen: unknown[] = [];
     const look = simpleTool((options) => void seen.push(options));
     const bare = simpleTool((options) => void seen.push(options));
@@ -144,7 +144,7 @@ describe('a tool', () => {
     expect(Object.keys(second?.context ?? {})).toEqual(['offstage']);
   });
 
-  test('knows no caller outside of a call by a subagent', () => {
+  test("has no caller outside a subagent's call", () => {
     expect(callerOf(undefined)).toBeNull();
     expect(callerOf({ context: { tenant: 'acme' } })).toBeNull();
     expect(callerOf({ context: null, experimental_context: 'words' })).toBeNull();

@@ -27,7 +27,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     });
   });
 
-  test('comes after the other calls of its step, and the first one counts', async () => {
+  test('follows the other calls of its step, and the first completion counts', async () => {
     const done: string[] = [];
     const work = simpleTool(() => void done.push('worked'));
     const run = loneSubagent(
@@ -73,7 +73,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     expect(await run.result).toMatchObject({ output: 'done', steps: 1 });
   });
 
-  test('a message that came before it was done is read first', { tags: ['M20'] }, async () => {
+  test('reads a message that arrived before completion first', { tags: ['M20'] }, async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -98,7 +98,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
 });
 
 describe("with completion: 'tool'", { tags: ['M20'] }, () => {
-  test('an answer without it is not the end; the tool is there by itself', async () => {
+  test('does not end with an answer without it; the tool is added automatically', async () => {
     const run = loneSubagent(
       { completion: 'tool' },
       steps(say('I think I am done'), calls(['complete_task', { result: 'now I am' }])),
@@ -109,7 +109,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     expect(run.prompts[1]?.user).toContain('{"tool":"complete_task"}');
   });
 
-  test('a tool of another name with the role will do', async () => {
+  test('accepts a tool of another name with the role', async () => {
     const run = loneSubagent(
       { completion: 'tool', tools: { hand_in: complete_task } },
       steps(say('done'), calls(['hand_in', { result: 'done' }])),
@@ -119,7 +119,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     expect(run.prompts[1]?.user).toContain('{"tool":"hand_in"}');
   });
 
-  test('a subagent that never hands in runs out of steps', async () => {
+  test('runs out of steps if the subagent never returns a result', async () => {
     const run = loneSubagent({ completion: 'tool', maxSteps: 3 }, steps(say('done')));
     expect(await run.result).toMatchObject({
       status: 'failed',
@@ -129,7 +129,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     });
   });
 
-  test('a result that does not fit the schema is asked for again', { tags: ['H15'] }, async () => {
+  test('repeats when its result does not match the schema', { tags: ['H15'] }, async () => {
     const run = loneSubagent(
       { completion: 'tool', outputSchema: z.object({ total: z.number() }) },
       steps(
@@ -151,7 +151,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
   });
 
   test(
-    'an answer that does not fit the schema is asked for again, without the tool, too',
+    'requests an answer again that does not match the schema, even without the tool',
     { tags: ['H15'] },
     async () => {
       const run = loneSubagent(
@@ -221,7 +221,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-6: reaching its limit of unanswered requests does not end the subagent', async () => {
+  test('SUBAGENT-MACHINE-6: does not end the subagent at its limit of unanswered requests', async () => {
     const run = loneSubagent(
       { tools: { request_input }, maxInputRetries: 1 },
       steps(calls(['request_input', { question: 'Which?' }]), say('on my own, then')),

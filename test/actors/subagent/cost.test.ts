@@ -36,7 +36,7 @@ describe('price', () => {
     expect(outcome.usage.totalTokens).toBe(total);
   });
 
-  test('gets an estimate where the provider counts nothing, and the outcome does not', async () => {
+  test('receives an estimate if the provider counts nothing, but the outcome does not', async () => {
     const asked: PricedCall[] = [];
     const { model, outcome } = priced(steps(say('y'.repeat(80))), (call) => asked.push(call));
     const silent: typeof model = {
@@ -52,7 +52,7 @@ describe('price', () => {
     expect(asked[0]?.usage.inputTokens).toBeGreaterThan(0);
   });
 
-  test('knows what came from the cache and what was written to it', async () => {
+  test('receives the cached tokens and those written to the cache', async () => {
     const asked: PricedCall[] = [];
     const { model, outcome } = priced(steps(say('Done.')), (call) => asked.push(call));
     const caching: typeof model = {
@@ -99,7 +99,7 @@ describe('price', () => {
     expect(runs.errors[0]?.where).toContain('price');
   });
 
-  test('refuses a value that is no function', () => {
+  test('fails if it is not a function', () => {
     expect(() => subagentRuns(steps(say('Never.')), { price: 5 as never })).toThrow(
       ConfigurationError,
     );
@@ -107,7 +107,7 @@ describe('price', () => {
 });
 
 describe('budget.cost', () => {
-  test('spent, it ends the work with what there is', async () => {
+  test('ends the work with its partial result when spent', async () => {
     const runs = priced(looking, () => 0.4);
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
     expect(outcome).toMatchObject({
@@ -135,7 +135,7 @@ describe('budget.cost', () => {
     expect(runs.prompts).toHaveLength(2);
   });
 
-  test('a call that was broken off may have been read, and costs that', async () => {
+  test('counts an aborted call, which may have been read', async () => {
     const asked: PricedCall[] = [];
     const { run, model, environment } = priced(looking, (call) => asked.push(call));
     let isHanging = false;
@@ -161,7 +161,7 @@ describe('budget.cost', () => {
     expect(() => run({ budget: { cost: cost as number } })).toThrow(/budget/);
   });
 
-  test('refuses a run without a price, since no cost would count', () => {
+  test('refuses a run without a price, because no cost would count', () => {
     const { run } = subagentRuns(looking);
     expect(() => run({ budget: { cost: 1 } })).toThrow(/expected `price`.*beside `budget.cost`/);
   });
@@ -193,7 +193,7 @@ describe('the usage of a subtree', () => {
     expect(subtreeUsage(subagents, id)).toEqual(usage(totalTokens, cost));
   });
 
-  test('refuses subagents without usage, and an id that is no string', () => {
+  test('refuses subagents without usage, and an id that is not a string', () => {
     expect(() => subtreeUsage([{ id: 'a' }] as never, 'a')).toThrow(/subtreeUsage.*usage/s);
     expect(() => subtreeUsage(subagents, 5 as never)).toThrow(ConfigurationError);
   });

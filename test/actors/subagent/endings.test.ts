@@ -19,7 +19,7 @@ const overloaded = (isRetryable: boolean, statusCode = isRetryable ? 503 : 400):
 
 describe('SUBAGENT-MACHINE-7: the step limit', () => {
   test(
-    'ends it; the calls of the last step are not run, and the ledger says so',
+    'ends the run; the calls of the last step are not run, and the ledger records it',
     { tags: ['R22', 'RW3'] },
     async () => {
       let ran = 0;
@@ -53,7 +53,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   });
 
   it.each(['turn', 'tool'] as const)(
-    'says to the model that a step is the last, and keeps what it hands in (completion: %s)',
+    'tells the model that a step is the last, and keeps its result (completion: %s)',
     async (completion) => {
       const { outcome, prompts } = subagentRuns(
         steps(
@@ -75,13 +75,13 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     },
   );
 
-  it('leaves a run of one step its tool choice', async () => {
+  it('keeps the tool choice of a run with one step', async () => {
     const { outcome, prompts } = subagentRuns(steps(say('done')));
     await outcome({ maxSteps: 1, tools: { count: simpleTool(() => 1) } });
     expect(JSON.stringify(prompts)).not.toContain('This is your last step');
   });
 
-  test('questions of the last step are not asked', async () => {
+  test('asks no questions of the last step', async () => {
     let asked = 0;
     const { outcome } = subagentRuns(() => calls(['ask_user', { question: 'Well?' }]));
     const result = await outcome(
@@ -116,9 +116,9 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   );
 });
 
-describe('SUBAGENT-MACHINE-2: the run’s clock', () => {
+describe('SUBAGENT-MACHINE-2: the run’s timeout', () => {
   test(
-    'ends it, whatever it is doing, and keeps what it had done',
+    'ends the run at any point, and keeps the completed work',
     { tags: ['B33', 'R24', 'RW2', 'MW2'] },
     async () => {
       const signals: AbortSignal[] = [];
@@ -153,7 +153,7 @@ describe('SUBAGENT-MACHINE-2: the run’s clock', () => {
     },
   );
 
-  test('stands still while it waits for the user: an hour later it has what was left', async () => {
+  test('pauses while the run waits for the user: an hour later the rest is left', async () => {
     let answer: (given: { text: string }) => void = () => {};
     const { run, environment } = subagentRuns(
       steps(calls(['slow']), calls(['ask_user', { question: 'Well?' }]), calls(['hang'])),
@@ -184,7 +184,7 @@ describe('SUBAGENT-MACHINE-2: the run’s clock', () => {
     });
   });
 
-  test('stands still while it waits for a slot', async () => {
+  test('pauses while the run waits for a slot', async () => {
     let release: () => void = () => {};
     const { run, environment } = subagentRuns(
       async ({ turn }) => {
@@ -212,7 +212,7 @@ describe('cancellation', () => {
     return { ...made, outcome: await result };
   };
 
-  test('ends the run at once, also when a tool never settles', { tags: ['R16'] }, async () => {
+  test('ends the run at once, even if a tool never settles', { tags: ['R16'] }, async () => {
     const { outcome, environment } = await untilCancelled(steps(calls(['hang'])), {
       hang: simpleTool(never),
     });
@@ -224,7 +224,7 @@ describe('cancellation', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends the run at once, also when the model ignores its signal', async () => {
+  test('ends the run at once, even if the model ignores its signal', async () => {
     let signal: AbortSignal | undefined;
     const { outcome } = await untilCancelled((prompt) => {
       signal = prompt.signal;
@@ -235,7 +235,7 @@ describe('cancellation', () => {
   });
 
   test(
-    'wins over what comes late, and no further model call is made',
+    'wins over later events, and no further model call is made',
     { tags: ['B43', 'M15'] },
     async () => {
       let finish: (value: string) => void = () => {};
@@ -253,14 +253,14 @@ describe('cancellation', () => {
     },
   );
 
-  test('ends the run also while it waits for a retry', async () => {
+  test('ends the run even while it waits for a retry', async () => {
     const { environment, prompts } = await untilCancelled(() => ({ error: overloaded(true) }));
     expect(environment.pendingTimers).toBe(0);
     await environment.advance(60_000);
     expect(prompts).toHaveLength(1);
   });
 
-  test('ends the run also before it began', async () => {
+  test('ends the run even before it began', async () => {
     const { run, prompts } = subagentRuns(() => say('never'));
     const { result, cancel } = run();
     cancel();
@@ -326,7 +326,7 @@ describe('a model call that fails', () => {
     expect((await result).text).toBe('at last');
   });
 
-  test('does not count as a step, and each step has its own tries', async () => {
+  test('does not count as a step, and each step has its own retries', async () => {
     const { run, environment } = subagentRuns(
       steps(
         { error: overloaded(true) },
@@ -343,7 +343,7 @@ describe('a model call that fails', () => {
     expect(await result).toMatchObject({ status: 'completed', steps: 2 });
   });
 
-  test('many that failed together are not tried again together', async () => {
+  test('repeats at a different time than others that failed together', async () => {
     const { run, environment } = subagentRuns(() => ({ error: overloaded(true) }));
     const at: number[] = [];
     const begin = environment.clock.now();
@@ -360,12 +360,12 @@ describe('a model call that fails', () => {
 });
 
 describe('an answer without content', () => {
-  test('no word at all', async () => {
+  test('fails without a word', async () => {
     const { outcome } = subagentRuns(() => say('  '));
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code: 'EMPTY_OUTPUT' } });
   });
 
-  test('P1: cut off at the model’s length limit: what it had said is kept', async () => {
+  test('P1: keeps its words when it is cut off at the model’s length limit', async () => {
     const { run, model } = subagentRuns(() => say('The first half of'));
     const cutOff = {
       ...model,
@@ -385,7 +385,7 @@ describe('an answer without content', () => {
     expect(steps_).toEqual([1]);
   });
 
-  test('calls that were cut off are not run', async () => {
+  test('does not run calls that were cut off', async () => {
     let ran = 0;
     const { run, model } = subagentRuns(() => calls(['count']));
     const cutOff = {
@@ -417,7 +417,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('rejects an answer with the reason while there are steps left', async () => {
+  test('rejects an answer with the reason while steps are left', async () => {
     const { outcome, prompts } = subagentRuns(
       steps(say('about twelve'), say('{"price": "12"}'), say('{"price": 12}')),
     );
@@ -435,7 +435,7 @@ describe('the output schema', () => {
     ['no, when it is off', { structured: 'off' as const }, false],
     ['no, where the result is handed in by a tool', { completion: 'tool' as const }, false],
     ['no, beside a tool of the name that packages ask by', { tools: { json: look } }, false],
-  ])('decides whether to ask for structured output: %s', async (_, config, isAsked) => {
+  ])('decides whether to request structured output: %s', async (_, config, isAsked) => {
     const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
     await outcome({ outputSchema, maxSteps: 1, ...config });
     expect(prompts[0]?.outputSchema !== null).toBe(isAsked);
@@ -443,7 +443,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('ends the run at the step limit when no answer fits, with the last words as partial', async () => {
+  test('ends the run at the step limit when no answer matches, with the last words as partial', async () => {
     const { outcome, prompts } = subagentRuns(() => say('about twelve'));
     expect(await outcome({ outputSchema, maxSteps: 2 })).toMatchObject({
       status: 'failed',
@@ -460,17 +460,21 @@ describe('the output schema', () => {
   });
 });
 
-test('P1: nothing that comes late changes an outcome', { tags: ['B43', 'M15'] }, async () => {
-  const { run, environment } = subagentRuns(() => say('done'));
-  const { result, cancel } = run();
-  const outcome = await result;
-  const before = structuredClone(outcome);
-  cancel('too late');
-  await environment.advance(3_600_000);
-  expect(await result).toEqual(before);
-});
+test(
+  'P1: does not change an outcome when events arrive late',
+  { tags: ['B43', 'M15'] },
+  async () => {
+    const { run, environment } = subagentRuns(() => say('done'));
+    const { result, cancel } = run();
+    const outcome = await result;
+    const before = structuredClone(outcome);
+    cancel('too late');
+    await environment.advance(3_600_000);
+    expect(await result).toEqual(before);
+  },
+);
 
-test('usage is what the provider counted, over all steps', async () => {
+test("sums the provider's usage over all steps", async () => {
   const { outcome } = subagentRuns(steps(calls(['count']), calls(['count']), say('done')));
   expect((await outcome({ tools: { count: simpleTool(() => 1) } })).usage).toEqual({
     inputTokens: 30,

@@ -59,7 +59,7 @@ describe('a promised instance', () => {
   }
   const looks = () => subagentRuns(steps(calls(['look']), say('done')));
 
-  test('does the work when it is there, and is disposed once', async () => {
+  test('does the work when it resolves, and is disposed once', async () => {
     const { config, come, disposed } = promised();
     const { run, environment } = looks();
     const { result } = run(config);
@@ -84,7 +84,7 @@ describe('a promised instance', () => {
     });
   });
 
-  test('disposes an instance that comes after the run was cancelled', async () => {
+  test('disposes itself if it resolves after the run was cancelled', async () => {
     const { config, come, disposed } = promised();
     const { run, environment } = looks();
     const { result, cancel } = run(config);
@@ -97,7 +97,7 @@ describe('a promised instance', () => {
     expect(disposed).toEqual(['instance 0']);
   });
 
-  test('ends the run at its timeout when the instance never comes', async () => {
+  test('ends the run at its timeout when it never resolves', async () => {
     const { config } = promised({ timeout: 100 });
     const { run, environment } = looks();
     const { result } = run(config);
@@ -106,7 +106,7 @@ describe('a promised instance', () => {
   });
 });
 
-describe('each ending disposes an instance once', () => {
+describe('an instance, which each ending disposes once', () => {
   test('completed', async () => {
     const { config, created, disposed } = counted();
     await subagentRuns(() => say('done')).outcome(config);
@@ -119,7 +119,7 @@ describe('each ending disposes an instance once', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('cancelled, and cancelled again', async () => {
+  test('ends when cancelled twice', async () => {
     const { config, disposed } = counted({ tools: { hang: simpleTool(never) } });
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result, cancel } = run(config);
@@ -131,7 +131,7 @@ describe('each ending disposes an instance once', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('timed out', async () => {
+  test('ends when timed out', async () => {
     const { config, disposed } = counted({ timeout: 100, tools: { hang: simpleTool(never) } });
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result } = run(config);
@@ -140,7 +140,7 @@ describe('each ending disposes an instance once', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('cancelled before its preparation was over', async () => {
+  test('ends when cancelled during its preparation', async () => {
     const { config, created, disposed } = counted();
     const { run, environment } = subagentRuns(() => say('never'));
     const { result, cancel } = run(config);
@@ -150,7 +150,7 @@ describe('each ending disposes an instance once', () => {
     expect(disposed).toEqual(created);
   });
 
-  test('failed in its preparation', async () => {
+  test('ends when its preparation fails', async () => {
     const { config, disposed } = counted();
     const createInstance = (): SubagentConfig => ({
       ...config.createInstance(),
@@ -161,7 +161,7 @@ describe('each ending disposes an instance once', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('killed, because the journal never took its cancellation', async () => {
+  test('ends when killed because the journal never accepted its cancellation', async () => {
     const { config, disposed } = counted({
       instructions: instructionsOf('work'),
       tools: { hang: simpleTool(never) },
@@ -214,7 +214,7 @@ describe('a shared configuration', () => {
     expect(disposed).toBe(3);
   });
 
-  test('(the very same object) too', async () => {
+  test('disposes once even as the same object', async () => {
     let disposed = 0;
     const { start, type, environment, close, session } = textTalk({
       subagents: {
@@ -241,7 +241,7 @@ describe('a shared configuration', () => {
 });
 
 describe('createInstance', () => {
-  test('makes a new instance for each run', { tags: ['B27'] }, async () => {
+  test('creates a new instance for each run', { tags: ['B27'] }, async () => {
     const memories: string[][] = [];
     const { run } = subagentRuns(({ results }) =>
       results.length === 0 ? calls(['remember']) : say(JSON.stringify(results[0])),
@@ -358,7 +358,7 @@ describe('preparation with a memory that hangs', () => {
     expect(disposed).toEqual(['work']);
   });
 
-  test('holds the close of the session until the subagent is disposed', async () => {
+  test('delays the close of the session until the subagent is disposed', async () => {
     let disposed: () => void = () => {};
     const { start, type, environment, session } = textTalk({
       memory: hanging,

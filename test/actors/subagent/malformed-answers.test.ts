@@ -215,7 +215,7 @@ describe('a malformed answer of a model', () => {
     expect(end).toMatchObject({ status: 'failed', code: 'MALFORMED_RESPONSE', tookMs: 0 });
   });
 
-  it('never becomes an event that the journal refuses, whatever one value of it is', async () => {
+  it('never becomes an event that the journal refuses, whichever value is malformed', async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...pathsIn(answered)), others, async (path, other) => {
         const mutant = withOther(answered, path, other());
@@ -227,7 +227,7 @@ describe('a malformed answer of a model', () => {
     );
   });
 
-  it('never becomes an event that the journal refuses, whatever one value of its stream is', async () => {
+  it('never becomes an event that the journal refuses, whichever stream value is malformed', async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...pathsIn(parts).slice(1)), others, async (path, other) => {
         const stream = withOther(parts, path, other()) as readonly unknown[];
@@ -240,7 +240,7 @@ describe('a malformed answer of a model', () => {
   });
 });
 
-describe('SUBAGENT-8: an event that the unit of a subagent refuses', () => {
+describe("SUBAGENT-8: an event that a subagent's unit refuses", () => {
   const refused = (event: object) => event as SubagentUnitEvent;
   const waiting = async () => {
     const run = loneSubagent({ tools: { ask: simpleTool(never) } }, () => calls(['ask', {}, 'c1']));

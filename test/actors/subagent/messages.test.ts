@@ -35,7 +35,7 @@ describe('a message to steer', () => {
     ]);
   });
 
-  test('keeps a model from ending before it has read it', async () => {
+  test('keeps a model from ending before it has read the message', async () => {
     const script = steps({ text: 'done', delayMs: 100 }, say('done again'));
     const run = loneSubagent({}, script);
     await run.environment.settle();
@@ -61,7 +61,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
-  test('waits also where it comes between two steps, for a slot', async () => {
+  test('waits even if it arrives between two steps, for a slot', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('first done'), say('second done')),
@@ -78,7 +78,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
-  test('reaches the model at once when it comes before the first step', async () => {
+  test('reaches the model at once when it arrives before the first step', async () => {
     const run = loneSubagent({}, steps(say('done')));
     run.subagent.message('m1', 'In French', 'queue');
     expect(await run.result).toMatchObject({ steps: 1 });
@@ -100,7 +100,7 @@ describe('a message to queue', () => {
 });
 
 describe('a message that interrupts', () => {
-  test('breaks off the model call, which is begun again with it and counts', async () => {
+  test('aborts the model call, which starts again with it and counts', async () => {
     const script = steps({ text: 'never said', delayMs: 60_000 }, say('done'));
     const run = loneSubagent({}, script);
     await run.environment.settle();
@@ -141,7 +141,7 @@ describe('a message that interrupts', () => {
     ]);
   });
 
-  test('withdraws the question that it waits for, also from where it is parked', async () => {
+  test('withdraws the question that the subagent waits for, even if it is parked', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
@@ -176,7 +176,7 @@ describe('a message that interrupts', () => {
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
-  test('calls off what has consent and waits for its slot', async () => {
+  test('cancels calls that have consent and wait for a slot', async () => {
     let payments = 0;
     const pay = simpleTool(() => (payments += 1), { needsApproval: true });
     const run = loneSubagent({ tools: { pay } }, steps(calls(['pay']), say('done')));
@@ -202,7 +202,7 @@ describe('a message that interrupts', () => {
     expect(wordsIn(run.prompts[1]!)).toEqual(['Do it', 'Stop, the wrong account']);
   });
 
-  test('acts as one to steer in the last step', async () => {
+  test('behaves like a steering message in the last step', async () => {
     const run = loneSubagent({ maxSteps: 1 }, steps({ text: 'done', delayMs: 100 }));
     await run.environment.settle();
     run.subagent.message('m1', 'Stop', 'interrupt');
@@ -253,7 +253,7 @@ describe('SUBAGENT-5: a message', () => {
     expect(run.receipts()).toEqual([['refused', ['m101'], '100 messages are unread already']]);
   });
 
-  test('leaves a subagent that waits for an answer parked and waiting', async () => {
+  test('leaves a subagent that waits for an answer parked', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('done')),

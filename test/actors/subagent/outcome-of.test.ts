@@ -52,7 +52,7 @@ describe('the type of an outcome', () => {
 
 const UNNAMED = { code: 'INTERNAL', message: 'It ended as lost', retryable: false };
 
-describe('an end without an error', () => {
+describe('an ending', () => {
   const { error: _, ...bare } = unfinishedOutcome({ status: 'lost', partial: 'half' });
 
   test.each([
@@ -66,7 +66,7 @@ describe('an end without an error', () => {
     expect(outcomeOf({ status, steps: 0 }, new SubagentLog())).toMatchObject({ status, error });
   });
 
-  test('one that has an error keeps it, and one that completed has none', () => {
+  test('keeps its error, and has none when completed', () => {
     const failed = unfinishedOutcome({ status: 'failed' });
     expect(readOutcome(failed)).toEqual(failed);
     expect(readOutcome(completedOutcome('x'))).toEqual(completedOutcome('x'));
@@ -88,8 +88,8 @@ const laterIn = ({ entries, environment }: World): World =>
 
 const cancelled = { code: 'CANCELLED', message: 'It ended as cancelled' };
 
-describe('read from', () => {
-  test('the entries of a session, and a snapshot of it', async () => {
+describe('an outcome', () => {
+  test("comes from a session's entries and snapshot", async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: false } });
     const life = textLife(of, {
       subagents: { paint: { script: () => ({ error: new Error('no paint') }) } },
@@ -118,7 +118,7 @@ describe('read from', () => {
     expect(call()).toMatchObject([{ outcome: { status: 'failed', error } }]);
   });
 
-  test('the snapshot of a program, by the program and in a replay', async () => {
+  test("comes from a program's snapshot, by the program and in a replay", async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, { script: turns(never) });
     await before.service.recover();
@@ -140,7 +140,7 @@ describe('read from', () => {
     await after.close();
   });
 
-  test('the journal of a service, and a snapshot of it', async () => {
+  test("comes from a service's journal and snapshot", async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({}, { priority: 'urgent' }));
@@ -156,7 +156,7 @@ describe('read from', () => {
     }
   });
 
-  test('an engine', async () => {
+  test('comes from an engine', async () => {
     const environment = simulatedEnvironment();
     const { error: _, ...outcome } = unfinishedOutcome({ status: 'lost' });
     const engine: RunEngine = {

@@ -48,7 +48,7 @@ async function wholeStory(runtimeOptions: Partial<RuntimeOptions>) {
   };
 }
 
-describe('SUBAGENT-3: a subagent that waits', () => {
+describe('SUBAGENT-3: a waiting subagent', () => {
   test('resumes as if it had never been parked', async () => {
     const parked = await wholeStory({});
     const kept = await wholeStory({ inspect: () => {} });
@@ -58,7 +58,7 @@ describe('SUBAGENT-3: a subagent that waits', () => {
     expect(parked).toEqual(kept);
   });
 
-  test('holds no timer but the time that the user has', async () => {
+  test("holds no timer except the user's timeout", async () => {
     const { environment, cancel, result } = longRun();
     await environment.settle();
     expect(environment.pendingTimers).toBe(1);
@@ -67,7 +67,7 @@ describe('SUBAGENT-3: a subagent that waits', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends when it is cancelled, and keeps the work that it had done', async () => {
+  test('ends when it is cancelled, and keeps its completed work', async () => {
     const { environment, asked, cancel, result } = longRun();
     await environment.settle();
     cancel('enough');

@@ -14,14 +14,14 @@ const tool = (input: unknown) => ({
 });
 
 describe('the inbox of a relay', () => {
-  test('limits the number of the events that wait', () => {
+  test('limits the number of waiting events', () => {
     const inbox = new RelayInbox();
     const reasons = Array.from({ length: 2_001 }, () => inbox.push(read(tool(null))));
     expect(reasons.slice(0, 2_000).every((reason) => reason === null)).toBe(true);
     expect(reasons.at(-1)).toContain('more than 2000 events');
   });
 
-  test('limits the characters of the events that wait, not of those that were taken', () => {
+  test('limits the characters of waiting events, but not of processed ones', () => {
     const inbox = new RelayInbox();
     const permission = { ...tool({ text: 'x'.repeat(8_000_000) }), type: 'permission' };
     for (let at = 0; at < 20; at += 1) {
@@ -36,7 +36,7 @@ describe('the inbox of a relay', () => {
     expect(reasons[7]).toBeNull();
   });
 
-  test('joins pieces of words into one event of a bounded length', () => {
+  test('joins pieces of text into one event of limited length', () => {
     const inbox = new RelayInbox();
     for (let at = 0; at < 5_000; at += 1)
       expect(inbox.push({ type: 'words', text: 'x'.repeat(100) })).toBeNull();
@@ -48,7 +48,7 @@ describe('the inbox of a relay', () => {
 });
 
 describe('an event', () => {
-  test('loses the end of its long texts, but no arguments of a permission', () => {
+  test("ends early in long texts, but not in a permission's arguments", () => {
     const input = { text: 'x'.repeat(300_000) };
     expect(JSON.stringify(read(tool(input))).length).toBeLessThan(300_000);
     expect(read({ ...tool(input), type: 'permission', requestId: 'r' })).toMatchObject({ input });
@@ -65,7 +65,7 @@ describe('an event', () => {
     expect(readRelayEvent(null)).toMatchObject({ requestId: null });
   });
 
-  test('limits its usage to numbers that can be added up', () => {
+  test('limits its usage to numbers that can be summed', () => {
     expect(read({ type: 'usage', inputTokens: 1e308, outputTokens: 0, cost: 1e308 })).toMatchObject(
       {
         inputTokens: 1e12,

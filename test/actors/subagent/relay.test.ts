@@ -112,7 +112,7 @@ describe('a turn', () => {
     expect(prompts(relay)[0]).toContain('You write code.');
   });
 
-  test('includes the words of a conversation that it continues, also those beside a picture', async () => {
+  test('includes the words of a conversation that it continues, also those next to a picture', async () => {
     const { relay, environment } = relayed([]);
     const service = createSubagentService({ runtime: createRuntime({ environment }) });
     service.spawn({
@@ -148,7 +148,7 @@ describe('a turn', () => {
     expect(progress).toEqual(['looking']);
   });
 
-  test('reports progress also when the agent asks or ends immediately after it', async () => {
+  test('reports progress even when the agent asks or ends immediately after it', async () => {
     const { begin, progress, environment, answer } = relayed([
       { progress: 'looking' },
       { question: 'Which one?' },
@@ -234,7 +234,7 @@ describe('a permission', () => {
     });
   });
 
-  it('shows signs of the agent that a screen would hide', async () => {
+  it('shows characters of the agent that a screen would hide', async () => {
     const { begin, asked, environment } = relayed([
       { permission: { ...EDIT, title: 'Edit \u202etxt.seton', input: { path: 'n\u200bote' } } },
     ]);
@@ -257,7 +257,7 @@ describe('a permission', () => {
     expect(outcome.toolLedger.at(-1)).toMatchObject({ status: 'denied', approval: 'denied' });
   });
 
-  test('an agent that ends its turn when it is denied something ends as denied', async () => {
+  test('ends as denied when the agent ends its turn after a denial', async () => {
     const { begin, answer, environment } = relayed([{ permission: EDIT }, { end: 'cancelled' }]);
     const { result } = begin();
     await environment.settle();
@@ -276,7 +276,7 @@ describe('a permission', () => {
     ]);
   });
 
-  test('the author may give it beforehand', async () => {
+  test('accepts consent given beforehand by the author', async () => {
     const { begin, asked } = relayed([{ permission: EDIT }]);
     const when = (input: unknown): boolean => (input as { kind: string }).kind === 'edit';
     const outcome = await begin({ preApproved: [{ tool: 'agent_tool', when }] }).result;
@@ -285,7 +285,7 @@ describe('a permission', () => {
   });
 });
 
-describe('a tool that is reported as running, and then asks for permission', () => {
+describe('a tool that is reported as running, and then requests permission', () => {
   /** As with Codex, `in_progress` comes before the request. */
   function stage() {
     const environment = simulatedEnvironment();
@@ -336,7 +336,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     { type: 'turn_ended', reason: 'completed' },
   ];
 
-  test('leaves no doubt when the connection ends before the permission, since it has not run', async () => {
+  test('causes no doubt when the connection ends before the permission, because it has not run', async () => {
     const { doubts, result, send } = stage();
     await send(...ASKS);
     await send({ type: 'closed', message: 'killed' });
@@ -345,7 +345,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     expect(doubts).toEqual([]);
   });
 
-  test('leaves no doubt when it was permitted and ended before the connection did', async () => {
+  test('causes no doubt when it was permitted and ended before the connection did', async () => {
     const { asked, doubts, result, send, answer } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -360,7 +360,7 @@ describe('a tool that is reported as running, and then asks for permission', () 
     expect(toolLedger.at(-1)).toMatchObject({ approval: 'given', output: 'done' });
   });
 
-  test('leaves a doubt when the connection ends after it was permitted', async () => {
+  test('causes a doubt when the connection ends after it was permitted', async () => {
     const { asked, doubts, result, send } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -417,7 +417,7 @@ describe('a question', () => {
 });
 
 describe('an end', () => {
-  test('a cancel reaches the agent, and lets it go', async () => {
+  test('cancels the agent, and releases it', async () => {
     const { begin, environment, relay } = relayed([{ untilCancelled: true }]);
     const run = begin();
     await environment.settle();
@@ -427,7 +427,7 @@ describe('an end', () => {
     expect(relay.told.at(-1)).toMatchObject({ type: 'release', how: 'cancelled' });
   });
 
-  test('an agent that does not stop is killed after its grace', async () => {
+  test('kills an agent that does not stop after its grace', async () => {
     const { begin, environment, relay } = relayed([{ deaf: true }, { untilCancelled: true }]);
     const run = begin();
     await environment.settle();
@@ -437,7 +437,7 @@ describe('an end', () => {
     expect(relay.told.at(-1)).toMatchObject({ type: 'release', how: 'killed' });
   });
 
-  test('comes at the time limit of the subagent', async () => {
+  test("occurs at the subagent's time limit", async () => {
     const { begin, environment, relay } = relayed([{ untilCancelled: true }]);
     const { result } = begin({ timeout: 5_000 });
     await environment.settle();
@@ -446,7 +446,7 @@ describe('an end', () => {
     expect(relay.running).toBe(0);
   });
 
-  test('hands in the partial words of an agent that used up its budget', async () => {
+  test('returns the partial words of an agent that used up its budget', async () => {
     const { begin } = relayed([{ say: 'Half of it.' }, { tool: EDIT }, { untilCancelled: true }]);
     const outcome = await begin({ budget: { steps: 2 } }).result;
     expect(outcome).toMatchObject({ partial: 'Half of it.' });
@@ -555,7 +555,7 @@ describe('an agent whose process ends', () => {
     expect(errors).toEqual([expect.stringContaining('got one that cannot be read')]);
   });
 
-  test('RELAY-LOOP-5: a relay that throws at the answer to what cannot be read is reported', async () => {
+  test('RELAY-LOOP-5: reports a relay that throws at the answer to an unreadable event', async () => {
     const errors: string[] = [];
     const relay: Relay = {
       name: 'an agent',
@@ -659,7 +659,7 @@ describe('a message', () => {
 });
 
 describe('after a crash of this process', () => {
-  test('an open question is withdrawn, and the agent is prompted anew', async () => {
+  test('withdraws an open question, and prompts the agent again', async () => {
     let turns = 0;
     const stage = relayed([], {
       script: () => [{ question: (turns += 1) === 1 ? 'When?' : 'When shall it come?' }],
@@ -684,7 +684,7 @@ describe('after a crash of this process', () => {
     expect(relay.told.filter(({ type }) => type === 'answer')).toHaveLength(1);
   });
 
-  test('a question that survives is answered, and asked only once', async () => {
+  test('answers a question that survives, and asks it only once', async () => {
     const stage = relayed([{ question: 'When?' }], {
       capabilities: { openQuestionSurvives: true },
     });
@@ -705,7 +705,7 @@ describe('after a crash of this process', () => {
   test.each([
     [{ optionId: 'approve_lasting' }, { type: 'permitted', lasting: true }],
     [{ approved: true }, { type: 'permitted' }],
-  ])('a permission that survives is passed on as it was given: %j', async (given, passed) => {
+  ])('passes a permission that survives on as it was given: %j', async (given, passed) => {
     const stage = relayed([{ permission: EDIT, lasting: 'All edits' }], {
       capabilities: { openQuestionSurvives: true },
     });
@@ -724,7 +724,7 @@ describe('after a crash of this process', () => {
     ]);
   });
 
-  test('a lasting permission that was not offered is no answer', async () => {
+  test('ignores a lasting permission that was not offered', async () => {
     const { begin, environment, answer, errors, relay } = relayed([{ permission: EDIT }]);
     const { result } = begin();
     await environment.settle();
@@ -735,7 +735,7 @@ describe('after a crash of this process', () => {
     expect(relay.told.filter((one) => JSON.stringify(one).includes('permitted'))).toEqual([]);
   });
 
-  test('an approval that may not have arrived is not given to another request', async () => {
+  test('does not give an approval that may not have arrived to another request', async () => {
     let turns = 0;
     const stage = relayed([], {
       script: () =>
@@ -769,7 +769,7 @@ describe('its configuration', () => {
   const relay = scriptedRelay();
   const base = { name: 'coder', instructions: 'You write code.' };
 
-  test('options of a model are refused by name', () => {
+  test('refuses model options by name', () => {
     for (const more of [{ tools: {} }, { lifetime: 'session' as const }, { toolTimeout: 5 }])
       expect(() => defineSubagent({ ...base, relay, ...more })).toThrow(
         new RegExp(`coder\\.${Object.keys(more)[0]}: expected none beside relay`),
@@ -785,7 +785,7 @@ describe('its configuration', () => {
     },
   );
 
-  it('refuses a relay that does not bring what does its steps', () => {
+  it('refuses a relay without a step loop', () => {
     const { name, capabilities, start } = scriptedRelay();
     const bare = { name, capabilities, start } as unknown as Relay;
     expect(() => defineSubagent({ ...base, relay: bare })).toThrow(
@@ -793,17 +793,17 @@ describe('its configuration', () => {
     );
   });
 
-  test('`runs: jobs` is refused by name', () => {
+  test('refuses `runs: jobs` by name', () => {
     expect(() => defineSubagent({ ...base, relay, runs: 'jobs' })).toThrow(/runs/);
   });
 });
 
-describe('what a session leaves behind', () => {
+describe('a session that a subagent leaves behind', () => {
   test.each([
     ['continues after its agent died', 3, 'completed', 0],
     ['gives up when its agent has died', 1, 'failed', 1],
   ] as const)(
-    'remains until the subagent has ended: one that %s',
+    'stays until the subagent has ended: one that %s',
     async (_how, maxAttempts, status, discards) => {
       const relay = scriptedRelay({
         script: (prompt) =>
@@ -862,7 +862,7 @@ describe('what a session leaves behind', () => {
   });
 });
 
-describe('what the agent reads', () => {
+describe("the agent's prompt", () => {
   it.each([
     ['no conversation, facts or sibling tasks by default', {}, false],
     ['the conversation and facts that its configuration names', { context: 'snapshot' }, true],

@@ -7,7 +7,7 @@ import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
 describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
-  test('emits its words and its tools while they come', async () => {
+  test('emits its words and its tools as they arrive', async () => {
     const run = loneSubagent(
       {
         stream: true,
@@ -55,7 +55,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
     expect(plain.chunks).toEqual([]);
   });
 
-  test('SUBAGENT-4: an aborted stream emits nothing more', async () => {
+  test('SUBAGENT-4: emits nothing more after an abort', async () => {
     const run = loneSubagent({ stream: true }, steps({ text: 'late words', delayMs: 1000 }));
     await run.environment.settle();
     run.subagent.cancel('enough');
@@ -65,7 +65,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('a subagent shows a sign of life when something happens to it, and not otherwise', async () => {
+test('shows activity when something happens to a subagent, and not otherwise', async () => {
   const work = simpleTool(async function* () {
     yield { progress: 'half' };
     await never();
@@ -79,8 +79,8 @@ test('a subagent shows a sign of life when something happens to it, and not othe
   expect(run.signsOfLife()).toBe(before);
 });
 
-describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
-  test('hands in its partial words without tools, and fails', async () => {
+describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
+  test('returns its partial words without tools, and fails', async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -113,7 +113,7 @@ describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
     expect(wordsIn(run.prompts[1]!).at(-1)).toContain('last answer');
   });
 
-  test('a result under way is a result', async () => {
+  test('accepts a result in progress as the result', async () => {
     const run = loneSubagent({}, steps({ text: 'All of it', delayMs: 100 }));
     await run.environment.settle();
     run.subagent.exhaust('Too many tokens');
@@ -121,7 +121,7 @@ describe('SUBAGENT-MACHINE-12: when its budget is exhausted', () => {
     expect(await run.result).toMatchObject({ status: 'completed', output: 'All of it', steps: 1 });
   });
 
-  test('calls of the step under way are not run', async () => {
+  test('does not run the calls of the current step', async () => {
     const ran: string[] = [];
     const run = loneSubagent(
       { tools: { work: simpleTool(() => void ran.push('work')) } },

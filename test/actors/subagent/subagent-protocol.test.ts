@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { SubagentUnitEvent } from '../../../src/actors/subagent/subagent-events.ts';
 
-test('an event of a subagent has its own fields: the compiler checks them', () => {
+test('types each subagent event with its own fields', () => {
   const events: readonly SubagentUnitEvent[] = [
     { type: 'question.expired', requestId: 'q' },
     { type: 'subagent.cancel', reason: 'no longer wanted' },

@@ -61,7 +61,7 @@ function folded(
 const all = [...lives()];
 
 describe('reduce', () => {
-  it('folds every frozen life, and changes nothing that it is given (SUBAGENT-UNIT-2)', () => {
+  it('folds every stored life, and does not change its arguments (SUBAGENT-UNIT-2)', () => {
     let steps = 0;
     for (const life of all) {
       const state = folded(life, () => (steps += 1));
@@ -71,7 +71,7 @@ describe('reduce', () => {
     expect(steps).toBeGreaterThan(80);
   });
 
-  it('takes the same step from a state that was stored (SUBAGENT-UNIT-1)', () => {
+  it('takes the same step from a stored state (SUBAGENT-UNIT-1)', () => {
     for (const life of all)
       folded(life, (state, event) => {
         const stored = plainly(state);

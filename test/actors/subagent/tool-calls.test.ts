@@ -37,7 +37,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     idempotencyKey,
   });
 
-  it('counts as in doubt when it times out: the model and the app are informed', async () => {
+  it('becomes in doubt when it times out: the model and the app are informed', async () => {
     const { charged, doubtful, environment, prompts, result } = charging();
     await environment.advance(1000);
     const { toolLedger } = await result;
@@ -53,7 +53,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     expect(toolLedger).toMatchObject([{ status: 'in_flight' }]);
   });
 
-  it('counts as in doubt when the run is cancelled', async () => {
+  it('becomes in doubt when the run is cancelled', async () => {
     const { cancel, charged, doubtful, environment, result } = charging();
     await environment.settle();
     cancel('Changed my mind');
@@ -65,7 +65,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     expect(doubtful).toEqual(charged.map(inDoubt));
   });
 
-  it('leaves no doubt where the tool may be repeated', async () => {
+  it('stays out of doubt if the tool may be repeated', async () => {
     const { doubtful, environment, prompts, result } = charging({ idempotent: true });
     await environment.advance(1000);
     expect(await result).toMatchObject({ toolLedger: [{ status: 'error' }] });
@@ -75,7 +75,7 @@ describe('a call that is cut off when it may have had its effect', () => {
 });
 
 describe('the calls of one step', () => {
-  test('run side by side; their results are read in the order of the calls', async () => {
+  test('run concurrently; their results are read in the order of the calls', async () => {
     const release = new Map<string, () => void>();
     const begun: string[] = [];
     const slow = tool({
@@ -107,7 +107,7 @@ describe('the calls of one step', () => {
     });
   });
 
-  test('each run once, also when they repeat an id', async () => {
+  test('each run once, even when they repeat an id', async () => {
     const ran: string[] = [];
     const echo = tool({
       inputSchema: z.object({ text: z.string() }),
@@ -181,7 +181,7 @@ describe('the call of a tool', () => {
     expect(toolLedger.map(({ status }) => status)).toEqual(['error', 'ok']);
   });
 
-  test('does not run the tool when the input is no JSON', async () => {
+  test('does not run the tool when the input is not JSON', async () => {
     let ran = 0;
     const { outcome, prompts } = subagentRuns(steps(calls(['count', '{"a":']), say('never mind')));
     await outcome({ tools: { count: simpleTool(() => (ran += 1)) } });
@@ -189,7 +189,7 @@ describe('the call of a tool', () => {
     expect(resultsIn(prompts[1] as never)[0]?.[1]).toBe('error-text');
   });
 
-  test('names the missing tool and those that exist', async () => {
+  test('names the missing tool and the existing ones', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['fly'], ['walk']), say('walked')));
     await outcome({ tools: { walk: simpleTool(() => 'slowly') } });
     const [fly, walk] = resultsIn(prompts[1] as never);
@@ -227,7 +227,7 @@ describe('the call of a tool', () => {
     expect(toolLedger[0]).toMatchObject({ status: 'ok', output: { found: 2 } });
   });
 
-  test('ends as an error when the tool returns what is no JSON', async () => {
+  test('ends as an error when the tool returns a value that is not JSON', async () => {
     const { outcome, prompts } = subagentRuns(
       steps(calls(['big'], ['round'], ['nothing']), say('well')),
     );
@@ -295,7 +295,7 @@ describe('the call of a tool', () => {
   });
 });
 
-test('P6: the idempotency key names this very call, and no other', async () => {
+test('P6: gives each call a separate idempotency key', async () => {
   const keys: (string | undefined)[] = [];
   const note = simpleTool(({ idempotencyKey }) => {
     keys.push(idempotencyKey);
@@ -315,7 +315,7 @@ test('P6: the idempotency key names this very call, and no other', async () => {
 });
 
 test(
-  'P8: the model is offered its configured tools and nothing else; ask_user only if interactive',
+  'P8: offers the model only its configured tools; ask_user only if interactive',
   { tags: ['R10', 'R11'] },
   async () => {
     const schema = jsonSchema({ type: 'object', properties: {} });
@@ -332,7 +332,7 @@ test(
   },
 );
 
-test('P8: ask_user cannot be written by an author', { tags: ['B44'] }, async () => {
+test('P8: does not let an author define ask_user', { tags: ['B44'] }, async () => {
   const { run, outcome } = subagentRuns(steps(say('never')));
   const tools = { ask_user: simpleTool(() => 'me') };
   expect(() => run({ tools })).toThrow('belongs to the runtime');

@@ -34,8 +34,8 @@ function edit(service: ReturnType<typeof program>['service']) {
   return receipt.subagentId;
 }
 
-describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
-  test('parent and child follow scripts of their own', { tags: ['H13', 'HW8'] }, async () => {
+describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
+  test('lets parent and child follow separate scripts', { tags: ['H13', 'HW8'] }, async () => {
     const { plan, runtime, model, errors } = program({
       planner: [
         {
@@ -55,7 +55,7 @@ describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    'several at once, also of one type, with results in the order of the calls',
+    'runs several at once, also of one type, with results in the order of the calls',
     { tags: ['H9', 'HW2'] },
     async () => {
       const { plan, service } = program({
@@ -83,7 +83,7 @@ describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
   );
 
   test(
-    'a failure is read by the parent, and shown by the reference',
+    'shows a failure to the parent, and in the reference',
     { tags: ['H10', 'H11'] },
     async () => {
       const { plan, service } = program({
@@ -103,7 +103,7 @@ describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
     },
   );
 
-  test('a result that does not fit is asked for again', { tags: ['H1'] }, async () => {
+  test('requests a result again that does not match', { tags: ['H1'] }, async () => {
     const { plan, service } = program({
       planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
       summarizer: [{ text: 'A summary, in words.' }, summaryOf('as JSON')],
@@ -115,7 +115,7 @@ describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    'the child sees its input, and nothing of the conversation of its parent',
+    "shows the child its input, and nothing of its parent's conversation",
     { tags: ['H5'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -132,7 +132,7 @@ describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
     },
   );
 
-  test('a program that breaks off takes the child along', { tags: ['HW4'] }, async () => {
+  test('ends the child when the program aborts', { tags: ['HW4'] }, async () => {
     const controller = new AbortController();
     const { plan, service } = program({
       planner: [call('subagent__summarizer', { texts: [] })],
@@ -147,13 +147,13 @@ describe('a tool of a program', { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 });
 
-describe('a tool of a subagent', () => {
+describe("a subagent's tool", () => {
   const agents = {
     editor: [call('subagent__summarizer', { texts: ['a'] }, 's1'), { text: 'Edited.' }],
     summarizer: [call('read'), { ...summaryOf('short'), thinking: 'Hm.' }],
   };
 
-  test('P7: the parent that waits holds no slot, and its clock stands still', async () => {
+  test('P7: holds no slot while the parent waits, and pauses its timeout', async () => {
     const { environment, service } = program(
       { ...agents, summarizer: [{ ...summaryOf('late'), delayMs: 500_000 }] },
       { constraints: { maxConcurrentPerSession: 1 } },
@@ -169,7 +169,7 @@ describe('a tool of a subagent', () => {
   });
 
   test(
-    'the child knows its parent, and the parent reads the result of its call',
+    'tells the child its parent, and the parent reads the result of its call',
     { tags: ['H4', 'H8'] },
     async () => {
       const results: unknown[] = [];
@@ -197,7 +197,7 @@ describe('a tool of a subagent', () => {
     },
   );
 
-  test('a parent that ends takes its children along', { tags: ['HW4'] }, async () => {
+  test('ends the children when the parent ends', { tags: ['HW4'] }, async () => {
     const { environment, service } = program({
       ...agents,
       summarizer: [{ text: 'Never', delayMs: 1_000_000 }],
@@ -212,50 +212,54 @@ describe('a tool of a subagent', () => {
     ]);
   });
 
-  test('one stream of the family, each with its own ids', { tags: ['H6', 'H22'] }, async () => {
-    const streaming = {
-      ...summarizer,
-      stream: true,
-      tools: { read: simpleTool(() => 'text') },
-    };
-    const { environment, service } = program(agents);
-    const chunks: SubAgentStreamChunk[] = [];
-    subAgentStream(service).subscribe((chunk) => chunks.push(chunk));
-    const receipt = service.spawn({
-      config: { ...editor, tools: subAgentTools(createSubAgentTool(streaming, texts)) },
-      task: { toolName: 'editor', args: { page: 1 }, description: 'Edit' },
-      caller: THE_LEAD,
-    });
-    await environment.advance(1000);
-    const parent = receipt.status === 'accepted' ? receipt.subagentId : '';
-    const own = chunks.map((chunk) => [
-      chunk.type,
-      'agentId' in chunk ? chunk.agentId : chunk.subAgentId,
-    ]);
-    const child = own.find(([, id]) => id !== parent)?.[1];
-    expect(own).toEqual([
-      ['subagent_start', parent],
-      ['subagent_start', child],
-      ['tool_start', child],
-      ['tool_end', child],
-      ['thinking', child],
-      ['text_delta', child],
-      ['output', child],
-      ['subagent_end', child],
-      ['output', parent],
-      ['subagent_end', parent],
-    ]);
-    expect(chunks[0]).toMatchObject({ input: { page: 1 }, parentAgentId: service.id });
-    expect(chunks[1]).toMatchObject({ input: { texts: ['a'] }, parentAgentId: parent });
-    expect(chunks[7]).toMatchObject({ success: true, result: { summary: 'short' } });
-    expect(chunks.every(({ agentType, timestamp }) => agentType !== '' && timestamp > 0)).toBe(
-      true,
-    );
-  });
+  test(
+    'has one stream for the family, each member with its own ids',
+    { tags: ['H6', 'H22'] },
+    async () => {
+      const streaming = {
+        ...summarizer,
+        stream: true,
+        tools: { read: simpleTool(() => 'text') },
+      };
+      const { environment, service } = program(agents);
+      const chunks: SubAgentStreamChunk[] = [];
+      subAgentStream(service).subscribe((chunk) => chunks.push(chunk));
+      const receipt = service.spawn({
+        config: { ...editor, tools: subAgentTools(createSubAgentTool(streaming, texts)) },
+        task: { toolName: 'editor', args: { page: 1 }, description: 'Edit' },
+        caller: THE_LEAD,
+      });
+      await environment.advance(1000);
+      const parent = receipt.status === 'accepted' ? receipt.subagentId : '';
+      const own = chunks.map((chunk) => [
+        chunk.type,
+        'agentId' in chunk ? chunk.agentId : chunk.subAgentId,
+      ]);
+      const child = own.find(([, id]) => id !== parent)?.[1];
+      expect(own).toEqual([
+        ['subagent_start', parent],
+        ['subagent_start', child],
+        ['tool_start', child],
+        ['tool_end', child],
+        ['thinking', child],
+        ['text_delta', child],
+        ['output', child],
+        ['subagent_end', child],
+        ['output', parent],
+        ['subagent_end', parent],
+      ]);
+      expect(chunks[0]).toMatchObject({ input: { page: 1 }, parentAgentId: service.id });
+      expect(chunks[1]).toMatchObject({ input: { texts: ['a'] }, parentAgentId: parent });
+      expect(chunks[7]).toMatchObject({ success: true, result: { summary: 'short' } });
+      expect(chunks.every(({ agentType, timestamp }) => agentType !== '' && timestamp > 0)).toBe(
+        true,
+      );
+    },
+  );
 });
 
 test(
-  'a child that asks while its parent waits gets the reply that no answer can come',
+  'tells a child that asks while its parent waits that no answer can arrive',
   { tags: ['MW1'] },
   async () => {
     const answers: unknown[] = [];
@@ -283,7 +287,7 @@ test(
   },
 );
 
-test('SUB-AGENT-TOOL-1: a child that is ended while it asks ends the call', async () => {
+test('SUB-AGENT-TOOL-1: ends the call when a child is ended while it asks', async () => {
   const { plan, service } = program({
     planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
     summarizer: [call('request_input', { question: 'How long?' })],
@@ -297,7 +301,7 @@ test('SUB-AGENT-TOOL-1: a child that is ended while it asks ends the call', asyn
   expect(outputs).toEqual([{ error: 'Cancelled: no questions', code: 'CANCELLED' }]);
 });
 
-test('a companion remembers, from run to run', { tags: ['H18', 'HW6'] }, async () => {
+test('lets a companion remember its earlier runs', { tags: ['H18', 'HW6'] }, async () => {
   const prompts: ScriptedPrompt[] = [];
   const { plan, service } = program({
     planner: [
@@ -333,7 +337,7 @@ function use(tools: object, name: string, input: object, context?: object): Prom
   return execute(input, { toolCallId: 'call_1', messages: [], context });
 }
 
-describe('COMPANIONS-1: a message to a companion is never lost', { tags: ['H18'] }, () => {
+describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: ['H18'] }, () => {
   const researcher = { name: 'researcher', instructions: 'You are the researcher.' };
 
   test.each([
@@ -342,7 +346,7 @@ describe('COMPANIONS-1: a message to a companion is never lost', { tags: ['H18']
     ['background', true],
     ['background', false],
   ] as const)(
-    '%s: what a run has not read when it ends begins the next one (with a memory: %s)',
+    '%s: begins the next run with messages that a run has not read (with a memory: %s)',
     async (mode, hasMemory) => {
       const tasks: string[] = [];
       const { service, environment } = program(
@@ -380,7 +384,7 @@ describe('COMPANIONS-1: a message to a companion is never lost', { tags: ['H18']
     },
   );
 
-  test('the same call again is the same companion', { tags: ['M25'] }, async () => {
+  test('reaches the same companion with the same call', { tags: ['M25'] }, async () => {
     const { service, environment } = program({ researcher: [{ text: 'Found', delayMs: 1000 }] });
     const tools = companions([{ agent: researcher }], { service });
     const context = withCaller(undefined, {
@@ -404,7 +408,7 @@ describe('COMPANIONS-1: a message to a companion is never lost', { tags: ['H18']
 });
 
 test(
-  'a companion that is ended for good, or whose parent has ended, leaves nothing',
+  'leaves nothing of a companion that was ended, or whose parent has ended',
   { tags: ['H18', 'MW9'] },
   async () => {
     const disposed: string[] = [];

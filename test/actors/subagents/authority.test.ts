@@ -101,7 +101,7 @@ const hiring = (name: string, ...before: ScriptedStep[]): Script =>
     say('All is done.'),
   );
 
-describe('P8, APPROVAL-3: a denial holds for all below', () => {
+describe('P8, APPROVAL-3: a denial, which applies to all subagents below', () => {
   const pay = (ran: unknown[], needsApproval: boolean): Record<string, unknown> => ({
     pay: {
       ...(simpleTool(() => null, { needsApproval }) as object),
@@ -150,7 +150,7 @@ describe('P8, APPROVAL-3: a denial holds for all below', () => {
     expect(ran).toEqual([]);
   });
 
-  test('does not hold for another call, or for a subagent beside', async () => {
+  test('does not apply to another call, or to a sibling', async () => {
     const ran: unknown[] = [];
     const asked: unknown[] = [];
     const { environment, start } = program(
@@ -187,7 +187,7 @@ describe('P8, APPROVAL-3: a denial holds for all below', () => {
     expect(ran).toEqual([{ sum: 6 }, { sum: 5 }]);
   });
 
-  test('RETENTION-1: no message and no agent gives an approval', async () => {
+  test('RETENTION-1: gives no approval through a message or an agent', async () => {
     const ran: unknown[] = [];
     const { environment, service, outcomes, start } = program(
       {
@@ -223,8 +223,8 @@ describe('P8, APPROVAL-3: a denial holds for all below', () => {
   });
 });
 
-describe('P7: a budget is one for a subtree', () => {
-  test('a child that does not fit is refused, and the limit is named', async () => {
+describe('P7: the budget of a subtree', () => {
+  test('refuses a child that does not fit, and names the limit', async () => {
     const { environment, hired, start } = program({
       boss: { script: hiring('worker'), config: { budget: { tokens: 500, agents: 1 } } },
       worker: { script: () => say('Never.'), config: { budget: { tokens: 1_000 } } },
@@ -242,7 +242,7 @@ describe('P7: a budget is one for a subtree', () => {
     ]);
   });
 
-  test('the agents of a scope are counted, however deep they are', async () => {
+  test('counts the agents of a scope at any depth', async () => {
     const { environment, hired, start } = program(
       {
         boss: { script: hiring('worker') },
@@ -261,7 +261,7 @@ describe('P7: a budget is one for a subtree', () => {
     expect(start('helper')).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
   });
 
-  test('a parent loses what its child uses; both hand in their results', async () => {
+  test("charges a child's use to its parent; both return their results", async () => {
     const { environment, outcomes, start } = program({
       boss: {
         script: hiring('worker'),
@@ -284,7 +284,7 @@ describe('P7: a budget is one for a subtree', () => {
     expect(outcomes.get('boss')).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('the cost of a child is that of its parent, and of the scope', async () => {
+  test("charges a child's cost to its parent, and to the scope", async () => {
     const { environment, outcomes, start } = program(
       {
         boss: { script: hiring('worker'), config: { maxSteps: 50 } },
@@ -309,7 +309,7 @@ describe('P7: a budget is one for a subtree', () => {
     });
   });
 
-  test('the unused budget of a child returns to its parent', async () => {
+  test("returns a child's unused budget to its parent", async () => {
     const { environment, outcomes, start } = program({
       boss: {
         script: (prompt) => {
@@ -327,7 +327,7 @@ describe('P7: a budget is one for a subtree', () => {
     expect(outcomes.get('boss')?.status).toBe('completed');
   });
 
-  test('the time of a scope ends everybody in it, with what they have', async () => {
+  test("ends every subagent when a scope's time is over, with its partial work", async () => {
     const { environment, outcomes, start } = program(
       {
         worker: {
@@ -381,7 +381,7 @@ const { tree } = fc.letrec<{ tree: Plan }>((tie) => ({
   }),
 }));
 
-test('P7: a random tree never makes more model calls than it was granted', async () => {
+test('P7: never makes more model calls in a random tree than it was granted', async () => {
   await fc.assert(
     fc.asyncProperty(tree, fc.integer({ min: 1, max: 15 }), async (plan, granted) => {
       const agents: Record<string, Agent> = {};

@@ -106,7 +106,7 @@ async function play(
   return { outcome: await result, orders: [...orders.values()] };
 }
 
-test('RUN-WORKER-5: a child run inherits the users who may answer, and the user that it works for', async () => {
+test('RUN-WORKER-5: inherits the users who may answer, and the user that it works for', async () => {
   const asked: unknown[] = [];
   const { outcome, orders } = await play(
     { answerableBy: ['ada'], tools: { helper: helperOf({}) } },
@@ -129,7 +129,7 @@ test('RUN-WORKER-5: a child run inherits the users who may answer, and the user 
   ]);
 });
 
-test('RUN-WORKER-5: a call that the user denied to the run is not asked for again by a child', async () => {
+test('RUN-WORKER-5: does not ask again for a call that the user denied to the run', async () => {
   const payment: ScriptedStep = { calls: [{ name: 'pay', input: { dollars: 7 } }] };
   const asked: string[] = [];
   const { outcome, orders } = await play(
@@ -147,7 +147,7 @@ test('RUN-WORKER-5: a call that the user denied to the run is not asked for agai
   expect([asked, pays]).toEqual([['main'], []]);
 });
 
-test('RUN-WORKER-5: a subagent under a budget is a part of the run, whose budget counts it', async () => {
+test('RUN-WORKER-5: makes a subagent with a budget part of the run, whose budget counts it', async () => {
   const { outcome, orders } = await play(
     { budget: { steps: 3 }, tools: { helper: helperOf({}) } },
     {
@@ -160,7 +160,7 @@ test('RUN-WORKER-5: a subagent under a budget is a part of the run, whose budget
   expect(outcome.toolLedger[0]).toMatchObject({ toolName: 'helper', output: { said: 'blue' } });
 });
 
-test('RUN-WORKER-5: a chain of child runs is no deeper than a chain of subagents', async () => {
+test('RUN-WORKER-5: limits a chain of child runs to the depth of a chain of subagents', async () => {
   const nested = helperOf({ name: 'third', tools: {} });
   const second = helperOf({ name: 'second', tools: { helper: nested } });
   const config = (nestedTool: object) => ({ tools: { helper: nestedTool } });
@@ -171,7 +171,7 @@ test('RUN-WORKER-5: a chain of child runs is no deeper than a chain of subagents
   expect(deeper.orders.map(({ above }) => above?.depth ?? 0)).toEqual([0, 1, 2]);
 });
 
-test('a request of a child to its parent gets no answer from the program, as in a process', async () => {
+test("gives a child's request to its parent no answer from the program, as in a process", async () => {
   const asks = { calls: [{ name: 'request_input', input: { question: 'How much?' } }] };
   const tools = { request_input: createChildSubagentToolset().request_input };
   let requests = 0;
@@ -188,7 +188,7 @@ test('a request of a child to its parent gets no answer from the program, as in 
   expect([outcome.status, requests, orders.length]).toEqual(['completed', 0, 2]);
 });
 
-test('a subagent whose question is the result of the call is a part of the run', async () => {
+test('makes a subagent whose question is the result of the call part of the run', async () => {
   const { orders } = await play(
     { tools: { helper: helperOf({}, 'return') } },
     { main: [help], helper: [said('here')] },
@@ -210,7 +210,7 @@ test.each(['x'.repeat(200), '✓'.repeat(200), 'a/b:c\n#1'])(
   },
 );
 
-test('the outcome of a child is read as it is, whatever its schema makes of it', async () => {
+test("returns a child's outcome unchanged, whatever its schema converts it to", async () => {
   const outputSchema = z.object({ said: z.string().transform((text) => text.length) });
   const { outcome } = await play(
     { tools: { helper: helperOf({ outputSchema }) } },

@@ -98,14 +98,14 @@ describe('runWorker refuses', () => {
     expect(() => runWorker(options as never)).toThrow(message);
   });
 
-  test('nothing of a tool that runs here and is idempotent', () => {
+  test('accepts an idempotent tool that runs in the process', () => {
     const tools = { search: { ...search, runs: 'here', idempotent: true } };
     expect(() => runWorker(one({ ...config, tools }) as never)).not.toThrow();
   });
 });
 
 describe('a run on an engine', () => {
-  test('ENGINE-RUN-3: an engine that cannot be reached is asked again', async () => {
+  test('ENGINE-RUN-3: retries when the engine cannot be reached', async () => {
     const { environment, engine, runtime, traveller } = setUp();
     let failures = 0;
     const flaky = <T>(ask: () => Promise<T>): Promise<T> => {
@@ -181,7 +181,7 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    'ENGINE-RUN-5: a message was read though its sending was cut off by the end of the run (%s)',
+    "ENGINE-RUN-5: reports a message as read even if the run's end interrupted its sending (%s)",
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       // An engine that takes each message, and dies before it answers.
@@ -224,7 +224,7 @@ describe('a run on an engine', () => {
     },
   );
 
-  test('a message that is none is refused, and nothing is sent', async () => {
+  test('refuses an invalid message, and sends nothing', async () => {
     const { engine, runtime, traveller } = setUp();
     const run = runSubagent(traveller, 'Go [trip t: input]', { runtime, engine, id: 'r' });
     for (const [words, options, expected] of [
@@ -244,7 +244,7 @@ describe('a run on an engine', () => {
     }
   });
 
-  test('ENGINE-RUN-1: an engine that refuses the run ends it as lost', async () => {
+  test('ENGINE-RUN-1: ends as lost when the engine refuses it', async () => {
     const { engine, runtime } = setUp();
     const start = () =>
       Promise.reject(new JobError('JOBS_REFUSED', 'no such service', { retryable: false }));
@@ -260,7 +260,7 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    'RUN-ENGINE-1: fails as lost when its id stands for another request, which continues (%s)',
+    'RUN-ENGINE-1: fails as lost when its id is used for another request, which continues (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       const engine = as(kept);
@@ -285,7 +285,7 @@ describe('a run on an engine', () => {
     },
   );
 
-  test('ENGINE-RUN-4: fails as lost with a packing at one end only, and the error gives the reason', async () => {
+  test('ENGINE-RUN-4: fails as lost if only one end packs, and the error gives the reason', async () => {
     const packing = { codec: testCodec('a key') };
     const other = { codec: testCodec('another key') };
     const ends: [JobPacking | null, JobPacking | null][] = [
@@ -313,7 +313,7 @@ describe('a run on an engine', () => {
     }
   });
 
-  test('ENGINE-RUN-4: questions of another shape reach no handler', async () => {
+  test('ENGINE-RUN-4: passes questions of another shape to no handler', async () => {
     const { engine, runtime, traveller } = setUp();
     const asked: unknown[] = [];
     const { result } = runSubagent(traveller, 'Go [trip t: ask]', {
@@ -335,7 +335,7 @@ describe('a run on an engine', () => {
     expect(asked).toEqual([]);
   });
 
-  test('RUN-WORKER-6: an old worker leaves a turn to new ones, and no step is done twice', async () => {
+  test('RUN-WORKER-6: leaves a turn from an old worker to new ones, and repeats no step', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const handler = runWorker({ environment, configs, jobs });
     const old = runWorker({ environment, configs, jobs });
@@ -371,7 +371,7 @@ describe('a run on an engine', () => {
     expect(charges).toHaveLength(1);
   });
 
-  test('RUN-WORKER-9: a run is played on from memory only after the turn that was recorded', async () => {
+  test('RUN-WORKER-9: continues a run from memory only after the recorded turn', async () => {
     const { environment, runtime, traveller } = setUp();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());
     const steps = jobWorker({ environment, configs, model });
@@ -404,7 +404,7 @@ describe('a run on an engine', () => {
     expect(held.slice(0, 3)).toEqual([true, false, true]);
   });
 
-  test('RUN-FLOW-5: calls of one answer are begun side by side, each once, and one after the other where they are alone', async () => {
+  test('RUN-FLOW-5: starts the calls of one answer concurrently, each once, or in sequence if they are alone', async () => {
     const { environment, runtime, traveller } = setUp();
     const under = new Set<string>();
     let most = 0;
@@ -432,7 +432,7 @@ describe('a run on an engine', () => {
     expect(most).toBe(3);
   });
 
-  test('continues with a failed call when the engine does not keep its result', async () => {
+  test('continues with a failed call when the engine does not store its result', async () => {
     const { environment, runtime } = setUp();
     const { model } = runsConformanceAgents(() => Promise.resolve());
     const look = tool({
@@ -457,7 +457,7 @@ describe('a run on an engine', () => {
     expect(JSON.stringify(toolLedger)).toContain('expected at most 20000 bytes');
   });
 
-  test('RUN-WORKER-1: a turn gives up no job, for it may be done again', async () => {
+  test('RUN-WORKER-1: abandons no job in a turn, because the turn may be repeated', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const given: string[] = [];
     const told = { ...jobs, ended: (prefix: string) => void given.push(prefix) };
@@ -468,7 +468,7 @@ describe('a run on an engine', () => {
     expect(given).toEqual([]);
   });
 
-  test('continues without handlers, and its questions are withdrawn', async () => {
+  test('continues without handlers, and withdraws its questions', async () => {
     const { engine, runtime, traveller } = setUp();
     const { result } = runSubagent(traveller, 'Go [trip t: ask, input, charge]', {
       runtime,
@@ -478,7 +478,7 @@ describe('a run on an engine', () => {
     expect(await result).toMatchObject({ status: 'completed', text: 'Done: {"did":"charge"}' });
   });
 
-  test('RUN-WORKER: a journal above `maxChars` ends the run as lost, and names the limit', async () => {
+  test('RUN-WORKER: ends as lost with a journal above `maxChars`, and names the limit', async () => {
     const { runtime, traveller } = setUp();
     const environment = simulatedEnvironment();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());

@@ -25,14 +25,14 @@ const names = (granted: ReturnType<typeof grantTools>) =>
   granted.ok ? Object.keys(granted.config.tools ?? {}).toSorted() : granted.error.code;
 
 describe('P8: the tools of a subagent', () => {
-  test('equal those of its configuration without a grant, which remains the same object', () => {
+  test('equal its configuration without a grant, which stays the same object', () => {
     const given = config();
     const granted = grantTools(given, undefined, granter());
     expect(granted).toMatchObject({ ok: true });
     expect(granted.ok && granted.config).toBe(given);
   });
 
-  test('absent: all of the requester’s; empty: none; named: these', () => {
+  test('equal the requester’s if absent, nothing if empty, and the list if named', () => {
     const { report_progress: _ } = createChildSubagentToolset();
     expect(names(grantTools(config(), {}, granter()))).toEqual([
       'own',
@@ -46,7 +46,7 @@ describe('P8: the tools of a subagent', () => {
     expect(one.ok && one.config.toolsContext).toEqual({ read: { path: '/' } });
   });
 
-  test('never exceed those of the requester, and never include one that was denied above', () => {
+  test("never exceed the requester's, and never include a tool that was denied above", () => {
     expect(grantTools(config(), { tools: ['read', 'rm'] }, granter())).toMatchObject({
       ok: false,
       error: { code: 'TOOL_NOT_ALLOWED', message: expect.stringContaining('"rm"') },
@@ -61,7 +61,7 @@ describe('P8: the tools of a subagent', () => {
     ]);
   });
 
-  test('a denial takes from what is configured and from what an instance brings, never complete_task', async () => {
+  test('exclude denied tools of the configuration and the instance, but never complete_task', async () => {
     const { complete_task } = createChildSubagentToolset();
     const given = config({
       tools: { own, complete_task },
@@ -79,7 +79,7 @@ describe('P8: the tools of a subagent', () => {
   });
 });
 
-test('a denial holds for the whole subtree', async () => {
+test('exclude denied tools in the whole subtree', async () => {
   const stage = puppets({ tools: { read, write } });
   const parent = stage.spawn('p', { grant: { disallowedTools: ['write'] } });
   const child = stage.spawn('c', { caller: by(parent), config: { tools: { write } } });

@@ -84,7 +84,7 @@ describe('a lead agent', () => {
   );
 
   test(
-    'gets an error for an input that the subagent does not know, and none is spawned',
+    'gets an error for an unknown input, and no subagent is spawned',
     { tags: ['R6'] },
     async () => {
       const { session, environment, said, close } = await talk(
@@ -154,7 +154,7 @@ describe('a lead agent', () => {
     },
   );
 
-  test('reads the results that it waits for once, whichever comes first', async () => {
+  test('reads each result that it waits for once, whichever arrives first', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {
@@ -185,7 +185,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('gets no delivery of a result that it has looked up meanwhile', async () => {
+  test('gets no delivery of a result that it has read meanwhile', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {
@@ -213,7 +213,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('a spawned subagent and its descendants know the words of the user', async () => {
+  test("passes the user's words to a spawned subagent and its descendants", async () => {
     const tools = createParentSubagentToolset();
     const { session, parts, environment, close } = await talk(
       tools,

@@ -49,7 +49,7 @@ async function isSettled(environment: { settle(): Promise<void> }, promise: Prom
   return settled;
 }
 
-test('MESSAGES-2: the same key is the same message: one entry, one receipt', async () => {
+test('MESSAGES-2: treats the same key as the same message: one entry, one receipt', async () => {
   const { environment, service, id, told } = await atWork();
   const message = { content: 'Hurry', mode: 'interrupt', idempotencyKey: 'k' } as const;
   const sent = [1, 2].map(() => service.send(id, message, THE_LEAD));
@@ -65,7 +65,7 @@ test('MESSAGES-2: the same key is the same message: one entry, one receipt', asy
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: the same key to another subagent is another message', async () => {
+test('MESSAGES-2: treats the same key to another subagent as another message', async () => {
   const { environment, service, spawn, id, told } = await atWork();
   const other = spawn();
   await environment.settle();
@@ -76,7 +76,7 @@ test('MESSAGES-2: the same key to another subagent is another message', async ()
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: the same key is the same answer, also while it is on its way', async () => {
+test('MESSAGES-2: treats the same key as the same answer, even while it is being sent', async () => {
   const { environment, journal, service, id, told } = await atWork({
     call: ['request_input', { question: 'Which?' }],
   });
@@ -96,7 +96,7 @@ test('MESSAGES-2: the same key is the same answer, also while it is on its way',
   expect(told()).toEqual([`msg_${id}_k`]);
 });
 
-test('SUBAGENT-3: a subagent that waits for the user is not woken by a message that it has already', async () => {
+test('SUBAGENT-3: does not wake a waiting subagent for a message that it already has', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const message = { content: 'Hurry', mode: 'queue', idempotencyKey: 'k' } as const;
@@ -132,7 +132,7 @@ test('SUBAGENT-3: a subagent that waits for the user is not woken by a message t
   expect(second.toSnapshot()?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
 });
 
-test('MESSAGES-3: a released subagent writes nothing more, and no receipt waits for it', async () => {
+test('MESSAGES-3: writes nothing more for a released subagent, and leaves no receipt waiting', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -141,7 +141,7 @@ test('MESSAGES-3: a released subagent writes nothing more, and no receipt waits 
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('MESSAGES-1: a wait for the receipt of a message settles as not delivered', async () => {
+test('MESSAGES-1: settles a wait for a receipt as not delivered', async () => {
   const { environment, service, id } = await atWork();
   const sent = service.send(id, { content: 'Hurry', mode: 'queue' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);
@@ -160,7 +160,7 @@ test('MESSAGES-1: a wait for the receipt of a message settles as not delivered',
   }
 });
 
-test('MESSAGES-1: an answer that comes after all have left answers nothing', async () => {
+test('MESSAGES-1: ignores an answer that arrives after all waiting callers have left', async () => {
   const { environment, service, id } = await atWork({
     call: ['request_input', { prompt: 'Which?', question: 'Which?' }],
   });
@@ -176,7 +176,7 @@ test('MESSAGES-1: an answer that comes after all have left answers nothing', asy
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('MESSAGES-2: a message counts as `written` when its entry is kept, not before', async () => {
+test('MESSAGES-2: reports a message as `written` only when its entry is in the journal', async () => {
   const { environment, journal, service, id, told } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -187,7 +187,7 @@ test('MESSAGES-2: a message counts as `written` when its entry is kept, not befo
   expect(told()).toEqual([sent.messageId]);
 });
 
-test('MESSAGES-2: the tool answers when the message is in the journal', async () => {
+test('MESSAGES-2: answers the tool when the message is in the journal', async () => {
   const { environment, journal, service, id } = await atWork();
   const { send_to_subagent: tool } = createParentSubagentToolset({ service });
   journal.shut();
@@ -200,7 +200,7 @@ test('MESSAGES-2: the tool answers when the message is in the journal', async ()
   expect(await isSettled(environment, answered)).toBe(true);
 });
 
-test('SUBAGENT-TREE-5: an ended subagent accepts nothing, and no receipt waits for it', async () => {
+test('SUBAGENT-TREE-5: accepts nothing for an ended subagent, and leaves no receipt waiting', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   // Another entry is under way: this one waits behind it.

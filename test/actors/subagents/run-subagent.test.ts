@@ -83,7 +83,7 @@ describe('a run', () => {
     expect(notes).toEqual(['Half way null true', 'Nearly there null true', 'There null true']);
   });
 
-  test('works step by step, and its outcome tells all that it did', async () => {
+  test('works step by step, and lists all its work in the outcome', async () => {
     const prompts: unknown[] = [];
     const steps: number[] = [];
     const { run } = setUp(({ turn, prompt, results }) => {
@@ -107,7 +107,7 @@ describe('a run', () => {
     expect(steps).toEqual([1, 2]);
   });
 
-  test('reads what the program sends while it works, and tells whether it did', async () => {
+  test('reads what the program sends while it works, and reports whether it did', async () => {
     const read: string[] = [];
     const { environment, run } = setUp(({ turn, prompt }) => {
       read.push(JSON.stringify(prompt.filter(({ role }) => role === 'user').slice(1)));
@@ -133,7 +133,7 @@ describe('a run', () => {
       expect(one).toMatchObject({ status: 'rejected', reason: { name: 'ConfigurationError' } });
   });
 
-  test('RUN-SUBAGENT-N-1: resolves after its instance was disposed, and its hook may throw', async () => {
+  test('RUN-SUBAGENT-N-1: resolves after its instance was disposed, even if its hook throws', async () => {
     let disposed = 0;
     const { run, errors } = setUp(() => ({ text: 'done' }));
     const outcome = await run(
@@ -154,7 +154,7 @@ describe('a run', () => {
     expect(errors).toEqual([expect.objectContaining({ message: 'the hook is broken' })]);
   });
 
-  test('RUN-SUBAGENT-N-1: a run that cannot begin is an outcome too', async () => {
+  test('RUN-SUBAGENT-N-1: returns an outcome even if it cannot start', async () => {
     const { run } = setUp(() => ({ text: 'never' }));
     const own = { name: 'researcher', instructions: 'Research.' };
     const { result } = run({ createInstance: () => own }, { model: undefined });
@@ -178,7 +178,7 @@ describe('a run', () => {
     });
   });
 
-  test('does not begin to work with a signal that has aborted', async () => {
+  test('does not start with a signal that has already aborted', async () => {
     let asked = 0;
     const { run, environment } = setUp(() => ({ text: `answer ${(asked += 1)}` }));
     const { result } = run({}, { abortSignal: AbortSignal.abort(new Error('Too late')) });
@@ -186,7 +186,7 @@ describe('a run', () => {
     expect([(await result).status, asked]).toEqual(['cancelled', 0]);
   });
 
-  test('an outcome has the type of the output schema', async () => {
+  test('types the outcome by the output schema', async () => {
     const { environment, runtime, model } = bare(() => ({ text: '{"count":2}' }));
     const counter = defineSubagent({
       name: 'counter',
@@ -207,7 +207,7 @@ describe('a run', () => {
     expect(output).toEqual({ count: 2 });
   });
 
-  test('ends as cancelled once, also when its tool hangs', async () => {
+  test('ends as cancelled once, even if its tool hangs', async () => {
     const { run, environment } = setUp(() => call('hang', {}));
     const hang = tool({
       inputSchema: z.object({}),
@@ -254,7 +254,7 @@ describe('the questions of a run', () => {
   const asking: Script = ({ turn, results }) =>
     turn === 1 ? ask('Which one?', options) : { text: JSON.stringify(results[0]) };
 
-  test('go to the program', async () => {
+  test('reach the program', async () => {
     const { run } = setUp(asking);
     const asked: string[] = [];
     const outcome = await run(
@@ -331,7 +331,7 @@ describe('the questions of a run', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('include consent to a tool call: it runs only with it', async () => {
+  test('include consent to a tool call, which runs only with it', async () => {
     const ran: string[] = [];
     const pay = tool({
       inputSchema: z.object({ sum: z.number() }),

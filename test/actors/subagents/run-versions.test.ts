@@ -85,7 +85,7 @@ function begun(environment: ReturnType<typeof simulatedEnvironment>, first: RunH
 }
 
 describe('a deploy while a run waits for an approval', () => {
-  test('the call waits for a worker that has its tool, and is made once', async () => {
+  test('delays the call until a worker has its tool, and makes it once', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();
@@ -98,7 +98,7 @@ describe('a deploy while a run waits for an approval', () => {
     expect([run.said(), paid]).toEqual(['completed Read: [{"paid":7}]', ['newer 7']]);
   });
 
-  test('tells the model after `offerMs` that the tool is gone for good', async () => {
+  test('tells the model after `offerMs` that the tool no longer exists', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();
@@ -108,7 +108,7 @@ describe('a deploy while a run waits for an approval', () => {
     expect([run.said(), paid]).toEqual(['completed Read: ["There is no tool \\"pay\\""]', []]);
   });
 
-  test('the configuration is gone for good: after `offerMs` the run is lost', async () => {
+  test('ends the run as lost after `offerMs` if the configuration no longer exists', async () => {
     const { environment, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();
@@ -145,25 +145,22 @@ describe('a turn of a later version', () => {
       { ...turn, order: { ...order, above: { depth: 1, denied: [], atNight: false } } },
     ],
     ['another piece of news', { ...turn, news: { type: 'told', words: 'Hurry' } }],
-  ])(
-    'remains for other workers when it has %s that this one does not know',
-    async (_what, later) => {
-      const { environment, newer } = versions();
-      const given = later as typeof turn;
-      expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });
-      const between = { ...given, steps: 'none' } as const;
-      await expect(newer.turn(between, signal)).rejects.toMatchObject({
-        code: 'JOB_UNREADABLE',
-        retryable: true,
-      });
-      await environment.advance(OFFER_MS);
-      expect(await newer.turn(given, signal)).toMatchObject({
-        outcome: { status: 'lost', error: { code: 'JOB_UNREADABLE' } },
-      });
-    },
-  );
+  ])('stays for other workers when it has an unknown %s', async (_what, later) => {
+    const { environment, newer } = versions();
+    const given = later as typeof turn;
+    expect(await newer.turn(given, signal)).toMatchObject({ missing: 'another worker' });
+    const between = { ...given, steps: 'none' } as const;
+    await expect(newer.turn(between, signal)).rejects.toMatchObject({
+      code: 'JOB_UNREADABLE',
+      retryable: true,
+    });
+    await environment.advance(OFFER_MS);
+    expect(await newer.turn(given, signal)).toMatchObject({
+      outcome: { status: 'lost', error: { code: 'JOB_UNREADABLE' } },
+    });
+  });
 
-  test('a step that it refuses fails as it says after `offerMs`, and not before', async () => {
+  test('fails a refused step with its reason after `offerMs`, and not earlier', async () => {
     const { environment, newer } = versions();
     const step = {
       key: 'pay-7/1:2',

@@ -64,7 +64,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
     expect(service.check(failing, THE_LEAD)).toMatchObject({ ok: true });
   });
 
-  test('the first ending wins', { tags: ['M15'] }, async () => {
+  test('keeps the first ending', { tags: ['M15'] }, async () => {
     const { spawn, says, service, look, chunks, settle } = puppets();
     const id = spawn('a');
     await says('a', 'done');
@@ -82,7 +82,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
     expect(chunks.filter(({ type }) => type === 'ended')).toHaveLength(2);
   });
 
-  test('cancelled is not timed out', { tags: ['MW4'] }, async () => {
+  test('distinguishes cancelled from timed out', { tags: ['MW4'] }, async () => {
     const { spawn, calls, service, look, settle } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -93,7 +93,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
   });
 
   test(
-    'listed are those that have not ended, unless all are wanted; two services share nothing',
+    'lists subagents that have not ended, or all on request, separately for two services',
     { tags: ['M7', 'M27'] },
     async () => {
       const { spawn, says, service } = puppets();
@@ -131,7 +131,7 @@ describe('visibility of subagents', { tags: ['RW6'] }, () => {
     expect(service.check(parent, by(child))).toEqual(refused('NOT_FOUND'));
   });
 
-  test('a child belongs to the workstream of its parent, unless it gets one of its own', () => {
+  test("gives a child its parent's workstream, unless it gets its own", () => {
     const { spawn, look } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const inherited = spawn('a', { caller: by(parent) });
@@ -141,12 +141,12 @@ describe('visibility of subagents', { tags: ['RW6'] }, () => {
   });
 });
 
-describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () => {
+describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () => {
   test.each([
     [1, 1],
     [2, 2],
     [3, 3],
-  ])('maxDepth %i: the depths up to %i, and not one more', (maxDepth, deepest) => {
+  ])('maxDepth %i: accepts depths up to %i, and not one more', (maxDepth, deepest) => {
     const { spawn, request } = puppets({ constraints: { maxDepth } });
     let parent: string | null = null;
     for (let depth = 1; depth <= deepest; depth += 1)
@@ -157,7 +157,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
   });
 
   test(
-    'the lower of the limits of request and scope, for the whole subtree',
+    'applies the lower limit of request and scope to the whole subtree',
     { tags: ['H12', 'M23'] },
     () => {
       const { spawn, request } = puppets();
@@ -173,7 +173,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
     },
   );
 
-  test('limits are kept in the same step, and named', { tags: ['RW7', 'MW5'] }, () => {
+  test('checks limits in the same step, and names them', { tags: ['RW7', 'MW5'] }, () => {
     const { request } = puppets({
       constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' },
     });
@@ -185,7 +185,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
     expect(full.request('b')).toEqual(rejected('GLOBAL_LIMIT', 'maxTotalActive is 1'));
   });
 
-  test('adapters and models: an empty list is all, any other is exactly these', () => {
+  test('treats an empty list of adapters and models as all, any other as exactly these', () => {
     const { request } = puppets({
       constraints: {
         allowedAdapters: ['a', 'special'],
@@ -208,7 +208,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
     });
   });
 
-  test('a request that comes again is the same subagent', { tags: ['M25'] }, () => {
+  test('returns the same subagent for a repeated request', { tags: ['M25'] }, () => {
     const { request, service } = puppets();
     const first = request('a', { idempotencyKey: 'k' });
     expect(request('a', { idempotencyKey: 'k' })).toEqual({ ...first, isRepeat: true });
@@ -216,7 +216,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
     expect(request('a', { idempotencyKey: 'l' })).not.toMatchObject({ isRepeat: true });
   });
 
-  test('no subagent works for one that has ended, nor for a closed service', async () => {
+  test('refuses work for an ended subagent, or a closed service', async () => {
     const { spawn, says, request, service } = puppets();
     const parent = spawn('p');
     await says('p', 'done');
@@ -227,7 +227,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
   });
 
   test(
-    'inputs that the configuration does not declare: refused by name, and nothing is begun',
+    'refuses inputs that the configuration does not declare by name, and starts nothing',
     { tags: ['R6'] },
     () => {
       const { request, service, chunks } = puppets();
@@ -258,7 +258,7 @@ describe('what is admitted', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5'] }, () =>
     },
   );
 
-  test('a configuration that cannot work is its author’s affair', () => {
+  test('reports an invalid configuration to its author', () => {
     const { request, service } = puppets();
     expect(() => request('a', { config: { maxSteps: 0 } })).toThrow(
       expect.objectContaining({ name: 'ConfigurationError' }),
@@ -281,7 +281,7 @@ describe('progress', { tags: ['M8', 'M19', 'MW11'] }, () => {
     expect(chunks.filter(({ type }) => type === 'progress')).toHaveLength(61);
   });
 
-  test('out of range, too long, too late: refused or cut', async () => {
+  test('refuses or cuts reports that are out of range, too long or too late', async () => {
     const { spawn, service, look, says } = puppets();
     const id = spawn('a');
     for (const percent of [-1, 101, Number.NaN])
@@ -314,7 +314,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('every mode has its receipt; who ends first says why it was not read', async () => {
+  test('have a receipt in every mode; the one that ends first gives the reason why it was not read', async () => {
     const { spawn, service, says, settle } = puppets();
     const id = spawn('a');
     await settle();
@@ -354,7 +354,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('reach the model as data when they come from a colleague', async () => {
+  test('reach the model as data when a colleague sends them', async () => {
     const { spawn, calls, service, prompts } = puppets();
     const a = spawn('a', { workstreamId: 'w' });
     const b = spawn('b', { workstreamId: 'w' });
@@ -443,7 +443,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     });
   });
 
-  test('goes to the program where it can answer', async () => {
+  test('reaches the program if it can answer', async () => {
     const asked: string[] = [];
     const { spawn, calls, says, look, prompts } = puppets({
       onInput: ({ question, subagentName }) => {
@@ -464,7 +464,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(look(id)?.state).toBe('completed');
   });
 
-  test('goes to the handler of the program also while the program waits', async () => {
+  test("reaches the program's handler even while the program waits", async () => {
     const { spawn, calls, says, service, prompts } = puppets({ onInput: () => 'Red' });
     const id = spawn('a');
     const wait = service.await([id], THE_LEAD);
@@ -499,7 +499,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(JSON.stringify(prompts.at(-1)?.prompt.prompt)).not.toContain('SUBAGENT REQUEST');
   });
 
-  test('an ended subagent asks no more questions', { tags: ['MW3'] }, async () => {
+  test('refuses further questions of an ended subagent', { tags: ['MW3'] }, async () => {
     const { spawn, calls, service, look, settle, types } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -515,7 +515,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
 });
 
 test(
-  'the stream tells everything, in order, and completes with the service',
+  'streams all events in order, and completes with the service',
   { tags: ['M24', 'H6'] },
   async () => {
     const { spawn, calls, says, service, chunks, types } = puppets();

@@ -48,7 +48,7 @@ const said = ({ prompts }: Stage) =>
     );
 
 describe("lifetime: 'session'", () => {
-  test('the next run knows what was said before', { tags: ['B25', 'B92', 'H21'] }, async () => {
+  test('passes earlier words to the next run', { tags: ['B25', 'B92', 'H21'] }, async () => {
     const stage = puppets();
     const { begin, seen } = kept(stage);
     begin('Learn');
@@ -63,7 +63,7 @@ describe("lifetime: 'session'", () => {
   });
 
   test(
-    'runs follow each other, in order, and who waits holds no slot',
+    'runs in order, one after another, and a waiting run holds no slot',
     { tags: ['BW35', 'BW34'] },
     async () => {
       const stage = puppets({ constraints: { maxConcurrentPerSession: 2, whenFull: 'reject' } });
@@ -82,7 +82,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('a subagent that is cancelled in the queue is passed over; one that is cancelled at work leaves its words', async () => {
+  test('skips a subagent cancelled in the queue, and keeps the words of one cancelled at work', async () => {
     const stage = puppets();
     const { begin } = kept(stage);
     const [first, second, third] = [begin('1'), begin('2'), begin('3')];
@@ -94,7 +94,7 @@ describe("lifetime: 'session'", () => {
     expect(said(stage)).toEqual(['user: 1', 'user: 3']);
   });
 
-  test('forgets the oldest messages beyond maxHistory, and begins with words of a user', async () => {
+  test('drops the oldest messages beyond maxHistory, and begins with user words', async () => {
     const stage = puppets();
     const { begin } = kept(stage, { maxHistory: 3 });
     for (const word of ['1', '2', '3']) {
@@ -124,7 +124,7 @@ describe("lifetime: 'session'", () => {
   });
 
   test(
-    'closed while it is made ready: disposed once, and never again made',
+    'disposes an instance that is closed during its preparation once, and never creates it again',
     { tags: ['BW12'] },
     async () => {
       const stage = puppets();
@@ -145,7 +145,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('an instance that cannot be made fails the run, and the next one tries again', async () => {
+  test('fails the run when an instance cannot be created, and the next run tries again', async () => {
     const stage = puppets();
     let tries = 0;
     const { begin } = kept(stage, {
@@ -166,7 +166,7 @@ describe("lifetime: 'session'", () => {
     expect(tries).toBe(2);
   });
 
-  test('WAIT_CYCLE: the holder of the lock cannot wait for a subagent that needs it', async () => {
+  test("WAIT_CYCLE: refuses a wait of the lock's holder for a subagent that needs the lock", async () => {
     const stage = puppets();
     const { begin, config } = kept(stage);
     const first = begin('1');

@@ -126,7 +126,7 @@ describe('the actor of a subagent', () => {
     expect(actor.getSnapshot().value).toBe('cancelled');
   });
 
-  it('runs invoked by a machine, beside another one, and takes an answer by sendTo', async () => {
+  it('runs when invoked by a machine, alongside another one, and accepts an answer by sendTo', async () => {
     const { environment, logic } = place(asks);
     const worker = logic();
     const trip = setup({
@@ -290,7 +290,7 @@ describe('the actor of a subagent', () => {
 });
 
 it.each(['id', 'by', 'engine', 'abortSignal', 'onQuestion'])(
-  'refuses the option %s of a run',
+  "refuses a run's option %s",
   (option) => {
     const options = { [option]: option === 'onQuestion' ? () => null : 'x' };
     expect(() => subagentLogic({ name: 'worker', instructions: INSTRUCTIONS }, options)).toThrow(
@@ -300,7 +300,7 @@ it.each(['id', 'by', 'engine', 'abortSignal', 'onQuestion'])(
 );
 
 it.each(['subagentLogic', 'runSubagent'] as const)(
-  '%s refuses a configuration whose name cannot be written',
+  '%s refuses a configuration whose name cannot be stored',
   (of) => {
     const name = Object.create(null) as string;
     const config = { name, instructions: INSTRUCTIONS };
@@ -357,7 +357,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     expect((await toPromise(actor)).status).toBe('completed');
   });
 
-  it('takes the first of two answers', async () => {
+  it('ignores the second of two answers', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } });
     const refused: string[] = [];
@@ -378,7 +378,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     ['a task of another kind', { task: 7 }],
     ['an empty id', { task: 'Buy one', id: '' }],
     ['an unknown option', { task: 'Buy one', mode: 'fast' }],
-  ])('makes the actor fail where it has %s', (_, input) => {
+  ])('makes the actor fail if it has %s', (_, input) => {
     const { logic } = place(asks);
     const actor = createActor(logic(), { input: input as never });
     const failed: unknown[] = [];
@@ -432,7 +432,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(done).toEqual(['paid']);
   });
 
-  it('keeps the output of an actor that was done, and begins nothing', async () => {
+  it('keeps the output of a finished actor, and starts nothing', async () => {
     const one = place(asks);
     const first = createActor(one.logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await one.environment.settle();
@@ -449,7 +449,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(two.prompts).toEqual([]);
   });
 
-  it('fails for a run without an id, of which no entry was kept', async () => {
+  it('fails for a run without an id, of which no entry was stored', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
     await environment.settle();
@@ -462,7 +462,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
   });
 });
 
-describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
+describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
   it('leaves a run with an id to its journal, and its actor cancels nothing when it is stopped', async () => {
     const journal = memoryJournal({ keep: Infinity });
     const one = place(asks, journal);
@@ -477,7 +477,7 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
     expect(again.getSnapshot().value).toBe('waiting_for_input');
   });
 
-  it('begins nothing once it leaves, and keeps no listener of a run that has ended', async () => {
+  it('starts nothing after that, and keeps no listener of an ended run', async () => {
     const { environment, logic, leave, prompts, signal } = place(asks);
     let listeners = 0;
     const { addEventListener: add, removeEventListener: remove } = signal;
@@ -533,7 +533,7 @@ describe('SUBAGENT-LOGIC-3: a process that leaves', () => {
     expect(again.getSnapshot()).toMatchObject({ status: 'done', value: 'cancelled' });
   });
 
-  it('fails with another task under the id of a run, and leaves that as it is', async () => {
+  it("fails for another task under a run's id, and does not affect that run", async () => {
     const { environment, logic } = place(asks);
     const first = createActor(logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await environment.settle();

@@ -11,7 +11,7 @@ import { call, program } from '../../support/agents-at-work.ts';
 
 describe('parents and children', () => {
   test(
-    'a parent spawns a child, reads its progress, and gets its result with a summary',
+    'lets a parent spawn a child, read its progress, and get its result with a summary',
     { tags: ['M1', 'M5', 'M8', 'M10', 'M20'] },
     async () => {
       const { plan, service, errors } = program({
@@ -39,7 +39,7 @@ describe('parents and children', () => {
   );
 
   test(
-    'the child asks; the parent that waits is woken, and answers',
+    'wakes a waiting parent when the child asks, and the parent answers',
     { tags: ['M9', 'M4', 'MW1'] },
     async () => {
       const answers: unknown[] = [];
@@ -75,7 +75,7 @@ describe('parents and children', () => {
   );
 
   test(
-    'a child continues when its request is not answered in time',
+    'lets a child continue when its request is not answered in time',
     { tags: ['M9', 'MW4'] },
     async () => {
       const answers: unknown[] = [];
@@ -102,7 +102,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('a result of a shape: what does not fit is not taken', { tags: ['M1'] }, async () => {
+  test('refuses a result that does not match its shape', { tags: ['M1'] }, async () => {
     const responseSchema = {
       type: 'object',
       properties: { count: { type: 'integer' } },
@@ -124,7 +124,7 @@ describe('parents and children', () => {
   });
 
   test(
-    'a fork knows the conversation, a fresh one the task only',
+    'shows a fork the conversation, but a fresh subagent only the task',
     { tags: ['M1', 'M2'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -150,7 +150,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P8: a child has of its spawner what it was granted, and none of what was denied', async () => {
+  test('P8: gives a child what its spawner granted, and nothing that was denied', async () => {
     const seen: string[][] = [];
     const tools = { read: simpleTool(() => 'r'), write: simpleTool(() => 'w') };
     const { plan, service } = program(
@@ -182,7 +182,7 @@ describe('parents and children', () => {
   });
 
   test(
-    'children spawn children, to a depth, and a killed parent takes them along',
+    'lets children spawn children, to a depth, and kills them with the parent',
     { tags: ['M23', 'M26', 'HW5', 'MW7'] },
     async () => {
       const deeper: unknown[] = [];
@@ -223,7 +223,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P7: a parent that waits holds no run slot', async () => {
+  test('P7: holds no run slot while a parent waits', async () => {
     const parentTools: Record<string, object> = {};
     const { plan, service } = program(
       {
@@ -248,11 +248,11 @@ describe('parents and children', () => {
   });
 });
 
-describe('rules of the child', () => {
+describe('a child', () => {
   const spawned = [call('spawn_subagent', { task: 'Work' }), { text: 'Off it goes.' }];
 
   test(
-    'one request at a time, and completion after the last of them',
+    'has one request at a time, and completes after the last of them',
     { tags: ['M14', 'M21'] },
     async () => {
       const { plan, service, environment } = program({
@@ -283,7 +283,7 @@ describe('rules of the child', () => {
     },
   );
 
-  test('the first of two results counts', { tags: ['M15'] }, async () => {
+  test('completes with the first of two results', { tags: ['M15'] }, async () => {
     const { plan, service } = program({
       planner: spawned,
       subagent: [
@@ -302,7 +302,7 @@ describe('rules of the child', () => {
     expect(service.cancel('sub_1', THE_LEAD)).toBe(false);
   });
 
-  test('the latest 50 notes are kept', { tags: ['M19'] }, async () => {
+  test('keeps the latest 50 notes', { tags: ['M19'] }, async () => {
     const updates = Array.from({ length: 60 }, (_, index) => `note ${index + 1}`);
     const { plan, service } = program({
       planner: spawned,
@@ -319,7 +319,7 @@ describe('rules of the child', () => {
     expect(progress).toEqual(updates.slice(-PROGRESS_RING));
   });
 
-  test('the first answer is the result in the mode turn', { tags: ['M20'] }, async () => {
+  test('completes with its first answer in the mode turn', { tags: ['M20'] }, async () => {
     const { plan, service } = program({ planner: spawned, subagent: [{ text: 'Here you are.' }] });
     await plan(createParentSubagentToolset({ service, agent: { completion: 'turn' } }));
     expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
@@ -327,38 +327,34 @@ describe('rules of the child', () => {
     });
   });
 
-  test(
-    'an interrupt is read at once, and its receipt says at which step',
-    { tags: ['H16'] },
-    async () => {
-      const users: string[] = [];
-      const { plan, service } = program({
-        planner: [
-          call('spawn_subagent', { task: 'Walk' }),
-          call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
-          call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
-          call('await_subagent', { subagentId: 'sub_1' }),
-          { text: 'Done.' },
-        ],
-        subagent: ({ user, turn }) => {
-          users.push(user);
-          return turn === 1
-            ? { text: 'Walking', delayMs: 1_000_000 }
-            : call('complete_task', { result: 'Ran' });
-        },
-      });
-      const { outputs } = await plan(createParentSubagentToolset({ service }));
-      expect(users[1]).toContain('Run!');
-      expect(outputs[3]).toMatchObject({
-        status: 'completed',
-        result: 'Ran',
-        messages: [{ applied: true, step: 2 }],
-      });
-    },
-  );
+  test('reads an interrupt at once, with the step in its receipt', { tags: ['H16'] }, async () => {
+    const users: string[] = [];
+    const { plan, service } = program({
+      planner: [
+        call('spawn_subagent', { task: 'Walk' }),
+        call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
+        call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
+        call('await_subagent', { subagentId: 'sub_1' }),
+        { text: 'Done.' },
+      ],
+      subagent: ({ user, turn }) => {
+        users.push(user);
+        return turn === 1
+          ? { text: 'Walking', delayMs: 1_000_000 }
+          : call('complete_task', { result: 'Ran' });
+      },
+    });
+    const { outputs } = await plan(createParentSubagentToolset({ service }));
+    expect(users[1]).toContain('Run!');
+    expect(outputs[3]).toMatchObject({
+      status: 'completed',
+      result: 'Ran',
+      messages: [{ applied: true, step: 2 }],
+    });
+  });
 });
 
-test('the words of RockBot, on the same service', { tags: ['R1', 'R4', 'R5', 'R9'] }, async () => {
+test("offers RockBot's names on the same service", { tags: ['R1', 'R4', 'R5', 'R9'] }, async () => {
   const { plan, service, environment } = program({
     planner: [
       call('spawn_subagent', { description: 'Research X', timeout_minutes: 1 }),

@@ -21,7 +21,7 @@ async function answersOver(stage: ReturnType<typeof puppets>, name: string, text
   await stage.says(name, text);
 }
 
-describe('a parent that answers while its children are at work', () => {
+describe('a parent that answers while its children are running', () => {
   it('reads once which of its children would end, and continues', async () => {
     const stage = puppets();
     const { parent, child, grandchild } = family(stage);
@@ -44,7 +44,7 @@ describe('a parent that answers while its children are at work', () => {
     expect(stage.look(child)).toMatchObject({ state: 'completed', result: 'found' });
   });
 
-  it('hands in only after it has read that they are at work', async () => {
+  it('returns its result only after it has read that they are running', async () => {
     const stage = puppets();
     const parent = stage.spawn('p', { config: { completion: 'tool' } });
     const child = stage.spawn('c', { caller: by(parent) });
@@ -56,7 +56,7 @@ describe('a parent that answers while its children are at work', () => {
     expect(stage.look(child)?.state).toBe('cancelled');
   });
 
-  it('ends over them on its last step', async () => {
+  it('ends them on its last step', async () => {
     const stage = puppets();
     const parent = stage.spawn('p', { config: { maxSteps: 1 } });
     const child = stage.spawn('c', { caller: by(parent) });
@@ -66,9 +66,9 @@ describe('a parent that answers while its children are at work', () => {
   });
 });
 
-describe('SUBAGENT-TREE-4: when a parent ends', { tags: ['MW7', 'HW4'] }, () => {
+describe('SUBAGENT-TREE-4: the end of a parent', { tags: ['MW7', 'HW4'] }, () => {
   test.each(['completed', 'cancelled', 'failed'] as const)(
-    '%s: those below it are cancelled, all the way down',
+    '%s: cancels all subagents below it',
     async (how) => {
       const stage = puppets();
       const { parent, child, grandchild } = family(stage);
@@ -113,7 +113,7 @@ describe('SUBAGENT-TREE-4: when a parent ends', { tags: ['MW7', 'HW4'] }, () => 
     },
   );
 
-  test('a subagent that does not stop is killed after the grace', async () => {
+  test('kills a subagent that does not stop after the grace period', async () => {
     const journal = memoryJournal();
     let isStuck = false;
     const stage = puppets({
@@ -137,25 +137,21 @@ describe('SUBAGENT-TREE-4: when a parent ends', { tags: ['MW7', 'HW4'] }, () => 
     expect(stage.service.list(THE_LEAD)).toEqual([]);
   });
 
-  test(
-    'ending one ends its subtree, and says false of one that has ended',
-    { tags: ['M6'] },
-    async () => {
-      const stage = puppets();
-      const { parent, child, grandchild } = family(stage);
-      expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
-      await stage.settle();
-      expect(stage.look(parent)?.state).toBe('running');
-      expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
-      expect(stage.look(grandchild)?.state).toBe('cancelled');
-      expect(stage.service.cancel(child, by(parent))).toBe(false);
-      expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
-      expect(stage.service.cancel(parent, by(child))).toBe(false);
-    },
-  );
+  test('ends its subtree, and returns false for an ended one', { tags: ['M6'] }, async () => {
+    const stage = puppets();
+    const { parent, child, grandchild } = family(stage);
+    expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
+    await stage.settle();
+    expect(stage.look(parent)?.state).toBe('running');
+    expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
+    expect(stage.look(grandchild)?.state).toBe('cancelled');
+    expect(stage.service.cancel(child, by(parent))).toBe(false);
+    expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
+    expect(stage.service.cancel(parent, by(child))).toBe(false);
+  });
 });
 
-test('SUBAGENT-TREE-3: a subagent that is cancelled by an observer of its start ends, and is reported in order', async () => {
+test('SUBAGENT-TREE-3: ends a subagent that an observer of its start cancels, and reports in order', async () => {
   const stage = puppets();
   const cancelled: boolean[] = [];
   stage.service.events.subscribe(({ type, subagentId }) => {
@@ -191,11 +187,11 @@ describe('SUBAGENT-TREE-3: close', () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test.each([-1, Number.NaN])('a grace of %d is none', (graceMs) => {
+  test.each([-1, Number.NaN])('refuses a grace of %d', (graceMs) => {
     expect(() => puppets({ graceMs })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
-  test('also of one that was still being made ready', { tags: ['M25'] }, async () => {
+  test('also disposes a subagent that was still being prepared', { tags: ['M25'] }, async () => {
     let disposed = 0;
     const stage = puppets();
     stage.spawn('a', { config: { dispose: () => void (disposed += 1) } });
@@ -208,7 +204,7 @@ describe('SUBAGENT-TREE-3: close', () => {
 describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
   const retention = { stateRetentionMs: 10_000, sweepIntervalMs: 1000 };
 
-  test('remains for its retention after its delivery, not after its end', async () => {
+  test('stays for its retention after its delivery, not after its end', async () => {
     const stage = puppets({ constraints: retention });
     const id = stage.spawn('a');
     await stage.says('a', 'done');
@@ -233,7 +229,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.service.list(THE_LEAD, { includeEnded: true }).map(({ id }) => id)).toEqual([c]);
   });
 
-  test('a colleague’s look delivers nothing, an ancestor’s does', async () => {
+  test("counts as delivered by an ancestor's check, but not by a colleague’s", async () => {
     const stage = puppets({ constraints: retention });
     const a = stage.spawn('a', { workstreamId: 'w' });
     const b = stage.spawn('b', { workstreamId: 'w' });
@@ -253,7 +249,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(left).toEqual([parent]);
   });
 
-  test('0: no timer; sweeping by hand returns how many were forgotten', async () => {
+  test('has no timer with 0; sweeping by hand returns how many were deleted', async () => {
     const stage = puppets({ constraints: { ...retention, sweepIntervalMs: 0 } });
     const id = stage.spawn('a');
     await stage.says('a', 'done');
@@ -267,7 +263,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
   });
 
   test(
-    'RETENTION-2: unread results are bounded by refusing work, read ones by forgetting the oldest',
+    'RETENTION-2: limits unread results by refusing work, and read ones by deleting the oldest',
     { tags: ['BW31'] },
     async () => {
       const stage = puppets({
@@ -293,7 +289,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
 describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
-  test('a subagent hangs after its time without a sign of life; the next sign clears it', async () => {
+  test('reports a subagent without activity after its time; the next activity clears it', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a');
     await stage.environment.advance(4000);
@@ -313,7 +309,7 @@ describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test('a wait for an answer, a child or a slot is no silence', async () => {
+  test('does not treat a wait for an answer, a child or a slot as silence', async () => {
     const stage = puppets({ constraints: { ...constraints, maxConcurrentPerSession: 2 } });
     const asking = stage.spawn('a');
     await stage.calls('a', ['request_input', { question: 'Which?', timeoutMs: 100_000 }]);
@@ -328,7 +324,7 @@ describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
       expect(stage.look(id)?.hung).toBe(false);
   });
 
-  test('0 is never, and goes before the default of the scope', async () => {
+  test('stays off with 0, which overrides the default of the scope', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a', { config: { inactivityTimeoutMs: 0 } });
     await stage.environment.advance(100_000);

@@ -40,7 +40,7 @@ function canEnd(id: string, needs: Record<string, readonly Need[]>): boolean {
   return false;
 }
 
-test('WAIT-GRAPH-1: refused exactly if it could never end; the way that is named is one of waits', () => {
+test('WAIT-GRAPH-1: refuses a wait exactly if it could never end; the named path consists of waits', () => {
   fc.assert(
     fc.property(graph, need, (needs, wanted) => {
       const whole = { ...needs, a: [...(needs['a'] ?? []), wanted] };
@@ -126,7 +126,7 @@ const happening = fc.oneof(
 
 const at = <T>(items: readonly T[], place: number): T | undefined => items[place % items.length];
 
-test('WAIT-GRAPH-2: the graph agrees with a full walk after any waits, questions and ends', () => {
+test('WAIT-GRAPH-2: agrees with a full walk after any waits, questions and ends', () => {
   let refused = 0;
   let accepted = 0;
   const property = fc.property(

@@ -29,7 +29,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('returns at once what is so already', async () => {
+  test('returns at once if the condition is already true', async () => {
     const { spawn, says, service, timersLeft } = puppets();
     const id = spawn('a');
     await says('a', 'done');
@@ -61,7 +61,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     },
   );
 
-  test('ends at the abort of its signal, and leaves nothing behind', async () => {
+  test('ends when its signal aborts, and leaves nothing behind', async () => {
     const { spawn, delegation, service, look, settle } = puppets();
     const id = spawn('a');
     const controller = new AbortController();
@@ -88,7 +88,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('many may wait; all are woken, each once', { tags: ['M16'] }, async () => {
+  test('wakes all waiting callers, each once', { tags: ['M16'] }, async () => {
     const { spawn, says, service, delegation } = puppets();
     const id = spawn('a');
     const waits = [1, 2, 3].map(() => later(service.await([id], THE_LEAD)));
@@ -112,7 +112,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('fails for no subagent, and for an unknown one', async () => {
+  test('fails without a subagent, or for an unknown one', async () => {
     const { service, spawn } = puppets();
     expect(await service.await([], THE_LEAD)).toMatchObject({ error: { code: 'INVALID_STATE' } });
     expect(await service.await([spawn('a'), 'sub_9'], THE_LEAD)).toMatchObject({
@@ -122,7 +122,7 @@ describe('a wait', { tags: ['M5'] }, () => {
 });
 
 describe('a wait for several', { tags: ['MW10'] }, () => {
-  test('any: the first that ends; all: when all have', async () => {
+  test('returns for any the first that ends, for all when all have ended', async () => {
     const { spawn, says, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
     const any = later(service.await(ids, THE_LEAD, { mode: 'any' }));
@@ -137,7 +137,7 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
     expect(all.value).toMatchObject({ why: 'ended', reports: [{ result: 'A' }, { result: 'B' }] });
   });
 
-  test.each(['any', 'all'] as const)('%s: a question of one ends it', async (mode) => {
+  test.each(['any', 'all'] as const)('%s: ends at a question of one', async (mode) => {
     const { spawn, calls, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
     const wait = later(service.await(ids, THE_LEAD, { mode }));
@@ -178,7 +178,7 @@ describe('a wait at a question', { tags: ['MW1'] }, () => {
     expect(timersLeft()).toBe(0);
   });
 
-  test('wakes a parent at the question of another child than the awaited one', async () => {
+  test("wakes a parent at another child's question", async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p');
     const [first, second] = [
@@ -214,7 +214,7 @@ describe('a wait at a question', { tags: ['MW1'] }, () => {
 });
 
 describe('AWAITING-2: a question and a wait', () => {
-  test('a wait ends when it begins to depend on the answer of an open question', async () => {
+  test('ends when it begins to depend on the answer of an open question', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -225,7 +225,7 @@ describe('AWAITING-2: a question and a wait', () => {
     expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
   });
 
-  test('a parent that learns of it by its wait is not informed a second time', async () => {
+  test('does not inform a parent twice that learns of it by its wait', async () => {
     const { spawn, calls, waited, prompts } = puppets();
     const parent = spawn('p');
     const first = spawn('a', { caller: by(parent) });
@@ -239,7 +239,7 @@ describe('AWAITING-2: a question and a wait', () => {
 });
 
 describe('WAIT_CYCLE', () => {
-  test('two that would wait for each other: the second is refused, naming both', async () => {
+  test('refuses the second of two that would wait for each other, naming both', async () => {
     const { spawn, calls, says, waited } = puppets();
     const a = spawn('a', { workstreamId: 'w' });
     const b = spawn('b', { workstreamId: 'w' });
@@ -283,7 +283,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(child)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
   });
 
-  test('any of two, of which one cannot come, is none', async () => {
+  test('treats any of two as none if one cannot arrive', async () => {
     const { spawn, calls, says, waited } = puppets();
     const [a, b, c] = ['a', 'b', 'c'].map((name) => spawn(name, { workstreamId: 'w' }));
     await calls('a', ['wait', { ids: [b] }]);
@@ -293,7 +293,7 @@ describe('WAIT_CYCLE', () => {
   });
 });
 
-test('AWAITING-4: hung ends no wait', { tags: ['M17'] }, async () => {
+test('AWAITING-4: does not end when a subagent hangs', { tags: ['M17'] }, async () => {
   const { spawn, service, environment, look } = puppets({
     constraints: { inactivityTimeoutMs: 1000, sweepIntervalMs: 500 },
   });
@@ -304,7 +304,7 @@ test('AWAITING-4: hung ends no wait', { tags: ['M17'] }, async () => {
   expect(wait.value).toBeUndefined();
 });
 
-test('an ended subagent waits no more', async () => {
+test('ends the waits of an ended subagent', async () => {
   const { spawn, calls, service, delegation, settle } = puppets();
   const parent = spawn('p');
   const child = spawn('c', { caller: by(parent) });

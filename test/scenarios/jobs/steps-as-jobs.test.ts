@@ -110,7 +110,7 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
 }
 
 describe('a run on an engine', () => {
-  test('runs its steps as jobs and its decisions here, without a local model or tool call', async () => {
+  test('runs its steps as jobs and makes its decisions in the session, without a local model or tool call', async () => {
     const { tools, done } = rides();
     const { jobs, environment } = engine(booking, config({ tools }));
     const runtime = createRuntime({ environment, jobs });
@@ -139,7 +139,7 @@ describe('a run on an engine', () => {
     expect(keys[0]).toBe(`${id}:1:1#1`);
   });
 
-  test('asks for consent in the session, and makes no job of a denied call', async () => {
+  test('asks for consent in the session, and creates no job for a denied call', async () => {
     const { tools, done } = rides();
     const own = { ...tools, charge: { ...tools.charge, needsApproval: true } };
     const script = turns(calls(['charge', { dollars: 7 }]), say('Not booked'));
@@ -158,7 +158,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.filter(({ name }) => name.startsWith('tool'))).toEqual([]);
   });
 
-  test('makes a job of one tool alone', async () => {
+  test('creates a job for a single tool', async () => {
     const { tools } = rides();
     const own = { ...tools, charge: { ...tools.charge, runs: 'jobs' } };
     const { jobs, environment } = engine(booking, config({ tools: own, runs: 'here' }));
@@ -171,7 +171,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ name }) => name)).toEqual(['tool charge of rides']);
   });
 
-  test('keeps one tool alone here', async () => {
+  test('keeps a single tool in the session', async () => {
     const { tools } = rides();
     const own = { ...tools, look_up: { ...tools.look_up, runs: 'here' } };
     const { jobs, environment } = engine(booking, config({ tools: own }));
@@ -182,7 +182,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.some(({ name }) => name.includes('look_up'))).toBe(false);
   });
 
-  test('does every step here without an engine', async () => {
+  test('executes every step in the session without an engine', async () => {
     const { tools, done } = rides();
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const { result } = runSubagent(config({ tools }), 'Go', {
@@ -193,7 +193,7 @@ describe('a run on an engine', () => {
     expect(done.length).toBe(2);
   });
 
-  test('retries a failed call as another job, and the budget counts it', async () => {
+  test('retries a failed call as another job, which the budget counts', async () => {
     let failures = 2;
     const script: Script = () => {
       failures -= 1;
@@ -208,7 +208,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ key }) => key.split('#')[1])).toEqual(['1', '2', '3']);
   });
 
-  test('streams here what a worker streams, if the engine carries it', async () => {
+  test('streams in the session what a worker streams, if the engine supports it', async () => {
     const environment = simulatedEnvironment();
     const model = scriptedModel([{ text: 'It is far away' }]);
     const own = config({ stream: true });
@@ -259,7 +259,7 @@ describe('a worker', () => {
     ['a configuration', { config: 'unknown' }],
     ['a tool', { tools: ['fly'], toolName: 'fly' }],
     ['a tool that the session did not grant', { tools: ['look_up'] }],
-  ])('JOB-WORKER-2: refuses a job with an unknown %s, without a call', async (_, wrong) => {
+  ])('JOB-WORKER-2: refuses a job with an unknown %s before any call', async (_, wrong) => {
     const { tools, done } = rides();
     const handler = jobWorker({
       environment: simulatedEnvironment(),
@@ -271,7 +271,7 @@ describe('a worker', () => {
     expect(done).toEqual([]);
   });
 
-  test('JOB-WORKER-1: gives the model the tools that the job names, and no other', async () => {
+  test('JOB-WORKER-1: gives the model only the tools that the job names', async () => {
     const { tools } = rides();
     const seen: unknown[] = [];
     const handler = jobWorker({
@@ -333,7 +333,7 @@ describe('a worker', () => {
     expect(charged).toEqual([]);
   });
 
-  test('transforms the input of a tool by its schema as a local run would', async () => {
+  test("transforms a tool's input with its schema as a local run does", async () => {
     const got: unknown[] = [];
     const double = tool({
       description: 'Doubles',
@@ -351,7 +351,7 @@ describe('a worker', () => {
     expect(got).toEqual([7]);
   });
 
-  test('gives a tool its caller, but not the service of the session', async () => {
+  test("passes a tool its caller, but not the session's service", async () => {
     const seen: unknown[] = [];
     const look = tool({
       inputSchema: z.object({}),
@@ -378,7 +378,7 @@ describe('a worker', () => {
     });
   });
 
-  test('fails by name without a model, and refuses two configurations of one name', async () => {
+  test('throws a named error without a model or with two configurations of one name', async () => {
     const handler = jobWorker({ environment: simulatedEnvironment(), configs: { a: config() } });
     const messages = [{ role: 'user', content: 'Go' }];
     const step = { kind: 'model', config: 'rides', tools: [], instructions: '', messages };
@@ -395,7 +395,7 @@ describe('a worker', () => {
 });
 
 describe('an option or engine that cannot work with jobs', () => {
-  test.each(['createInstance', 'dispose'])('%s fails by name', (option) => {
+  test.each(['createInstance', 'dispose'])('throws a named error for %s', (option) => {
     expect(() =>
       runSubagent(config({ [option]: () => config() }), 'Go', {
         runtime: createRuntime({ environment: simulatedEnvironment() }),
@@ -403,14 +403,14 @@ describe('an option or engine that cannot work with jobs', () => {
     ).toThrow(new RegExp(`${option}: expected none beside runs: 'jobs'`));
   });
 
-  test('an engine that cannot start steps fails by name', () => {
+  test('throws a named error for an engine that cannot start steps', () => {
     const { steps: _, ...jobs } = simulatedJobs({ handler: { do: never } });
     expect(() =>
       createRuntime({ environment: simulatedEnvironment(), jobs: jobs as unknown as Jobs }),
     ).toThrow(/`steps: stepJobs` of offstage\/jobs/);
   });
 
-  test('a relay fails by name', () => {
+  test('throws a named error for a relay', () => {
     const capabilities = {
       openQuestionSurvives: true,
       resumes: true,
@@ -446,7 +446,7 @@ describe('a run after a crash', () => {
   };
   const settle = (of: ReturnType<typeof world>) => of.environment.advance(120_000);
 
-  test('charges once when it died in the charge, and gets the result', async () => {
+  test('charges once when it died during the charge, and receives the result', async () => {
     const { begin, of, gate, done, doubts } = setUp(booking);
     const open = gate.close();
     const first = begin();
@@ -490,7 +490,7 @@ describe('a run after a crash', () => {
       }
   });
 
-  test('reports a charge in doubt once when its worker dies in it, also to the model', async () => {
+  test('reports a charge in doubt once when its worker dies during it, also to the model', async () => {
     const { begin, of, gate, done, jobs, doubts } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -512,7 +512,7 @@ describe('a run after a crash', () => {
     expect(doubts).toEqual(['charge']);
   });
 
-  test('repeats a look-up under the same key when its worker dies in it', async () => {
+  test('repeats a look-up under the same key when its worker dies during it', async () => {
     const { begin, of, gate, done, jobs } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -527,7 +527,7 @@ describe('a run after a crash', () => {
     expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('leaves a call in doubt that began here, instead of repeating it on the engine', async () => {
+  test('leaves a call in doubt that started in the session, instead of repeating it on the engine', async () => {
     // A process without an engine began the call, whose outcome is unknown.
     const own = rides();
     const subagent = config({ tools: own.tools });
@@ -579,7 +579,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun[0]?.key).toMatch(/:1:1#1$/);
   });
 
-  test('leaves its jobs to the next process after a suspend', async () => {
+  test('leaves its jobs running for the next process after a suspend', async () => {
     const { of, gate, done, jobs, tools } = setUp(booking);
     const cancelled: string[] = [];
     Object.assign(jobs, { cancel: (key: string) => cancelled.push(key) });
@@ -629,7 +629,7 @@ describe('a run after a crash', () => {
     expect(cancelled[0]).toMatch(/:1:call_look$/);
   });
 
-  test('informs the engine which subagent has ended', async () => {
+  test('tells the engine which subagent has ended', async () => {
     const { begin, of, jobs } = setUp(booking);
     const ended: string[] = [];
     Object.assign(jobs, { ended: (prefix: string) => void ended.push(prefix) });
@@ -640,7 +640,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun.every(({ key }) => key.startsWith(ended[0] as string))).toBe(true);
   });
 
-  test('leaves no planted word in the storage of the engine when sealed and claimed', async () => {
+  test("leaves no planted word in the engine's storage when encrypted and claimed", async () => {
     const claims = memoryClaims();
     const packing = { codec: testCodec('a key'), claims, claimAboveBytes: 500 };
     const script = turns(calls(['charge', { dollars: 7 }]), say(`PLANTED ${'x'.repeat(2_000)}`));
@@ -664,7 +664,7 @@ describe('a run after a crash', () => {
     expect(claims.texts.size).toBe(0);
   });
 
-  test('fails by cause with another key, or with packing at one end only', async () => {
+  test('fails with a cause when the key differs, or only one end packs', async () => {
     const packings: [JobPacking | undefined, JobPacking | undefined][] = [
       [{ codec: testCodec('one') }, { codec: testCodec('other') }],
       [{ codec: testCodec('one') }, undefined],
@@ -699,7 +699,7 @@ describe('a run after a crash', () => {
   });
 });
 
-describe('a step that fails for good', () => {
+describe('a step that fails finally', () => {
   const SECRET = 'sk-planted-key';
   const apiError = (statusCode: number): APICallError =>
     new APICallError({
@@ -734,7 +734,7 @@ describe('a step that fails for good', () => {
     [429, 'RATE_LIMITED', 3],
     [401, 'PROVIDER_UNAUTHORIZED', 1],
   ])(
-    'brings the code and message of a model that answers %i, and nothing else',
+    'returns only the code and message of a model that answers %i',
     async (status, code, times) => {
       const script: Script = () => {
         throw apiError(status);
@@ -753,7 +753,7 @@ describe('a step that fails for good', () => {
     },
   );
 
-  test('brings the model the message of a tool that throws, and nothing else', async () => {
+  test('returns to the model only the message of a tool that throws', async () => {
     const charge = tool({
       inputSchema: z.object({}),
       execute: (): string => {
@@ -808,7 +808,7 @@ describe('a step that fails for good', () => {
     expect(keys.map((key) => key.split('#')[1])).toEqual(['1', '2']);
   });
 
-  test('JOBS-7: leaves a hanging tool in doubt that must not be repeated', async () => {
+  test('JOBS-7: leaves a hanging tool that must not be repeated in doubt', async () => {
     const { environment } = engine(booking, config());
     let begun = 0;
     const charge = tool({
@@ -840,7 +840,7 @@ describe('a step that fails for good', () => {
   });
 });
 
-describe('old and new workers side by side', () => {
+describe('old and new workers at the same time', () => {
   const caller = {
     sessionId: 'ses',
     subagentId: 'sub',
@@ -885,7 +885,7 @@ describe('old and new workers side by side', () => {
     ['a field', { effort: 'high' }],
     ['a field of the caller', { caller: { ...caller, tenant: 'acme' } }],
     ['a kind of step', { kind: 'voice' }],
-  ])('STEP-JOBS-3: let an old worker refuse a job with an unknown %s', async (_, more) => {
+  ])('STEP-JOBS-3: refuse a job with a %s that is unknown to the old worker', async (_, more) => {
     const { handler, done, refusals } = worker();
     const body = JSON.stringify({ ...(JSON.parse(bodies.tool) as object), ...more });
     expect(await ask(handler, body)).toMatchObject({ refused: { code: 'JOB_UNREADABLE' } });
@@ -893,7 +893,7 @@ describe('old and new workers side by side', () => {
     expect(refusals.length).toBe(1);
   });
 
-  test('JOBS-8: let the new worker run a tool once that the old one lacks', async () => {
+  test('JOBS-8: run a tool once on the new worker when the old worker lacks it', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { charge: _, ...before } = own.tools;
@@ -918,7 +918,7 @@ describe('old and new workers side by side', () => {
     expect(doubts).toEqual([]);
   });
 
-  test('let an old session read the end from a worker that says more', async () => {
+  test('return a result with unknown fields to an old session', async () => {
     const it = engine(turns(say('done')), config());
     const jobs = simulatedJobs({
       handler: {
@@ -934,7 +934,7 @@ describe('old and new workers side by side', () => {
     expect((await runSubagent(config(), 'Go', { runtime }).result).text).toBe('done');
   });
 
-  test('keep the keys of jobs over versions, so that a deploy finds earlier jobs', async () => {
+  test('keep the keys of jobs across versions, so that a deploy finds earlier jobs', async () => {
     const own = rides();
     const subagent = config({ tools: own.tools });
     const { jobs, environment } = engine(booking, subagent);

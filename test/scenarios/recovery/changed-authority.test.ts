@@ -114,7 +114,7 @@ async function begun(of: World, options: TalkOptions) {
   return life;
 }
 
-describe('an approval that waits over a restart', () => {
+describe('an approval that waits across a restart', () => {
   it.each(ends)('closes as withdrawn with its reason after %s, if %s', async (way, change) => {
     const of = world(ways[way]?.options);
     const ran: unknown[] = [];
@@ -166,7 +166,7 @@ describe('an approval that waits over a restart', () => {
     expect(ran).toEqual([await inputSchema.parseAsync({ dollars: 900 })]);
   });
 
-  it('opens anew when the model calls the tool in its present form', async () => {
+  it('opens again when the model calls the tool in its current form', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -187,7 +187,7 @@ describe('an approval that waits over a restart', () => {
     expect(ran).toEqual([{ amount: 900, currency: 'USD' }]);
   });
 
-  it('does not run if its answer was kept, and the code changed before the call was run', async () => {
+  it('does not run if it was answered but the code changed before the call ran', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, before(ran));
@@ -219,7 +219,7 @@ describe('an approval that waits over a restart', () => {
   });
 });
 
-describe('a question that waits over a restart', () => {
+describe('a question that waits across a restart', () => {
   const asking = (config: Config): TalkOptions => ({
     subagents: {
       ride: {
@@ -231,7 +231,7 @@ describe('a question that waits over a restart', () => {
     },
   });
 
-  it('closes as withdrawn if other users may answer it now', async () => {
+  it('closes as withdrawn if other users may now answer it', async () => {
     const of = world();
     const first = await begun(of, asking({}));
     await first.type('use ride');
@@ -287,7 +287,7 @@ describe('an idempotent call that is run again after a crash', () => {
     ]);
   });
 
-  it('becomes doubtful instead if the tool is gone', async () => {
+  it('becomes in doubt instead if the tool no longer exists', async () => {
     const of = world();
     const ran: unknown[] = [];
     const first = await begun(of, once(ran, {}));
@@ -302,7 +302,7 @@ describe('an idempotent call that is run again after a crash', () => {
     expect([ran, doubtful]).toEqual([[{ dollars: 900 }], ['pay']]);
   });
 
-  it('becomes doubtful instead if a tool of the lead agent takes another input', async () => {
+  it("becomes in doubt instead if the lead agent's tool has a different input", async () => {
     const of = world();
     const ran: unknown[] = [];
     const doubtful: string[] = [];

@@ -94,7 +94,7 @@ async function live(of: World, done: Done) {
   }
 }
 
-describe('the process dies at each entry', async () => {
+describe('a process that dies at each entry', async () => {
   const length = await (async () => {
     const of = world();
     const { talk, said } = await live(of, new Map());
@@ -110,7 +110,7 @@ describe('the process dies at each entry', async () => {
 
   const instants = instantsOf(length);
 
-  test.each(instants)('plays to the same end after a kill %s entry %i', async (when, entry) => {
+  test.each(instants)('reaches the same end after a kill %s entry %i', async (when, entry) => {
     const of = world();
     const done: Done = new Map();
     of.killAt(entry, when);

@@ -13,7 +13,7 @@ const RESULT = 'the parcel is in Lyon';
 const WORK_MS = 20_000;
 
 describe('a pending delivery', () => {
-  test('P9: keeps the number of its attempts after a kill', async () => {
+  test('P9: keeps its number of attempts after a kill', async () => {
     const of = world();
     const before = textLife(of);
     await before.session.start();
@@ -220,9 +220,9 @@ async function spokenOver(kill?: (of: World) => void) {
   }
 }
 
-describe('a result whose reply the user speaks over', async () => {
+describe('a result whose reply the user interrupts', async () => {
   const { written, returned, ...seen } = await spokenOver();
-  test('reaches the user by a delivery when no process dies', () =>
+  test('reaches the user as a delivery when no process dies', () =>
     expect(seen).toMatchObject({ replies: 0, heard: 1, pending: 0 }));
 
   const kills = Array.from({ length: written - returned }, (_, index) => returned + index + 1);

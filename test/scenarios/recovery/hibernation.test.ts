@@ -41,7 +41,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('answers a repeated request the same, meanwhile or later', async () => {
+  test('answers a repeated request in the same way, meanwhile or later', async () => {
     const before = textLife(world(), asking);
     await before.start();
     await before.type('use ride');
@@ -50,7 +50,7 @@ describe('a session that hibernates', () => {
     expect(await before.session.hibernate()).toBe(true);
   });
 
-  test('remains awake on input during the hibernation', async () => {
+  test('stays awake when input arrives during the hibernation', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -64,7 +64,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('does not request a reply at each wake that the model did not give', async () => {
+  test('does not request an empty reply again at each wake', async () => {
     const of = world();
     let asked = 0;
     const lead = () => {
@@ -106,7 +106,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('UPKEEP-3: draws no facts again from earlier words', async () => {
+  test('UPKEEP-3: does not extract facts from earlier words again', async () => {
     const of = world();
     const read: string[] = [];
     const options: TalkOptions = {
@@ -152,7 +152,7 @@ describe('a session that hibernates', () => {
   });
 });
 
-test('SLOTS-3: a working subagent resumes in the same runtime after a suspend', async () => {
+test('SLOTS-3: resumes a working subagent in the same runtime after a suspend', async () => {
   const of = world();
   const { runtime } = of.begin();
   let times = 0;
@@ -179,7 +179,7 @@ test('SLOTS-3: a working subagent resumes in the same runtime after a suspend', 
   await after.close();
 });
 
-test('a session begins no second run of the same work after a crash', async () => {
+test('starts no second run of the same work after a crash', async () => {
   const of = world();
   const options: TalkOptions = {
     subagents: {
@@ -201,7 +201,7 @@ test('a session begins no second run of the same work after a crash', async () =
   await after.close();
 });
 
-test('a failed start leaves the working memory to the next process', async () => {
+test('leaves the working memory to the next process after a failed start', async () => {
   const of = world();
   const forgotten: string[] = [];
   const workingMemory = Object.assign(newMemory({ environment: of.environment }), {

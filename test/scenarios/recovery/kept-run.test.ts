@@ -70,28 +70,25 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   test.each([
     ['all entries', {}],
     ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
-  ] as const)(
-    'returns the same outcome again from %s, without doing any work again',
-    async (_, on) => {
-      const of = world(on);
-      const seen = nothingSeen();
-      const first = run(of, seen);
-      expect(first.run.id).toBe('order-17');
-      expect(await outcome(of, first.run.result)).toMatchObject(booked);
-      const { modelCalls } = seen;
-      // The same holds in this process and in later ones.
-      expect(await outcome(of, first.begin().result)).toMatchObject(booked);
-      for (let process = 2; process <= 3; process += 1) {
-        const later = run(of, seen);
-        expect(await outcome(of, later.run.result)).toMatchObject(booked);
-        expect(later.errors).toEqual([]);
-      }
-      expect(seen).toMatchObject({ modelCalls, asked: 1 });
-      expect(await outcome(of, run(of, seen, { id: 'order-18' }).run.result)).toMatchObject(booked);
-      expect(seen.modelCalls).toBe(2 * modelCalls);
-      expect(of.environment.pendingTimers).toBe(0);
-    },
-  );
+  ] as const)('returns the same outcome from %s without repeating any work', async (_, on) => {
+    const of = world(on);
+    const seen = nothingSeen();
+    const first = run(of, seen);
+    expect(first.run.id).toBe('order-17');
+    expect(await outcome(of, first.run.result)).toMatchObject(booked);
+    const { modelCalls } = seen;
+    // The same holds in this process and in later ones.
+    expect(await outcome(of, first.begin().result)).toMatchObject(booked);
+    for (let process = 2; process <= 3; process += 1) {
+      const later = run(of, seen);
+      expect(await outcome(of, later.run.result)).toMatchObject(booked);
+      expect(later.errors).toEqual([]);
+    }
+    expect(seen).toMatchObject({ modelCalls, asked: 1 });
+    expect(await outcome(of, run(of, seen, { id: 'order-18' }).run.result)).toMatchObject(booked);
+    expect(seen.modelCalls).toBe(2 * modelCalls);
+    expect(of.environment.pendingTimers).toBe(0);
+  });
 
   test('runs once when it is started twice in one process', async () => {
     const of = world();
@@ -118,7 +115,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
       }
   });
 
-  test('remains cancelled for good when it is cancelled before it has begun', async () => {
+  test('stays cancelled when it is cancelled before it has begun', async () => {
     const of = world();
     const seen = nothingSeen();
     const first = run(of, seen);
@@ -178,7 +175,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(await begin().result).toMatchObject({ status: 'completed', text: 'Done.' });
   });
 
-  test('RUN-SUBAGENT-2: ends as lost here when the journal refuses it for good', async () => {
+  test('RUN-SUBAGENT-2: ends as lost in this process when the journal refuses it permanently', async () => {
     const environment = simulatedEnvironment();
     const inner = memoryJournal({ keep: Infinity });
     let isOurs = true;
@@ -207,7 +204,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('throws at once for an impossible configuration or a taken id', async () => {
+  test('throws at once for an impossible configuration or an id in use', async () => {
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const bad = configOf('order', { maxSteps: 0 });
     expect(() => runSubagent(bad, 'Do it', { id: 'one', runtime })).toThrow(/maxSteps/);
@@ -219,7 +216,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   });
 });
 
-test('a run without an id leaves no entry in a journal that only forgets by name', async () => {
+test('leaves no entry of a run without an id in a journal that only deletes by name', async () => {
   const appended: JournalEntry[] = [];
   const journal: Journal = {
     append: (entry) => void appended.push(entry),

@@ -141,7 +141,7 @@ describe.each(Object.entries(stories))('P4, P6: %s', async (_, story) => {
     expect(instants.length).toBeGreaterThan(30);
   });
 
-  test.each(instants)('plays to the same end after a kill %s entry %i', async (when, entry) => {
+  test.each(instants)('reaches the same end after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     expect(await live(of, story)).toEqual(once);

@@ -25,7 +25,7 @@ const cases = Object.entries(ways).flatMap(([how, leave]) =>
 
 const AN_HOUR = 3_600_000;
 
-describe('BUDGETS-11: the time budget, which passes only while awake', () => {
+describe('BUDGETS-11: the time budget, which passes only while a process runs', () => {
   const options: TalkOptions = {
     budget: { timeMs: 10_000 },
     subagents: {
@@ -72,7 +72,7 @@ describe('BUDGETS-11: the time budget, which passes only while awake', () => {
     ['killed', 'all entries', {}],
     ['suspended', 'the last snapshot', { snapshots: { afterEntries: 2, trim: true } }],
   ] as const)(
-    'continues after a service of a program was %s, and resumed from %s',
+    "continues after a program's service was %s, and resumed from %s",
     async (how, _what, on) => {
       const of = world(on);
       const begin = async () => {
@@ -124,7 +124,7 @@ describe('the first agent', () => {
     });
 
   test.each(cases)(
-    'enters no second time when %s before the first words, and resumed from %s',
+    'enters only once when %s before the first words, and resumed from %s',
     async (_h, _w, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -142,7 +142,7 @@ describe('the first agent', () => {
     },
   );
 
-  test('greets the user all the same, once', async () => {
+  test('still greets the user, once', async () => {
     const told: string[] = [];
     const begin = async (of: World) => {
       const life = textLife(of, {
@@ -170,7 +170,7 @@ describe('the first agent', () => {
     await life.close();
   });
 
-  test('enters again if it died in onEnter', async () => {
+  test('enters again if the process died in onEnter', async () => {
     const of = world();
     const entered: string[] = [];
     const first = textLife(of, { agent: { onEnter: () => (entered.push('first'), never()) } });
@@ -206,7 +206,7 @@ describe('an agent that takes over', () => {
   };
   const greetings = (life: Life) => life.said().filter((text) => text.includes('invoice'));
 
-  test.each(journals)('enters again if it died in onEnter: %s', async (_what, on) => {
+  test.each(journals)('enters again if the process died in onEnter: %s', async (_what, on) => {
     const of = world(on);
     const entered: string[] = [];
     let life = await begin(of, entered, never);
@@ -244,7 +244,7 @@ describe('an agent that takes over', () => {
   });
 
   test.each(cases)(
-    'enters no second time when %s afterwards, and resumed from %s',
+    'enters only once when %s afterwards, and resumed from %s',
     async (_how, _what, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -285,7 +285,7 @@ describe('a greeting, wherever the process dies', () => {
       .filter(({ event }) => event.type === 'assistant.said' && 'text' in event)
       .filter(({ event }) => (event as unknown as { text: string }).text.includes(words)).length;
 
-  test('greets once as the first agent, and once as the agent that took over', async () => {
+  test('occurs once for the first agent, and once for the agent that took over', async () => {
     const whole = world();
     await takeOver(whole);
     const events = whole.entries.map(({ event }) => event.type);
@@ -307,7 +307,7 @@ describe('a greeting, wherever the process dies', () => {
       }
   });
 
-  test('plays no second time when an earlier version noted it as text', async () => {
+  test('does not repeat when an earlier version stored it as text', async () => {
     const before = world();
     const whole = world();
     await begin(whole);
@@ -333,7 +333,7 @@ describe('a greeting, wherever the process dies', () => {
         event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
     ).length;
 
-  test('greets the next listener in the process that resumes, after a transfer without one', async () => {
+  test('reaches the next listener in the process that resumes, after a transfer without a listener', async () => {
     const of = world();
     let life = voice(of);
     await life.start();

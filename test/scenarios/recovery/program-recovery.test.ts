@@ -15,8 +15,8 @@ import { askingOrder, programLife as life, type Work } from '../../support/progr
 import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { configOf } from '../../support/text-talk.ts';
 
-describe('a service that is started again', () => {
-  test('P3: asks again under the old id, and a repeated order is the same subagent', async () => {
+describe('a restarted service', () => {
+  test('P3: asks again under the old id, and returns the same subagent for a repeated order', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
@@ -40,7 +40,7 @@ describe('a service that is started again', () => {
     await after.close();
   });
 
-  test('P1, P4: returns unread results in each process until they were read', async () => {
+  test('P1, P4: returns unread results in each process until they are read', async () => {
     const of = world();
     const work = { script: turns(say('Done.')) };
     const before = life(of, work);
@@ -69,7 +69,7 @@ describe('a service that is started again', () => {
     await third.close();
   });
 
-  test('P6: repeats no call that may not run again, and reports it', async () => {
+  test('P6: reports a call that may not be repeated instead of repeating it', async () => {
     const of = world();
     const work = {
       script: turns(calls(['pay', {}, 'p1']), ({ results }) => say(JSON.stringify(results))),
@@ -107,7 +107,7 @@ describe('a service that is started again', () => {
     await after.close();
   });
 
-  test('begins anew under its id after a close', async () => {
+  test('starts a new service under its id after a close', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();
@@ -125,7 +125,7 @@ describe('a service that is started again', () => {
     await third.close();
   });
 
-  test('accepts no spawn before it recovered, and leaves all to the next process when closed', async () => {
+  test('accepts no spawn before it has recovered, and leaves everything to the next process when closed', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(before.wanted).toThrow(/before `recover`/);
@@ -150,7 +150,7 @@ describe('a service that is started again', () => {
 describe.each([
   ['of all entries', {}],
   ['of the last snapshot', { snapshots: { afterEntries: 3, trim: true } }],
-] as const)('P1, P4, P6: the outcome after a kill at each entry, out %s', async (_, on) => {
+] as const)('P1, P4, P6: the outcome after a kill at each entry, with %s', async (_, on) => {
   const effects = new Map<string, number>();
   const work = (): Work => ({
     script: (prompt) =>
@@ -234,18 +234,18 @@ describe.each([
     expect(instants.length).toBeGreaterThan(15);
   });
 
-  test.each(instants)('equals that without a kill after entry %i', async (entry) => {
+  test.each(instants)('equals the outcome without a kill after entry %i', async (entry) => {
     const killed = world(on);
     killed.killAt(entry, 'after');
     expect(await live(killed)).toEqual(whole);
   });
 });
 
-describe('work without a name', () => {
+describe('work without an id', () => {
   const config = { name: 'worker', instructions: 'You work.' };
   const model = scriptedModel({ otherwise: () => ({ text: 'Done.' }) });
 
-  test('remains in memory where several processes share the journal', async () => {
+  test('stays in memory if several processes share the journal', async () => {
     const appended: unknown[] = [];
     const shared: Journal = {
       append: (entry) => void appended.push(entry),
@@ -259,7 +259,7 @@ describe('work without a name', () => {
     expect(appended).toEqual([]);
   });
 
-  test('ends as lost when its journal refuses it for good', async () => {
+  test('ends as lost when its journal refuses it permanently', async () => {
     const refusing: Journal = {
       append() {
         throw new ProviderError('JOURNAL_CLOSED', 'it was closed', { retryable: false });

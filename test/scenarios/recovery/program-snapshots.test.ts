@@ -45,7 +45,7 @@ describe('snapshots of a service', () => {
     await after.close();
   });
 
-  test('REPLAY-SESSION-1: replay the rest of a trimmed service', async () => {
+  test('REPLAY-SESSION-1: allow a replay of the rest of a trimmed service', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const program = programLife(of, { script: turns(never) });
     await program.service.recover();
@@ -60,7 +60,7 @@ describe('snapshots of a service', () => {
     expect(JSON.stringify(steps)).toContain('cancelled');
   });
 
-  test('P1, P4: list an unread result as ended in each process until it was read', async () => {
+  test('P1, P4: list an unread result as ended in each process until it is read', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -88,7 +88,7 @@ describe('snapshots of a service', () => {
     await last.close();
   });
 
-  test('list no result that was read between the snapshot and the crash', async () => {
+  test('do not list a result that was read between the snapshot and the crash', async () => {
     const of = world({ snapshots: { afterEntries: 6, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -178,12 +178,12 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
     }).recover();
   };
 
-  test('resumes from its entries where none of them is ever deleted', async () => {
+  test('resumes from its entries if none of them is ever deleted', async () => {
     const entries = await kept(false);
     expect((await recovered(entries)).resumed).toHaveLength(2);
   });
 
-  test('refuses to recover where entries may have been deleted', async () => {
+  test('refuses to recover if entries may have been deleted', async () => {
     const entries = await kept(true);
     const spawns = entries.flatMap(({ event, seq }, index) =>
       seq === 1 && event.type !== 'service.snapshot' ? index : [],
@@ -196,7 +196,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
 });
 
 describe('a suspended service', () => {
-  test('OWNED-SERVICE-2, P3: ends no subagent, breaks off waits, and resumes under the same ids', async () => {
+  test('OWNED-SERVICE-2, P3: ends no subagent, interrupts waits, and resumes under the same ids', async () => {
     const of = world({ snapshots: { afterEntries: 1000, trim: true } });
     const signals: AbortSignal[] = [];
     const before = programLife(of, askingOrder, {
@@ -246,14 +246,14 @@ describe('a suspended service', () => {
     expect(of.environment.pendingTimers).toBe(0);
   });
 
-  test('refuses to suspend without an id, since no process could resume it', async () => {
+  test('refuses to suspend without an id, because no process could resume it', async () => {
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     const service = createSubagentService({ runtime });
     await expect(service.suspend()).rejects.toMatchObject({ code: 'INVALID_STATE' });
     await service.close();
   });
 
-  test('leaves all as it was when it is suspended before its recovery', async () => {
+  test('changes nothing when it is suspended before its recovery', async () => {
     const of = world();
     const before = programLife(of, askingOrder);
     await before.service.recover();
@@ -271,7 +271,7 @@ describe('a suspended service', () => {
   });
 });
 
-test('a lost service gives its claim back, and the next one with its id is new', async () => {
+test('releases the claim of a lost service, and starts the next one with its id empty', async () => {
   const environment = simulatedEnvironment();
   const kept = memoryJournal({ keep: Infinity });
   const claims: string[] = [];
@@ -306,7 +306,7 @@ test('a lost service gives its claim back, and the next one with its id is new',
   await next.close();
 });
 
-describe('OWNED-SERVICE-1: a recovery that failed', () => {
+describe('OWNED-SERVICE-1: a failed recovery', () => {
   const fails = (over: (journal: Journal) => Partial<Journal>) => {
     const environment = simulatedEnvironment();
     const kept = memoryJournal({ keep: Infinity });

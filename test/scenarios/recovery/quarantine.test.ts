@@ -67,7 +67,7 @@ const quarantines = (entries: readonly JournalEntry[]) =>
 const reported = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'error.reported' ? [event] : []));
 
-describe('a journal that an earlier version wrote with an answer that is no text', () => {
+describe('a journal of an earlier version with an answer that is not text', () => {
   test('opens: the session quarantines the entry, reports its position, and continues', async () => {
     const journal = journalOf(written);
     const talk = life(journal);
@@ -92,7 +92,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await talk.close();
   });
 
-  test('opens in later processes without that entry, and reports nothing again', async () => {
+  test('opens in later processes without that entry, and does not report it again', async () => {
     const journal = journalOf(written);
     const first = life(journal);
     await first.start();
@@ -121,7 +121,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await talk.close();
   });
 
-  test('opens from the file of SQLite, too', () => {
+  test('opens from the SQLite file too', () => {
     const path = new URL('unfoldable-answer.journal', corpus).pathname;
     const journal = sqliteJournal({ path, environment: nodeEnvironment(), readOnly: true });
     expect(journal.read({ scope: 'ses' })).toEqual(written);
@@ -144,7 +144,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
     await next.close();
   });
 
-  test('replays with the quarantined entry and its reason, and so does a recording', async () => {
+  test('shows the quarantined entry and its reason in a replay and in a recording', async () => {
     const journal = journalOf(written);
     const steps = [...replaySession(journal.read({ scope: 'ses' }))];
     expect(steps.filter(({ setAside }) => setAside !== null).map(({ number }) => number)).toEqual([
@@ -158,7 +158,7 @@ describe('a journal that an earlier version wrote with an answer that is no text
   });
 });
 
-test('QUARANTINE-2: a quarantined entry remains so in a version that could fold it', async () => {
+test('QUARANTINE-2: keeps an entry quarantined even in a version that could fold it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'
       ? { ...entry, event: { ...entry.event, text: 'economy' } }
@@ -179,7 +179,7 @@ test('QUARANTINE-2: a quarantined entry remains so in a version that could fold 
   expect(steps.at(-1)?.view.questions[0]).toMatchObject({ state: 'open', answer: null });
 });
 
-test('QUARANTINE-3: entries of another version and gaps are errors, whatever `onUnfoldable` says', async () => {
+test('QUARANTINE-3: throws for entries of another version and for gaps, whatever `onUnfoldable` is', async () => {
   const newer = written.map((entry) => ({ ...entry, definitionVersion: 99 }));
   await expect(life(journalOf(newer)).session.start()).rejects.toMatchObject({
     code: 'JOURNAL_VERSION',

@@ -67,7 +67,7 @@ const others: readonly (readonly [string, readonly [SubagentConfig, object | str
   ['other inputs', [order, { description: 'Order it', args: { class: 1 } }]],
 ];
 
-describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
+describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
   it.each(others)('refuses %s in its process, and continues', async (_, other) => {
     const { environment, runtime: start } = place();
     const runtime = start();
@@ -83,31 +83,28 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
     expect(await first.result).toMatchObject({ status: 'completed' });
   });
 
-  it.each(others)(
-    'refuses %s in a later process, and loses nothing of the run',
-    async (_, other) => {
-      const { environment, read, runtime } = place();
-      void run(runtime(), [order, 'Order it']);
-      await environment.settle();
-      const before = read().length;
-      const shown: Asked = { answers: [] };
-      expect(await run(runtime(), other as never, shown).result).toMatchObject(REUSED);
-      await environment.settle();
-      expect(shown.answers).toEqual([]);
-      expect(read().length).toBe(before);
-      const asked: Asked = { answers: [] };
-      const again = run(runtime(), [order, 'Order it'], asked, 'bob');
-      await environment.settle();
-      asked.answers[0]?.('comfort');
-      await environment.settle();
-      expect(await again.result).toMatchObject({ status: 'completed', steps: 2 });
-      // The run has ended, and its id still belongs to it.
-      expect(await run(runtime(), other as never).result).toMatchObject(REUSED);
-      expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
-    },
-  );
+  it.each(others)('refuses %s in a later process, and loses nothing', async (_, other) => {
+    const { environment, read, runtime } = place();
+    void run(runtime(), [order, 'Order it']);
+    await environment.settle();
+    const before = read().length;
+    const shown: Asked = { answers: [] };
+    expect(await run(runtime(), other as never, shown).result).toMatchObject(REUSED);
+    await environment.settle();
+    expect(shown.answers).toEqual([]);
+    expect(read().length).toBe(before);
+    const asked: Asked = { answers: [] };
+    const again = run(runtime(), [order, 'Order it'], asked, 'bob');
+    await environment.settle();
+    asked.answers[0]?.('comfort');
+    await environment.settle();
+    expect(await again.result).toMatchObject({ status: 'completed', steps: 2 });
+    // The run has ended, and its id still belongs to it.
+    expect(await run(runtime(), other as never).result).toMatchObject(REUSED);
+    expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
+  });
 
-  it('returns the same run with its inputs in another order, and for another user', async () => {
+  it('returns the same run for its inputs in another order, and for another user', async () => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const task = (args: object) => ({ description: 'Order it', args: { ...args } });
@@ -116,7 +113,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
     expect(run(runtime, [order, task({ b: { c: 2 }, a: 1 })], undefined, 'bob')).toBe(first);
   });
 
-  it('takes any request where an earlier version wrote the journal', async () => {
+  it('accepts any request if an earlier version wrote the journal', async () => {
     const { environment, rewrite, runtime } = place();
     void run(runtime(), [order, 'Order it']);
     await environment.settle();
@@ -129,7 +126,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
     expect(await later.result).toMatchObject({ status: 'completed' });
   });
 
-  it('REDACTING-JOURNAL-4: takes its own request where secrets were removed from the journal', async () => {
+  it('REDACTING-JOURNAL-4: accepts its own request if secrets were removed from the journal', async () => {
     const { environment, read, runtime } = place((journal) => redactingJournal(journal));
     const wanted = { description: 'Order it', args: { password: '1234' } };
     void run(runtime(), [order, wanted]);
@@ -146,7 +143,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id comes again', () => {
 });
 
 describe('REFUSAL-1: a service', () => {
-  it('refuses a key with another request, of its process or of an earlier one', async () => {
+  it('refuses a key with another request, in the same process or a later one', async () => {
     const { environment, runtime } = place();
     const serve = async (id: string) => {
       const service = createSubagentService({ runtime: runtime(), id, model, configs: { order } });

@@ -18,7 +18,7 @@ async function begin(of: World) {
   return { monitor, life };
 }
 
-test('P4: later processes repeat neither delivered nor silent events', async () => {
+test('P4: does not repeat delivered or silent events in later processes', async () => {
   const of = world();
   const first = await begin(of);
   await first.monitor.happens(shipped);
@@ -37,7 +37,7 @@ test('P4: later processes repeat neither delivered nor silent events', async () 
   }
 });
 
-test('P9: an accepted event leads to one notice, whenever the process is killed', async () => {
+test('P9: turns an accepted event into one notice, whenever the process is killed', async () => {
   const play = async (of: World): Promise<number> => {
     const { monitor, life } = await begin(of);
     const from = of.entries.length;

@@ -62,7 +62,7 @@ describe.each([
   ['all entries', {}],
   ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
 ] as const)('a service without its code, resumed from %s', (_, on) => {
-  test('keeps its events for it, and continues its sequence numbers', async () => {
+  test('keeps its events until the code returns, and continues its sequence numbers', async () => {
     const { seqs, without, told, life } = await play(world(on));
     expect(seqs.length).toBeGreaterThan(4);
     expect(seqs).toEqual(inOrder(seqs));
@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('an event that a limit refused gets as many attempts after an absence of its code', async () => {
+test('gives an event that a limit refused the same attempts after its code was absent', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);
@@ -108,7 +108,7 @@ test('an event that a limit refused gets as many attempts after an absence of it
   await life.session.suspend();
 });
 
-test('SERVICE-MACHINE-1: a session that closes without the service drops unexamined events', async () => {
+test('SERVICE-MACHINE-1: drops unexamined events when the session closes without the service', async () => {
   const of = world();
   const first = orderMonitor();
   const before = await begin(of, [first.service]);

@@ -100,11 +100,11 @@ describe.each([
   });
 });
 
-describe('QUESTION-9: a client that leaves while the lead model reads the words', () => {
+describe('QUESTION-9: a question whose client leaves while the lead model reads the words', () => {
   test.each([
     ['comes back', true],
     ['is not back yet', false],
-  ])('keeps its answer when it %s', async (_, comesBack) => {
+  ])('keeps its answer when the client %s', async (_, comesBack) => {
     const talk = voiceTalk({ subagents });
     await talk.start();
     await talk.use('ride');

@@ -136,7 +136,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('keeps the tools of subagents of the previous lead agent', async () => {
+  test("keeps the tools of the previous lead agent's subagents", async () => {
     const look = once();
     const after = await killedAndBegunAgain(
       world(),
@@ -307,7 +307,7 @@ describe('companions', () => {
   });
 });
 
-test('the toolset marks each call as repeatable except one that may begin a new run', () => {
+test('marks each call of the toolset as repeatable, except the call that may start a new run', () => {
   const tools = leadTools({
     ...createParentSubagentToolset(),
     ...companions([{ agent: { name: 'scout', ...worker } }]),

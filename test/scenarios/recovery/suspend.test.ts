@@ -52,7 +52,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('frees its id at once, in one process and on one runtime', async () => {
+  test('frees its id at once, in one process and in one runtime', async () => {
     const { runtime } = world().begin();
     const first = textTalk({ ...asking, runtime, sessionId: 'same' });
     await first.session.start();
@@ -80,7 +80,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('aborts a running tool, which is in doubt unless it may run again', async () => {
+  test('aborts a running tool, which is in doubt unless it may be repeated', async () => {
     const of = world();
     let aborted = 0;
     const working: TalkOptions = {
@@ -114,7 +114,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('hangs up its voice connection', async () => {
+  test('closes its voice connection', async () => {
     const of = world();
     const before = voiceLife(of);
     await before.start();
@@ -133,7 +133,7 @@ describe('a suspended session', () => {
 });
 
 describe('a session whose journal belongs to another process', () => {
-  test('leaves this process with a report, and ends nothing', async () => {
+  test('leaves this process with a report, and ends no work', async () => {
     const of = world();
     const { process } = of.begin();
     let isFenced = false;

@@ -40,7 +40,7 @@ function hanging(more: object = {}) {
 }
 
 describe('a session after a crash', () => {
-  test('P1: keeps the outcome of a failed subagent, diagnostics included', async () => {
+  test('P1: keeps the outcome of a failed subagent, including its diagnostics', async () => {
     const of = world();
     const failing: TalkOptions = {
       subagents: { ride: { script: () => ({ error: new Error('it broke') }) } },
@@ -57,7 +57,7 @@ describe('a session after a crash', () => {
     expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
   });
 
-  test('asks for an approval in its old words, whatever its tool says now', async () => {
+  test('asks for an approval with the old text, whatever its tool now says', async () => {
     const of = world();
     const paying = (approvalQuestion: string): TalkOptions => {
       const tools = {
@@ -109,7 +109,7 @@ describe('a session after a crash', () => {
     },
   );
 
-  test('settles a question answered at the last instant first, without news of it', async () => {
+  test('settles a question answered at the last instant without announcing it again', async () => {
     const begin = (of: World, asked: string[] = []) =>
       textLife(of, {
         ...asking,
@@ -170,7 +170,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('SLOTS-2: gives run slots to earlier runs before those that waited', async () => {
+  test('SLOTS-2: gives run slots to earlier runs before runs that waited', async () => {
     const of = world();
     let times = 0;
     const charge = {
@@ -207,7 +207,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('repeats no call that is not idempotent: model and app learn of the unknown outcome', async () => {
+  test('P6: does not repeat a call that is not idempotent: model and app learn of the unknown outcome', async () => {
     const of = world();
     const { keys, tool } = hanging();
     const doubtful: DoubtfulCall[] = [];
@@ -238,7 +238,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('treats the tools of the lead agent the same', async () => {
+  test("handles the lead agent's tools in the same way", async () => {
     const run = async (idempotent: boolean) => {
       const of = world();
       const keys: string[] = [];
@@ -270,7 +270,7 @@ describe('a session after a crash', () => {
     expect(once.said).toContain('NEEDS_RECONCILE');
   });
 
-  test('answers words without an answer, and no others', async () => {
+  test('answers only words that have no answer yet', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -329,7 +329,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('refuses to start a session whose agent is gone, and resumes it later with the agent', async () => {
+  test('refuses to start a session whose agent is missing, and resumes it once the agent is back', async () => {
     const of = world();
     const others = [{ name: 'other' }];
     const before = textLife(of, { others });
@@ -348,7 +348,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('begins anew under its id after a close', async () => {
+  test('starts a new session under its id after a close', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -383,7 +383,7 @@ describe('a session after a crash', () => {
 });
 
 describe('usage from before a crash', () => {
-  test('counts on: a budget does not grow by a crash', async () => {
+  test('keeps counting: a crash does not enlarge a budget', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -420,7 +420,7 @@ describe('usage from before a crash', () => {
 });
 
 describe('cost from before a crash', () => {
-  test('counts on at the price of its time', async () => {
+  test('keeps counting at the price of its time', async () => {
     const of = world({ price: () => price });
     let price = 4;
     const options: TalkOptions = {
@@ -442,7 +442,7 @@ describe('cost from before a crash', () => {
   });
 });
 
-test('SESSION-LIFE-6: an interrupted close is finished, and the id begins a new session', async () => {
+test('SESSION-LIFE-6: finishes an interrupted close, and starts a new session with the id', async () => {
   const of = world();
   const before = textLife(of, asking);
   await before.start();

@@ -50,7 +50,7 @@ async function live(of: World) {
   }
 }
 
-describe('the process dies at each entry', async () => {
+describe('a process that dies at each entry', async () => {
   const of = world();
   const { talk } = await live(of);
   const { length } = of.entries;
@@ -60,12 +60,12 @@ describe('the process dies at each entry', async () => {
         ? [(event as unknown as { task: { description: string } }).task.description]
         : [],
     );
-  test('plays a story that begins both subagents', () => {
+  test('plays a story that starts both subagents', () => {
     expect(tasks(of).toSorted()).toEqual(['first', 'second']);
   });
   await talk.close();
   const instants = instantsOf(length);
-  test.each(instants)('begins both after a kill %s entry %i', async (when, entry) => {
+  test.each(instants)('starts both after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     const { talk, lives } = await live(of);

@@ -37,7 +37,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('repeats whole if it was heard in part', async () => {
+  test('repeats from its beginning if it was partly heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -69,7 +69,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('waits for the next caller, by another transport and an hour later', async () => {
+  test('waits for the next caller, over another transport and an hour later', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -90,7 +90,7 @@ describe('a result', () => {
 });
 
 describe('a question', () => {
-  test('repeats under its old id while it waits for its answer, and accepts one', async () => {
+  test('repeats under its old id while it waits for its answer, and accepts it', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
@@ -190,7 +190,7 @@ describe('the lead agent', () => {
     await after.close();
   });
 
-  test('greets no second time', async () => {
+  test('does not greet again', async () => {
     const of = world();
     const before = voiceLife(of, { greeting: 'Say hello.' });
     await before.start();

@@ -50,7 +50,7 @@ describe('createBoundedBuffer', () => {
     },
   );
 
-  test('clear empties the buffer without counting drops', () => {
+  test('clears the buffer without counting drops', () => {
     const buffer = createBoundedBuffer({ maxMs: 60, keep: 'newest' });
     buffer.push(frame(1));
     buffer.clear();
@@ -58,7 +58,7 @@ describe('createBoundedBuffer', () => {
     expect(buffer.shift()).toBeUndefined();
   });
 
-  test('an empty buffer lasts exactly 0 ms, also after frames of fractional milliseconds', () => {
+  test('has a duration of exactly 0 ms when empty, even after frames of fractional milliseconds', () => {
     const buffer = createBoundedBuffer({ maxMs: 60, keep: 'newest' });
     const lengths = [7, 11, 13];
     for (const length of lengths) {
@@ -78,7 +78,7 @@ describe('createBoundedBuffer', () => {
   );
 
   test.each(['newest', 'oldest'] as const)(
-    'BOUNDED-BUFFER-1, BOUNDED-BUFFER-2, BOUNDED-BUFFER-3 hold for %s',
+    'BOUNDED-BUFFER-1, BOUNDED-BUFFER-2, BOUNDED-BUFFER-3: hold for %s',
     (keep) => {
       fc.assert(
         fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {

@@ -50,44 +50,41 @@ function listen(room: Room): readonly number[] {
 const share = (likenesses: readonly number[]): number =>
   likenesses.filter((likeness) => likeness >= ECHO_LIKENESS).length / likenesses.length;
 
-describe('the microphone hears the loudspeaker', () => {
+describe('an echo of the loudspeaker in the microphone', () => {
   const echoes = [-15, -30, -40].flatMap((echoDb) =>
     [60, 150, 280].map((delayMs) => ({ echoDb, delayMs })),
   );
 
-  test.each(echoes)(
-    'recognizes an echo of $echoDb dB that arrives $delayMs ms later',
-    ({ echoDb, delayMs }) => {
-      expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
-    },
-  );
+  test.each(echoes)('shows at $echoDb dB and $delayMs ms later', ({ echoDb, delayMs }) => {
+    expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
+  });
 
-  test('recognizes the echo with playout reports at their longest interval', () => {
+  test('shows with playout reports at their longest interval', () => {
     const found = listen({ played: speech(2, 8000), echoDb: -20, reportMs: 200 });
     expect(share(found)).toBeGreaterThan(0.9);
   });
 });
 
-describe('the microphone hears another sound', () => {
+describe('another sound in the microphone', () => {
   test.each([3, 4, 5, 6, 7, 8])(
-    'finds no echo in a user who speaks at the same time (%i)',
+    'shows no echo when the user speaks at the same time (%i)',
     (seed) => {
       const found = listen({ played: speech(1, 8000), user: speech(seed, 8000) });
       expect(share(found)).toBeLessThan(0.1);
     },
   );
 
-  test.each([3, 4, 5])('finds little echo in a user who speaks over an echo (%i)', (seed) => {
+  test.each([3, 4, 5])('shows little echo when the user speaks over an echo (%i)', (seed) => {
     const found = listen({ played: speech(1, 8000), echoDb: -30, user: speech(seed, 8000) });
     expect(share(found)).toBeLessThan(0.25);
   });
 
-  test('finds no echo in silence', () => {
+  test('shows no echo in silence', () => {
     expect(share(listen({ played: speech(1, 8000) }))).toBe(0);
   });
 });
 
-describe('no comparison possible', () => {
+describe('a comparison that is not possible', () => {
   test('returns null when nothing was played', () => {
     const meter = new EchoMeter();
     meter.heard({ samples: new Int16Array(SAMPLES), sampleRateHz: RATE_HZ }, 0);
@@ -107,7 +104,7 @@ describe('no comparison possible', () => {
   });
 });
 
-describe('ECHO-3: the echo of a room that is known', () => {
+describe('ECHO-3: the attenuation of a known echo', () => {
   const PLAYED_MS = 8000;
   const levelDb = (samples: ArrayLike<number>): number => {
     let energy = 0;
@@ -185,7 +182,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
     expect(levelDb(over.after)).toBeLessThanOrEqual(levelDb(over.before));
   });
 
-  test('leaves the sound unchanged before an echo was recognized', () => {
+  test('leaves the audio unchanged before an echo was recognized', () => {
     const { before, after } = heardIn({ echoDb: -20, isKnown: false });
     expect(after).toEqual(before);
   });
@@ -195,7 +192,7 @@ describe('ECHO-3: the echo of a room that is known', () => {
     expect(after).toEqual(before);
   });
 
-  test('accepts any rate and empty frames, and does not change the given frame', () => {
+  test('accepts any rate and empty frames, and does not modify the given frame', () => {
     const meter = new EchoMeter();
     meter.said({ itemId: 'item', samples: toPcm(speech(1, 3000)), sampleRateHz: 24_000 });
     meter.wasEcho(0);

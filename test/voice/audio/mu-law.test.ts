@@ -34,7 +34,7 @@ for (const [segment, steps] of [15, 16, 16, 16, 16, 16, 16, 16].entries())
   for (let step = 0; step < steps; step += 1)
     decisions.push((decisions.at(-1) as number) + 4 * 2 ** (segment + 1));
 
-test('MU-LAW-1: each of the 65,536 samples becomes the code between whose decision values it lies', () => {
+test('MU-LAW-1: converts each of the 65,536 samples to the code between whose decision values it lies', () => {
   expect(decisions).toHaveLength(129);
   expect(decisions.at(-1)).toBe(8159 * 4);
   const codes = encodeMuLaw(allSamples);
@@ -52,20 +52,20 @@ test('MU-LAW-1: each of the 65,536 samples becomes the code between whose decisi
   expect([...wrong]).toEqual([]);
 });
 
-test('MU-LAW-1: the value of a code is the middle of its decision values', () => {
+test('MU-LAW-1: gives a code the middle of its decision values', () => {
   for (let rank = 1; rank < 128; rank += 1)
     expect(values[~rank & 0xff]).toBe(
       ((decisions[rank] as number) + (decisions[rank + 1] as number)) / 2,
     );
 });
 
-test('MU-LAW-1: a sample and its opposite differ in the sign alone', () => {
+test('MU-LAW-1: encodes a sample and its opposite with only the sign different', () => {
   const codes = encodeMuLaw(allSamples);
   for (let sample = 1; sample <= 32_767; sample += 1)
     expect((codes[32_768 + sample] as number) ^ (codes[32_768 - sample] as number)).toBe(0x80);
 });
 
-test('MU-LAW-2: each of the 256 codes comes back, but for −0', () => {
+test('MU-LAW-2: restores each of the 256 codes except −0', () => {
   const expected = allCodes.slice();
   expected[0x7f] = 0xff;
   expect(encodeMuLaw(values)).toEqual(expected);

@@ -55,7 +55,7 @@ describe('reframe', () => {
     });
   });
 
-  test('makes every frame but the last 20 ms, and loses or moves no sample', async () => {
+  test('makes every frame except the last 20 ms long, and loses or moves no sample', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.int16Array({ maxLength: 1_500 }), { maxLength: 10 }),

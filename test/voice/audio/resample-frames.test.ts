@@ -90,7 +90,7 @@ describe('resampleFrames', () => {
     expect(concatSamples(frames.map((frame) => frame.samples)).length).toBe(480 + 480 + 480);
   });
 
-  test('passes frames that have the rate through untouched', async () => {
+  test('passes frames that already have the rate through unchanged', async () => {
     const frame: AudioFrame = { samples: new Int16Array(480), sampleRateHz: 24_000, itemId: 'i' };
     const out = await lastValueFrom(from([frame]).pipe(resampleFrames(24_000)));
     expect(out).toEqual(frame);

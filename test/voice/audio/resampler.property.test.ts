@@ -26,7 +26,7 @@ test('RESAMPLER-1: gives the same output, bit for bit, however a stream is cut',
   );
 });
 
-test('RESAMPLER-2, RESAMPLER-3: gives ceil(n·L/M) samples, and holds back no more than the look-ahead', () => {
+test('RESAMPLER-2, RESAMPLER-3: gives ceil(n·L/M) samples, and holds back at most the look-ahead', () => {
   fc.assert(
     fc.property(rate, rate, fc.nat({ max: 1_000 }), (fromHz, toHz, length) => {
       const resampler = createResampler({ fromHz, toHz });

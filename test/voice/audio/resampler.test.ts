@@ -22,7 +22,7 @@ function resampleAll(samples: Int16Array, fromHz: number, toHz: number, taps?: n
 }
 
 describe('RESAMPLER-4: quality', () => {
-  test.each(RATIOS)('%i to %i Hz keeps tones at 85 dB above error', (fromHz, toHz) => {
+  test.each(RATIOS)('keeps tones from %i to %i Hz 85 dB above the error', (fromHz, toHz) => {
     const lower = Math.min(fromHz, toHz);
     for (const hz of [100, 1000, Math.round(lower * 0.25), Math.round(lower * 0.4)]) {
       const out = resampleAll(tone({ hz, sampleRateHz: fromHz, seconds: 1 }), fromHz, toHz);
@@ -45,7 +45,7 @@ describe('RESAMPLER-4: quality', () => {
     },
   );
 
-  test('keeps more of the highest sounds with more taps', () => {
+  test('keeps more of the highest frequencies with more taps', () => {
     const input = tone({ hz: 7_500, sampleRateHz: 24_000, seconds: 0.5 });
     const few = fitTone(resampleAll(input, 24_000, 16_000, 32), 7_500, 16_000);
     const many = fitTone(resampleAll(input, 24_000, 16_000, 256), 7_500, 16_000);
@@ -54,7 +54,7 @@ describe('RESAMPLER-4: quality', () => {
   });
 
   test.each(RATIOS)(
-    '%i to %i Hz: keeps zeros silent, and they change no sound around them',
+    'keeps zeros silent from %i to %i Hz, and the audio around them unchanged',
     (fromHz, toHz) => {
       const sound = tone({ hz: 700, sampleRateHz: fromHz, seconds: 0.05 });
       const zeros = new Int16Array(fromHz);
@@ -81,12 +81,12 @@ describe('RESAMPLER-4: quality', () => {
 });
 
 describe('RESAMPLER-3: linear phase without delay', () => {
-  test.each(RATIOS)('%i to %i Hz puts a tone where it was', (fromHz, toHz) => {
+  test.each(RATIOS)('keeps a tone at its position from %i to %i Hz', (fromHz, toHz) => {
     const out = resampleAll(tone({ hz: 1000, sampleRateHz: fromHz, seconds: 1 }), fromHz, toHz);
     expect(fitTone(out, 1000, toHz).delayMs).toBeCloseTo(0, 4);
   });
 
-  test('answers an impulse symmetrically about its time', () => {
+  test('responds to an impulse symmetrically about its time', () => {
     const impulse = new Int16Array(400);
     impulse[200] = 32_000;
     const out = resampleAll(impulse, 16_000, 48_000);
@@ -94,14 +94,14 @@ describe('RESAMPLER-3: linear phase without delay', () => {
     expect(Math.max(...out)).toBe(out[600]);
   });
 
-  test('keeps constant sound constant in every phase', () => {
+  test('keeps a constant signal constant in every phase', () => {
     const out = resampleAll(new Int16Array(2_000).fill(10_000), 44_100, 48_000);
     expect([...new Set(middle(out))]).toEqual([10_000]);
   });
 });
 
 describe('RESAMPLER-2: length', () => {
-  test.each(RATIOS)('%i to %i Hz: gives ceil(n·L/M) samples', (fromHz, toHz) => {
+  test.each(RATIOS)('gives ceil(n·L/M) samples from %i to %i Hz', (fromHz, toHz) => {
     for (const length of [0, 1, 2, 7, 480, 1_001]) {
       const out = resampleAll(new Int16Array(length), fromHz, toHz);
       expect(out.length, `${length} in`).toBe(Math.ceil((length * toHz) / fromHz));

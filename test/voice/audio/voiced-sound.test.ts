@@ -22,7 +22,7 @@ describe('the voiced time', () => {
     expect(heard(...times(10, 8000), ...times(10, 40), ...times(5, 7000)).voicedMs).toBe(300);
   });
 
-  test('leaves out sound far below the voice', () => {
+  test('omits sound far below the voice', () => {
     expect(heard(...times(10, 8000), ...times(20, 600)).voicedMs).toBe(200);
   });
 
@@ -38,7 +38,7 @@ describe('the voiced time', () => {
   });
 });
 
-test('counts anew after a reset, and keeps the level of before', () => {
+test('counts from zero after a reset, and keeps the earlier level', () => {
   const sound = heard(...times(10, 8000));
   sound.voicedMs = 0;
   for (const level of times(10, 500)) sound.take(frame(level));

@@ -42,7 +42,7 @@ function bytesOf(values: readonly number[], bytes: number): Uint8Array {
   return buffer;
 }
 
-test('decodes encoded sound unchanged', () => {
+test('decodes encoded audio unchanged', () => {
   const bytes = encodeWav({ samples, sampleRateHz: 22_050 });
   expect(isWav(bytes)).toBe(true);
   expect(decodeWav(bytes)).toEqual({ samples, sampleRateHz: 22_050 });

@@ -77,7 +77,7 @@ const configured = (connection: FakeConnection): string[] =>
 
 const sound = { samples: new Int16Array(480), sampleRateHz: 24_000, responseId: 'r', itemId: 'i' };
 
-test('CONNECTION-MANAGER-1: ignores events after a hang-up, and reports a listener that throws', () => {
+test('CONNECTION-MANAGER-1: ignores events after a close, and reports a listener that throws', () => {
   const { connections, told, reported, first, transport } = managerOf();
   first.events.next({ type: 'transport.ready' });
   first.audio.next(sound);
@@ -105,7 +105,7 @@ test.each(['events', 'audio'] as const)(
 );
 
 describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () => {
-  test('configures the lead agent again if the model had taken the new configuration', async () => {
+  test('repeats for the lead agent if the model had accepted the new configuration', async () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     connections.transfer(billing);
@@ -116,7 +116,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     expect(configured(first)).toEqual(['billing', 'lead']);
   });
 
-  test('sends no configuration again if the model had refused the transfer', () => {
+  test('does not repeat if the model had refused the transfer', () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -127,7 +127,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     expect(configured(first)).toEqual(['billing']);
   });
 
-  test('takes no answer to an earlier configuration for the answer to the transfer', () => {
+  test('ignores an answer to an earlier configuration', () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -153,7 +153,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     return { ...made, second: made.transport.connections[1] as FakeConnection };
   };
 
-  test('hears the connection in use until the other takes over, and only the other then', () => {
+  test('hears the connection in use until the other takes over, and then only the other', () => {
     const { connections, told, first, second } = apart();
     first.events.next({ type: 'utterance.ended', utteranceId: 'u' });
     second.events.next({ type: 'utterance.ended', utteranceId: 'v' });
@@ -179,7 +179,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(connections.isReady).toBe(false);
   });
 
-  test('hangs up the new connection if the one in use is lost meanwhile', () => {
+  test('closes the new connection if the one in use is lost meanwhile', () => {
     const { connections, told, first, second } = apart();
     first.drop(true, 'gone');
     expect(told.at(-1)).toBe('lost gone');
@@ -190,7 +190,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(told.at(-1)).toBe('lost gone');
   });
 
-  test('opens no new connection if the one in use is lost already', () => {
+  test('opens no new connection if the one in use is already lost', () => {
     const { connections, told, first, transport } = managerOf(
       new FakeTransport({ updatesSession: false }),
     );
@@ -204,14 +204,14 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(connections.isTransferring).toBe(false);
   });
 
-  test('hangs up both connections when the session ends', () => {
+  test('closes both connections when the session ends', () => {
     const { connections, first, second } = apart();
     connections.disconnect();
     expect([first, second].map(({ isClosed }) => isClosed)).toEqual([true, true]);
   });
 });
 
-test('CONNECTION-MANAGER-2: a closed manager sends no command and keeps no sound', () => {
+test('CONNECTION-MANAGER-2: sends no command and keeps no audio after a close', () => {
   const { connections, first } = managerOf();
   connections.close();
   expect(connections.sendAudio(sound, true)).toBe(false);

@@ -111,7 +111,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, true]);
   });
 
-  test('ROTATION-2: awaits no pause shortly before the end', async () => {
+  test('ROTATION-2: waits for no pause shortly before the end', async () => {
     const made = managerOf({});
     const { told, who, environment, at } = made;
     who.isIdle = false;
@@ -124,7 +124,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: replaces a lost connection by the prepared one', () => {
+  test('ROTATION-2: replaces a lost connection with the prepared one', () => {
     const made = managerOf({});
     const { told, who, at } = made;
     who.isIdle = false;
@@ -135,7 +135,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: hangs up a new connection that is not ready when the old one is lost', () => {
+  test('ROTATION-2: closes a new connection that is not ready when the old one is lost', () => {
     const made = managerOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -179,7 +179,7 @@ describe('make before break', () => {
     ).toEqual([agent('lead, slowly')]);
   });
 
-  test('ROTATION-3: a transfer replaces a rotation, and a failed transfer is followed by one', async () => {
+  test('ROTATION-3: lets a transfer replace a rotation, and rotates after a failed transfer', async () => {
     const made = managerOf({ updatesSession: false });
     const { connections, told, who, at } = made;
     who.isIdle = false;
@@ -223,7 +223,7 @@ describe('a conversation that the next connection resumes', () => {
     return made;
   };
 
-  test('CONNECTION-MANAGER-3: closes the old connection in a pause, and gives the next only new messages', async () => {
+  test('CONNECTION-MANAGER-3: closes the old connection in a pause, and sends the next only new messages', async () => {
     const made = resumable();
     const { connections, told, who, at } = made;
     who.isIdle = false;
@@ -262,7 +262,7 @@ describe('a conversation that the next connection resumes', () => {
     await environment.settle();
   });
 
-  test('CONTINUATION-1: gives the whole history to a server that begins anew', () => {
+  test('CONTINUATION-1: sends the whole history to a server that starts a new conversation', () => {
     const { connections, told, who, at } = resumable();
     at(0).drop();
     connections.connect(who.leads);
@@ -311,7 +311,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(resumes().slice(4)).toEqual(['fresh', null]);
   });
 
-  test('CONTINUATION-1: gives only newer messages to a wire that took the history at connect', () => {
+  test('CONTINUATION-1: sends only newer messages to a wire that received the history at connect', () => {
     const { connections, told, who, at } = managerOf({});
     at(0).drop();
     connections.connect(who.leads);
@@ -321,7 +321,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-1: gives only newer messages to such a wire that waited for a pause', () => {
+  test('CONTINUATION-1: sends only newer messages to such a wire that waited for a pause', () => {
     const { connections, told, who, at } = managerOf({});
     who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -334,8 +334,8 @@ describe('a conversation that the next connection resumes', () => {
   });
 });
 
-describe('the sound of the user', () => {
-  test('CONNECTION-MANAGER-2: keeps the newest sound between two attempts, and gives it once', () => {
+describe("the user's audio", () => {
+  test('CONNECTION-MANAGER-2: keeps the newest audio between two attempts, and sends it once', () => {
     const { connections, who, at } = managerOf({});
     connections.sendAudio(frame(1), true);
     at(0).drop();
@@ -350,7 +350,7 @@ describe('the sound of the user', () => {
     expect(connections.takeKeptAudio()).toEqual([]);
   });
 
-  test('CONNECTION-MANAGER-6: gives sound without a transcript again, before the kept sound', () => {
+  test('CONNECTION-MANAGER-6: sends audio without a transcript again, before the buffered audio', () => {
     const { connections, who, at } = managerOf({});
     for (const mark of [1, 2]) connections.sendAudio(frame(mark), true);
     for (const mark of [3, 4]) connections.sendAudio(frame(mark), false);
@@ -364,7 +364,7 @@ describe('the sound of the user', () => {
     expect(samples).toEqual([3, 4, 5].flatMap((mark) => [...frame(mark).samples]));
   });
 
-  test('CONNECTION-MANAGER-1: counts usage that a connection reports after its hang-up', () => {
+  test('CONNECTION-MANAGER-1: counts usage that a connection reports after its close', () => {
     const { connections, told, at } = managerOf({});
     connections.disconnect();
     at(0).events.next({ type: 'usage.reported', inputTokens: 1, outputTokens: 2, raw: null });

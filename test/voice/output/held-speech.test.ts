@@ -97,7 +97,7 @@ describe('HELD-SPEECH-1: order', () => {
     ]);
   });
 
-  test('plays each frame once or never, and in order, under any decisions', () => {
+  test('plays each frame once or never, and in order, for any decisions', () => {
     const step = fc.record({
       kind: fc.constantFrom(
         'begin',
@@ -146,7 +146,7 @@ describe('HELD-SPEECH-1: order', () => {
 });
 
 describe('HELD-SPEECH-2: silence', () => {
-  test('silences sound, words and calls of a response, also late ones', () => {
+  test('silences the audio, words and calls of a response, including late ones', () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -185,7 +185,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['tool.cancelled']);
   });
 
-  test('silences a reply to words for a subagent for a time, or until the next request', async () => {
+  test("silences a reply to a subagent's words for a time, or until the next request", async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, false);
@@ -198,7 +198,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['silenced a false']);
   });
 
-  test('starts that time when the response under way has ended', async () => {
+  test('starts that time when the current response has ended', async () => {
     const { held, told, world, environment, happen } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, true);
@@ -226,7 +226,7 @@ describe('HELD-SPEECH-3: limits', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('cuts off sound beyond the limit at its end, without a gap', () => {
+  test('cuts off audio beyond the limit at its end, without a gap', () => {
     const { held, say, told } = heldOf();
     held.began('r');
     say('r', 59_000);
@@ -278,7 +278,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     ]);
   });
 
-  test('gives way when other words were for the lead agent meanwhile', () => {
+  test('drops out when other words were for the lead agent meanwhile', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium.'));
@@ -305,7 +305,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     expect(told.some((each) => each.startsWith('silenced r'))).toBe(true);
   });
 
-  describe('HELD-SPEECH-5: where sound comes in real time', () => {
+  describe('HELD-SPEECH-5: an acknowledging reply whose audio arrives in real time', () => {
     const begun = async () => {
       const made = heldOf({ isInRealTime: true });
       made.held.silenceUnless(reader);
@@ -343,7 +343,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(1);
     });
 
-    test('stops playing at words that are no acknowledgement', async () => {
+    test('stops playing at words that are not an acknowledgement', async () => {
       const { told, speak, happen, environment } = await begun();
       const before = soundMs(told);
       await speak(' It is booked.', 1000);
@@ -367,7 +367,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(0);
     });
 
-    test('plays nothing when another utterance is due by then', async () => {
+    test('plays nothing when another utterance is already due', async () => {
       world.isLate = true;
       const { told } = await begun();
       world.isLate = false;
@@ -400,7 +400,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     }
   });
 
-  test('plays after the answer too, and only once', () => {
+  test('also plays after the answer, and only once', () => {
     const { held, told, say, happen } = heldOf();
     held.silenceUnless(reader);
     held.expectUnwanted(5000, false);

@@ -32,7 +32,7 @@ function loud() {
   return { speaker, say, heard, given, clears: () => clears };
 }
 
-test('gives speech to the client as it is', () => {
+test('passes speech to the client unchanged', () => {
   const { say, given, clears } = loud();
   say('a', 100);
   say('a', 50);
@@ -46,7 +46,7 @@ test('gives speech to the client as it is', () => {
 });
 
 describe('a pause', () => {
-  test('LOUDSPEAKER-1: an item reported as not begun leaves the position of the item before', () => {
+  test('LOUDSPEAKER-1: keeps the position of the previous item if the reported item has not begun', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 80);
@@ -61,7 +61,7 @@ describe('a pause', () => {
     ]);
   });
 
-  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes where it was heard, with the speech added meanwhile', () => {
+  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes at the heard position, with the speech added meanwhile', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);
     say('a', 100);
@@ -83,7 +83,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-3: reports positions in the item of the model, however often it was paused', () => {
+  test("LOUDSPEAKER-3: reports positions in the model's item, however often it was paused", () => {
     const { speaker, say, given } = loud();
     say('a', 200);
     speaker.pause();
@@ -102,7 +102,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
   });
 
-  test('LOUDSPEAKER-1: leaves out items before the one that was reported', () => {
+  test('LOUDSPEAKER-1: omits items before the reported one', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 100);
@@ -114,7 +114,7 @@ describe('a pause', () => {
     expect(given(since)).toEqual([['c~2', 0, 100]]);
   });
 
-  test('LOUDSPEAKER-3: renames the rest of an item that was played as far as it was made', () => {
+  test('LOUDSPEAKER-3: renames the rest of an item that was played as far as it was received', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     speaker.pause();
@@ -126,7 +126,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
   });
 
-  test('gives no stop position to a drop after it is over', () => {
+  test('reports no stop position to a drop after it is over', () => {
     const { speaker, say } = loud();
     say('a', 100);
     speaker.pause();
@@ -148,7 +148,7 @@ describe('a pause', () => {
     expect(heard).toHaveLength(since);
   });
 
-  test('the loudspeaker clears the client on a drop without a pause, and knows no position', () => {
+  test('clears the client on a drop without a pause, and knows no position', () => {
     const { speaker, say, clears } = loud();
     say('a', 100);
     speaker.played({ itemId: 'a', playedMs: 40 });
@@ -156,7 +156,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-4: fails while too much would have to be kept, until all is played', () => {
+  test('LOUDSPEAKER-4: fails while too much would have to be buffered, until all is played', () => {
     const { speaker, say, clears } = loud();
     for (let count = 0; count < 13; count += 1) say('a', 10_000);
     expect(speaker.pause()).toBe(false);
@@ -225,10 +225,10 @@ test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond, and n
   );
 });
 
-describe('LOUDSPEAKER-5: lowered sound', () => {
+describe('LOUDSPEAKER-5: lowered speech', () => {
   const low = (value: number) => Math.round(value * 0.25);
 
-  test('resumes where it was heard, at its level, with the speech added meanwhile', () => {
+  test('resumes at the heard position, at its level, with the speech added meanwhile', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 200);
     speaker.pause();

@@ -11,8 +11,8 @@ function twoItems(): Playout {
   return playout;
 }
 
-describe('P3: items play in order', () => {
-  test('counts the first item as played when the second has begun', () => {
+describe('P3: items that play in order', () => {
+  test('count the first as played when the second has begun', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 20)).toEqual([
@@ -20,7 +20,7 @@ describe('P3: items play in order', () => {
     ]);
   });
 
-  test('infers nothing about the first item from a second that has not begun', () => {
+  test('infer nothing about the first from a second that has not begun', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 0)).toEqual([]);

@@ -13,7 +13,7 @@ test.each([
   ['question', 'when_asked', 'named', null],
   ['result', 'by_itself', 'named', null],
 ] as const)(
-  'gives the %s to a model that answers %s and acts by %s, with this response: %s',
+  'sends the %s to a model that answers %s and acts by %s, with this response: %s',
   (kind, responds, toolCalls, answering) => {
     const told = offerInstructions(offer(kind), 'k-1', { responds, toolCalls });
     expect(/When they answer, [^,]+/.exec(told)?.[0] ?? null).toBe(answering);

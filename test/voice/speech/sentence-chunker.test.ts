@@ -41,7 +41,7 @@ describe('SentenceChunker', () => {
     expect(pieces(...text.split(''))).toEqual(expected);
   });
 
-  test('gives a sentence as soon as it is over', () => {
+  test('emits a sentence as soon as it is complete', () => {
     const chunker = new SentenceChunker();
     expect(chunker.push('It is boo')).toEqual([]);
     expect(chunker.push('ked. The')).toEqual(['It is booked. ']);
@@ -57,7 +57,7 @@ describe('SentenceChunker', () => {
     expect(chunker.push(` here. ${long}`)).toEqual(['and the best of them is here. ']);
   });
 
-  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text, and gives no endless piece', () => {
+  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text, and emits no endless piece', () => {
     const deltas = fc.array(
       fc.oneof(
         fc.string({ maxLength: 20 }),

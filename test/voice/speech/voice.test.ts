@@ -12,7 +12,7 @@ function request(controller = new AbortController()) {
   return { text: 'Hello.', signal: controller.signal };
 }
 
-describe('the sound of a voice', () => {
+describe('the audio of a voice', () => {
   test('sounds the same, whole or in pieces', async () => {
     const whole: Voice = { synthesize: async () => frame(1, 2, 3) };
     const pieces: Voice = {
@@ -27,7 +27,7 @@ describe('the sound of a voice', () => {
     expect((await wholeSoundOf(none, request())).samples).toHaveLength(0);
   });
 
-  test('ends quietly when it is aborted, even if the voice throws then', async () => {
+  test('ends without an error when it is aborted, even if the voice then throws', async () => {
     const controller = new AbortController();
     const voice: Voice = {
       async *synthesize({ signal }) {
@@ -49,7 +49,7 @@ describe('the sound of a voice', () => {
     expect(heard).toHaveLength(1);
   });
 
-  test('fails when the voice fails, and when it gives no audio', async () => {
+  test('fails when the voice fails, and when it returns no audio', async () => {
     const failing: Voice = { synthesize: () => Promise.reject(new Error('no credit')) };
     await expect(wholeSoundOf(failing, request())).rejects.toThrow('no credit');
     const silly = { synthesize: async () => ({ samples: [1], sampleRateHz: 16_000 }) };

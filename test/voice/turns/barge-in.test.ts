@@ -102,14 +102,14 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
   test.each([
     ['all of the words', true],
     ['the first words', false],
-  ])('breaks off at %s', (_what, final) => {
+  ])('stops at %s', (_what, final) => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     expect(bargeIn.isBackchannel('u1', 'stop', final)).toBe(false);
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('breaks off when the user speaks for too long', async () => {
+  test('stops when the user speaks for too long', async () => {
     const { bargeIn, done, environment } = speaking();
     bargeIn.began('u1', 0);
     await environment.advance(1599);
@@ -123,7 +123,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('breaks off when the user begins once more', () => {
+  test('stops when the user begins again', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -131,7 +131,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('breaks off when the model has stopped by itself', () => {
+  test('stops when the model has stopped by itself', () => {
     const { bargeIn, done } = speaking();
     bargeIn.confirm();
     expect(done).toEqual([]);
@@ -141,7 +141,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('resumes when no transcript will come and the user is silent', async () => {
+  test('resumes when no transcript will arrive and the user is silent', async () => {
     const { bargeIn, done, environment } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -151,7 +151,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('breaks off when no transcript will come and the user still speaks', () => {
+  test('stops when no transcript will arrive and the user still speaks', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.reset();
@@ -160,7 +160,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
   });
 });
 
-describe('no words in time', () => {
+describe('words that do not arrive in time', () => {
   async function withoutWords() {
     const talk = speaking();
     talk.bargeIn.began('u1', 0);
@@ -173,13 +173,13 @@ describe('no words in time', () => {
     return talk;
   }
 
-  test('INTERRUPTIONS-4: resumes the speech, and late words still break it off', async () => {
+  test('INTERRUPTIONS-4: let the speech resume, and still stop it later', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
     expect(done).toEqual(['pause', 'resume', 'breakOff']);
   });
 
-  test('ignores a late backchannel', async () => {
+  test('have no effect if they are a late backchannel', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(true);
     expect(done).toEqual(['pause', 'resume']);
@@ -195,7 +195,7 @@ describe('no words in time', () => {
 });
 
 test.each([{ falseInterruptionMs: 0 }, { canPause: false }])(
-  'breaks off at once when doubt is switched off: %j',
+  'stops at once when the waiting period is switched off: %j',
   (options) => {
     const { bargeIn, done, environment } = speaking(options);
     bargeIn.began('u1', 0);

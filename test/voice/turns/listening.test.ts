@@ -44,7 +44,7 @@ describe.each([
   ['a model that is asked', {}],
   ['a model that answers by itself', BY_ITSELF],
 ] as const)('an utterance that does not end: %s', (_name, capabilities) => {
-  test('LISTEN-1: ends it on a wire that can, and accepts its words once', async () => {
+  test('LISTEN-1: ends on a wire that supports it, and its words count once', async () => {
     const { model, hums, said, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -75,7 +75,7 @@ describe.each([
     expect(state().floor).not.toBe('user');
   });
 
-  test('LISTEN-1: takes the known words as all of it on a wire that cannot end it', async () => {
+  test('LISTEN-1: consists of the known words on a wire that cannot end it', async () => {
     const { model, hums, partly, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     partly('u1', 'and now the weather');
@@ -87,7 +87,7 @@ describe.each([
     expect(said()).toEqual(['and now the weather']);
   });
 
-  test('LISTEN-1: accepts words that come at the end if none were known', async () => {
+  test('LISTEN-1: consists of words that arrive at the end if none were known', async () => {
     const { model, hums, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     await hums(20_500);
@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-test('LISTEN-1: keeps the floor with a user who speaks for 45 s, and says nothing meanwhile', async () => {
+test('LISTEN-1: leaves the floor with a user who speaks for 45 s, and says nothing meanwhile', async () => {
   const { model, environment, session, state, asked, start } = voiceTalk({
     transport: new FakeTransport({ endsUtterances: true }),
   });
@@ -114,7 +114,7 @@ test('LISTEN-1: keeps the floor with a user who speaks for 45 s, and says nothin
   expect(asked()).toBeNull();
 });
 
-test('LISTEN-1: ends an utterance when the microphone is switched off', async () => {
+test('LISTEN-1: ends when the microphone is switched off', async () => {
   const { model, hums, environment, said, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
   await hums(1000);
@@ -125,7 +125,7 @@ test('LISTEN-1: ends an utterance when the microphone is switched off', async ()
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: ends an utterance when the client leaves for more than 5 s', async () => {
+test('LISTEN-1: ends when the client leaves for more than 5 s', async () => {
   const { model, hums, environment, said, leave, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
   await hums(1000);
@@ -138,7 +138,7 @@ test('LISTEN-1: ends an utterance when the client leaves for more than 5 s', asy
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: hears a sentence whole when its client was away for 1.5 s', async () => {
+test('LISTEN-1: stays whole when its client was away for 1.5 s', async () => {
   const { model, hums, environment, said, leave, session, state } = await talkWith({
     endsUtterances: true,
   });
@@ -164,7 +164,7 @@ describe('LISTEN-2: a television', () => {
     return talk;
   }
 
-  test('gets no second floor, and due speech is said over it', async () => {
+  test('gets the floor only once, and due speech is said over it', async () => {
     const { model, hums, session, state, asked } = await withTelevision();
     model().speechStarted('tv2');
     session.notifyBackground('The report is done.');
@@ -195,7 +195,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('gets no second floor when the transport ended its utterance a little earlier', async () => {
+  test('gets the floor only once when the transport ended its utterance a little earlier', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('tv1');
     await hums(19_500);
@@ -206,7 +206,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('holds the floor for five seconds if it is far away, and is background then', async () => {
+  test('holds the floor for five seconds if it is distant, and then is background', async () => {
     const { model, hums, state, session, asked } = await talkWith({ endsUtterances: true });
     model().saidSoFar = '';
     model().speechStarted('tv1');
@@ -217,7 +217,7 @@ describe('LISTEN-2: a television', () => {
     expect(asked()).toContain('The report is done.');
   });
 
-  test('gets one answer if it is far away, and does not hide the user', async () => {
+  test('gets one answer if it is distant, and does not hide the user', async () => {
     const { model, hums, said, events } = await talkWith({ endsUtterances: true });
     const reasons = () =>
       events.flatMap((event) => (event.type === 'utterance.routed' ? [event.reason] : []));
@@ -236,7 +236,7 @@ describe('LISTEN-2: a television', () => {
     expect(reasons()).toEqual([null, 'background', null]);
   });
 
-  test('leaves the floor to a user who speaks up', async () => {
+  test('leaves the floor to a user who speaks louder', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('u1');
     await hums(1000, FAR_FRAME);
@@ -245,7 +245,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('lets words of the user over it through', async () => {
+  test("does not block the user's words over it", async () => {
     const { model, hums, said } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -254,7 +254,7 @@ describe('LISTEN-2: a television', () => {
     expect(said()).toEqual(['turn that down, and book me a ride']);
   });
 
-  test('gives the floor back to the user after a quiet while', async () => {
+  test('returns the floor to the user after a quiet period', async () => {
     const { model, hums, state } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -265,7 +265,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('remains background while it lasts, in pieces too', async () => {
+  test('stays background while it lasts, even in pieces', async () => {
     const { model, hums, state } = await withTelevision();
     for (const id of ['tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);
@@ -290,7 +290,7 @@ describe('LISTEN-2: a television', () => {
   });
 });
 
-describe('INTERRUPTIONS-6: a greeting over which something sounds', () => {
+describe('INTERRUPTIONS-6: a greeting that a sound interrupts', () => {
   async function greeted() {
     const talk = await talkWith({ endsUtterances: true }, { greeting: 'Greet the user.' });
     const { model, hums, environment, play } = talk;
@@ -327,7 +327,7 @@ describe('INTERRUPTIONS-6: a greeting over which something sounds', () => {
     expect(replies()).toBe(before + 1);
   });
 
-  test('resumes after a short word far away', async () => {
+  test('resumes after a short distant word', async () => {
     const { sounds, said, replies, events } = await greeted();
     const before = replies();
     await sounds('tv1', 800, 'And now the weather.');

@@ -32,7 +32,7 @@ describe('ECHO-2: an answer without a pause before it', () => {
     ['Economy 12 dollars, in 5 minutes, or premium, 24 dollars in 3 minutes. Economy.', 'Economy.'],
     ['would you like economy twelve dollars no book me a table', 'no book me a table'],
     ['five minutes or plenum twenty-four dollars in three minutes premium', 'premium'],
-  ])('finds the answer in: %s', (text, own) => {
+  ])('shows in: %s', (text, own) => {
     expect(overlapOf(2000, 600).ownWords(text, SPEECH, false)).toBe(own);
   });
 
@@ -45,7 +45,7 @@ describe('ECHO-2: an answer without a pause before it', () => {
     expect(overlap().ownWords(text, SPEECH, false)).toBe(text);
   });
 
-  test('keeps the answer whole, whichever part of the speech is heard', () => {
+  test('stays whole, whichever part of the speech is heard', () => {
     const word = (...letters: readonly string[]) =>
       fc.string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 8 });
     fc.assert(
@@ -76,14 +76,14 @@ describe('ECHO-1: pieces of an echo', () => {
     return overlap;
   }
 
-  test('drops a piece of the echo, however transcribed, in a room that echoes', () => {
+  test('disappear, however transcribed, in a room that echoes', () => {
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, true)).toBe(true);
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, false)).toBe(false);
     // A single comparison may be chance.
     expect(spokenOver(160, 0).isEcho('Wait,', SPEECH, true)).toBe(false);
   });
 
-  test('keeps words that the user says over a long echo', () => {
+  test('do not remove words that the user says over a long echo', () => {
     const text = 'or premium 24 dollars in three minutes economy';
     expect(spokenOver(6000, 600).isEcho(text, SPEECH, true)).toBe(false);
     expect(spokenOver(6000, 600).ownWords(text, SPEECH, true)).toBe('economy');

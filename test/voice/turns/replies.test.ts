@@ -74,7 +74,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
 }
 
 describe('REPLIES-1: expected replies', () => {
-  test('asks a model that speaks when asked for each reply, once', () => {
+  test('come from one request each to a model that speaks when asked', () => {
     const { replies } = repliesOf(false);
     expect(replies.toWords(false)).toBe(true);
     expect([replies.take(), replies.take()]).toEqual([true, false]);
@@ -85,7 +85,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('asks a model that answers by itself after a long silence', async () => {
+  test('come from a request to a model that answers by itself after a long silence', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     expect(replies.take()).toBe(false);
@@ -96,7 +96,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('stops the timeout while a party speaks or works', async () => {
+  test('pause their timeout while a party speaks or works', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult();
@@ -106,7 +106,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('REPLIES-2: counts a reply in progress as no answer to a result, but the next one', async () => {
+  test('REPLIES-2: do not count a reply in progress as the answer to a result, but the next one', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult(['before']);
@@ -121,7 +121,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('asks at once for typed words, which the model does not hear by itself', () => {
+  test('come from an immediate request for typed words, which the model does not hear by itself', () => {
     const { replies } = repliesOf(true);
     replies.given();
     expect(replies.toWords(true)).toBe(true);
@@ -129,7 +129,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.take()).toBe(true);
   });
 
-  test('reminds a model once that spoke with its call and is silent to the result', async () => {
+  test('remind a model once that spoke together with its call and is silent about the result', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     replies.given();
@@ -146,7 +146,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(true);
   });
 
-  test('stops asking a model that will not speak', async () => {
+  test('cause no more requests to a model that does not speak', async () => {
     const { replies, environment } = repliesOf(true);
     replies.toWords(false);
     let asked = 0;
@@ -159,7 +159,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(asked).toBe(3);
   });
 
-  test('asks again for a reply without a word, and then gives up aloud, once (TURN-7)', () => {
+  test('cause another request for a reply without a word, and then a report, once (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     expect([1, 2, 3, 4].map(() => replies.take({ says: false }))).toEqual([
@@ -174,7 +174,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(world.unanswered).toBe(1);
   });
 
-  test('keeps a reply that a cough calls off before its first word (TURN-7)', () => {
+  test('stay due when a cough cancels them before the first word (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     replies.takeAndCallOff('u2');
@@ -184,7 +184,7 @@ describe('REPLIES-1: expected replies', () => {
   });
 });
 
-test('REPLIES-3: expects no reply to words answered already, but to later ones', () => {
+test('REPLIES-3: end for words that were already answered, but not for later ones', () => {
   const { replies } = repliesOf(true);
   replies.userSpeaks();
   replies.given();
@@ -193,7 +193,7 @@ test('REPLIES-3: expects no reply to words answered already, but to later ones',
   expect(replies.toWords(false)).toBe(true);
 });
 
-test('asks on another connection for a reply expected from the model itself', () => {
+test('cause a request on another connection if they were expected from the model itself', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.moved(false);
@@ -205,7 +205,7 @@ test('asks on another connection for a reply expected from the model itself', ()
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('repeats a reply that was cut off, unless the user has said something else', () => {
+test('repeat when cut off, unless the user has said something else', () => {
   const { replies } = repliesOf(false);
   replies.cutOff();
   expect([replies.resume(), replies.take(), replies.resume()]).toEqual([true, true, false]);
@@ -215,7 +215,7 @@ test('repeats a reply that was cut off, unless the user has said something else'
   expect(replies.resume()).toBe(false);
 });
 
-test('expects no reply after stop', () => {
+test('end after stop', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.ask();

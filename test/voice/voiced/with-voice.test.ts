@@ -104,7 +104,7 @@ describe('spoken text of the model', () => {
     expect(of('response.ended')).toHaveLength(1);
   });
 
-  test('SPOKEN-RESPONSE-3: shows words with their sound; the final transcript is the spoken text', async () => {
+  test('SPOKEN-RESPONSE-3: shows words with their audio; the final transcript is the spoken text', async () => {
     const { environment, begin, write, end, shown, of } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. Two. ', true);
@@ -120,7 +120,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toBe('One. Two. ');
   });
 
-  test('SPOKEN-RESPONSE-3: shows the words of a streaming voice as their sound comes', async () => {
+  test("SPOKEN-RESPONSE-3: shows a streaming voice's words as their audio arrives", async () => {
     let more: () => void = () => {};
     const samples = new Int16Array(24_000);
     const voice: Voice = {
@@ -158,7 +158,7 @@ describe('spoken text of the model', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('SPOKEN-RESPONSE-4: does so with a voice slower than its playback, too', async () => {
+  test('SPOKEN-RESPONSE-4: also does so with a voice slower than its playback', async () => {
     const { environment, begin, write, voice } = stage({
       maxAheadMs: 1000,
       script: { latencyMs: 5000 },
@@ -259,7 +259,7 @@ describe('an interrupted response', () => {
     expect(of('assistant.transcribed')).toEqual([]);
   });
 
-  test('SPOKEN-RESPONSE-2: ends by itself, without the model, when the model has ended', async () => {
+  test('SPOKEN-RESPONSE-2: ends by itself when the model has already ended', async () => {
     const { environment, connection, begin, write, end, of, soundMs, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -281,7 +281,7 @@ describe('an interrupted response', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SPOKEN-RESPONSE-2: ends although the voice ignores its signal', async () => {
+  test('SPOKEN-RESPONSE-2: ends even if the voice ignores its signal', async () => {
     const voice: Voice = { synthesize: () => new Promise(() => {}) };
     const { environment, connection, begin, write, end, of } = stage({ voice });
     begin();
@@ -309,7 +309,7 @@ describe('an interrupted response', () => {
     },
   );
 
-  test('VOICED-CONNECTION-2: remains unspoken when it is cancelled before the model begins', async () => {
+  test('VOICED-CONNECTION-2: stays unspoken when it is cancelled before the model begins', async () => {
     const { environment, connection, begin, write, end, voice, of, model } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1' });
     connection.send({ type: 'response.cancel' });
@@ -373,7 +373,7 @@ describe('a voice that fails', () => {
     expect(of('transport.error')).toHaveLength(1);
   });
 
-  test('VOICED-CONNECTION-3: reports a frame that is no audio by name', async () => {
+  test('VOICED-CONNECTION-3: reports a frame that is not audio by name', async () => {
     const voice = {
       synthesize: async () => ({ samples: new Float32Array(1), sampleRateHz: 24_000 }),
     };
@@ -387,7 +387,7 @@ describe('a voice that fails', () => {
   });
 });
 
-describe('the memory of the model', () => {
+describe("the model's memory", () => {
   test('VOICED-MEMORY-1: loses unheard words in place', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
@@ -412,7 +412,7 @@ describe('the memory of the model', () => {
     expect(told().slice(2)).toEqual([{ type: 'item.delete', itemId: 'i1.1' }]);
   });
 
-  test('VOICED-MEMORY-1: remains unchanged when all was heard', async () => {
+  test('VOICED-MEMORY-1: stays unchanged when everything was heard', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. ', true);
@@ -435,7 +435,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([{ type: 'item.delete', itemId: 'i1' }]);
   });
 
-  test('VOICED-MEMORY-1: remains unchanged by a truncated out-of-band response', async () => {
+  test('VOICED-MEMORY-1: ignores a truncated out-of-band response', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1', outOfBand: true });
     begin();
@@ -446,7 +446,7 @@ describe('the memory of the model', () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-2: notes the unspoken words where items cannot be deleted', async () => {
+  test('VOICED-MEMORY-2: notes the unspoken words if items cannot be deleted', async () => {
     const { environment, transport, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },
@@ -463,7 +463,7 @@ describe('the memory of the model', () => {
     ]);
   });
 
-  test('VOICED-MEMORY-2: gets no note about an out-of-band response', async () => {
+  test('VOICED-MEMORY-2: receives no note about an out-of-band response', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       can: { deletesItems: false },
       script: { latencyMs: 500 },
@@ -480,7 +480,7 @@ describe('the memory of the model', () => {
 });
 
 describe('construction', () => {
-  test('takes the capabilities of the wire, except those of its output', () => {
+  test('adopts the capabilities of the wire, except those of its output', () => {
     const { transport } = stage({ can: { resumes: true }, sampleRateHz: 16_000 });
     expect(transport.capabilities).toMatchObject({
       output: 'audio',

@@ -27,8 +27,8 @@ function talk(duplicates?: SubagentConfig['duplicates'], pending?: null, more: T
   return { ...it, waiting, outputs, states };
 }
 
-describe('users row 8: the same work again', () => {
-  test('join (default): begins no second subagent, and delivers the result once', async () => {
+describe('users row 8: a second call for the same work', () => {
+  test('join (default): starts no second subagent, and delivers the result once', async () => {
     const { start, type, states, outputs, waiting, environment, said, state, close } = talk();
     await start();
     await type('use report {"a":1,"b":2}');
@@ -46,7 +46,7 @@ describe('users row 8: the same work again', () => {
     await close();
   });
 
-  test('other arguments are other work, and so is the same work once the first has ended', async () => {
+  test('starts separate work with other arguments, or after the first has ended', async () => {
     const { start, type, states, waiting, environment } = talk();
     await start();
     await type('use report {"a":1}');
@@ -58,7 +58,7 @@ describe('users row 8: the same work again', () => {
     expect(states()).toEqual(['completed', 'running', 'running']);
   });
 
-  test('reject: refused, with the reason', async () => {
+  test('reject: is refused, with the reason', async () => {
     const { start, type, states, outputs } = talk('reject');
     await start();
     await type('use report');
@@ -67,7 +67,7 @@ describe('users row 8: the same work again', () => {
     expect(outputs()[1]).toEqual({ error: expect.stringContaining('at work on exactly this') });
   });
 
-  test('replace: the first is cancelled', async () => {
+  test('replace: cancels the first', async () => {
     const { start, type, states, state } = talk('replace');
     await start();
     await type('use report');
@@ -76,7 +76,7 @@ describe('users row 8: the same work again', () => {
     expect(state().subagents[0]?.outcome?.error?.message).toContain('asked for anew');
   });
 
-  test('replace: what is refused has replaced nothing', async () => {
+  test('replace: replaces nothing when it is refused', async () => {
     const { start, type, states, outputs } = talk('replace', undefined, {
       limits: { maxLivePerSession: 1 },
     });
@@ -87,7 +87,7 @@ describe('users row 8: the same work again', () => {
     expect(outputs()[1]).toEqual({ error: expect.stringContaining('maxLivePerSession') });
   });
 
-  test('confirm: held back until the user has said something', async () => {
+  test('confirm: is held back until the user has spoken', async () => {
     const { start, type, states, outputs } = talk('confirm');
     await start();
     await type('use report');
@@ -104,7 +104,7 @@ describe('users row 8: the same work again', () => {
   });
 
   test(
-    'a call that stays open is answered at once, and takes nothing from the first',
+    'gets an answer at once if it stays open, and takes nothing from the first',
     { tags: ['BW26'] },
     async () => {
       const { start, type, states, outputs, waiting, environment, said } = talk('join', null);

@@ -5,9 +5,10 @@ import {
 } from '../../../../src/actors/session/effects/subagent-reports.ts';
 
 describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
-  test('`off`: nothing', () => expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));
+  test('`off`: is not said', () =>
+    expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));
 
-  test('`milestones`: a quarter, a half, three quarters, each once', () => {
+  test('`milestones`: is said at a quarter, a half and three quarters, each once', () => {
     const pace = new ProgressPace();
     const said = [10, 24, 25, 40, 30, 60, 62, 80, 99, 100].filter((percent, index) =>
       pace.allows('a', 'milestones', percent, index * PROGRESS_PACE_MS),
@@ -15,10 +16,10 @@ describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
     expect(said).toEqual([25, 60, 80]);
   });
 
-  test('`milestones`: what says no number says nothing aloud', () =>
+  test('`milestones`: is not said without a number', () =>
     expect(new ProgressPace().allows('a', 'milestones', null, 0)).toBe(false));
 
-  test('`all`: whatever comes, but not more often than the pace; of each subagent', () => {
+  test('`all`: is always said, but not more often than the pace, for each subagent', () => {
     const pace = new ProgressPace();
     const at = [0, 1, PROGRESS_PACE_MS - 1, PROGRESS_PACE_MS, PROGRESS_PACE_MS + 1];
     expect(at.filter((now) => pace.allows('a', 'all', null, now))).toEqual([0, PROGRESS_PACE_MS]);

@@ -10,7 +10,7 @@ const reportsIn = (parts: readonly TextPart[]) =>
 
 describe('in a text session', () => {
   test(
-    'progress is passed on as it is: no model call, not in the conversation, not final',
+    'passes progress on unchanged: no model call, not in the conversation, not final',
     { tags: ['R31', 'RW1'] },
     async () => {
       const { subagent, next } = counting();
@@ -75,7 +75,7 @@ describe('in a text session', () => {
     },
   );
 
-  test('otherwise the raw result is not said twice', { tags: ['R33'] }, async () => {
+  test('does not say the raw result twice otherwise', { tags: ['R33'] }, async () => {
     const { start, type, parts } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
     });
@@ -85,7 +85,7 @@ describe('in a text session', () => {
   });
 
   test(
-    'TEXT-LEAD-6: the reply to a result does not start its work again',
+    "TEXT-LEAD-6: does not restart a result's work in the reply to it",
     { tags: ['RW12'] },
     async () => {
       let tries = 0;
@@ -110,7 +110,7 @@ describe('in a text session', () => {
   );
 
   test(
-    'a result is in the conversation as the result of its call; a failure as its error',
+    "records a result in the conversation as its call's result, and a failure as its error",
     { tags: ['B18'] },
     async () => {
       const seen: unknown[] = [];
@@ -134,25 +134,29 @@ describe('in a text session', () => {
   );
 });
 
-test('a question reaches the lead model as such, before results', { tags: ['B48'] }, async () => {
-  const { start, use, pause, asked, state } = voiceTalk({
-    subagents: {
-      ride: {
-        script: steps(calls(['ask_user', { question: 'Economy or Premium?' }]), say('Booked.')),
-        config: { interactive: true },
+test(
+  'presents a question to the lead model as a question, before results',
+  { tags: ['B48'] },
+  async () => {
+    const { start, use, pause, asked, state } = voiceTalk({
+      subagents: {
+        ride: {
+          script: steps(calls(['ask_user', { question: 'Economy or Premium?' }]), say('Booked.')),
+          config: { interactive: true },
+        },
+        report: { script: () => say('Sales are up.') },
       },
-      report: { script: () => say('Sales are up.') },
-    },
-  });
-  await start();
-  await use('report', 'ride');
-  await pause();
-  expect(asked()).toContain('"question":"Economy or Premium?"');
-  expect(state().deliveries.find(({ kind }) => kind === 'question')?.priority).toBe('high');
-});
+    });
+    await start();
+    await use('report', 'ride');
+    await pause();
+    expect(asked()).toContain('"question":"Economy or Premium?"');
+    expect(state().deliveries.find(({ kind }) => kind === 'question')?.priority).toBe('high');
+  },
+);
 
 describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
-  test('remains silent unless the app asked for it', async () => {
+  test('stays silent unless the app requested it', async () => {
     const { subagent } = counting();
     const { start, use, pause, asked } = voiceTalk({ subagents: { report: subagent } });
     await start();
@@ -162,7 +166,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
   });
 
   test(
-    '`all`: said in a pause as an update; not more often than the pace',
+    '`all`: is said in a pause as an update, not more often than the pace',
     { tags: ['B48'] },
     async () => {
       const { subagent, next } = counting(['10 of 30', '20 of 30', '30 of 30']);
@@ -243,7 +247,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     );
   });
 
-  test('the option is checked where it is given', () =>
+  test('fails where the option is set if it is invalid', () =>
     expect(
       () =>
         new TextSession({
@@ -258,7 +262,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
 describe('consolidation by voice', { tags: ['R34'] }, () => {
   const found = (name: string) => ({ script: () => say(`${name} is found`) });
 
-  test('remains off by default: results come one by one, each in its pause', async () => {
+  test('stays off by default: results arrive one by one, each in its pause', async () => {
     const { start, use, pause, asked, speak } = voiceTalk({
       subagents: { flight: found('flight'), hotel: found('hotel') },
     });
@@ -272,7 +276,7 @@ describe('consolidation by voice', { tags: ['R34'] }, () => {
     expect(asked()).toContain('hotel is found');
   });
 
-  test('P4: asked for, it is one telling, and after a barge-in the whole of it again', async () => {
+  test('P4: tells all at once when requested, and repeats everything after a barge-in', async () => {
     const { start, use, pause, asked, speak, play, model, state, environment } = voiceTalk({
       consolidation: 'batch',
       subagents: { flight: found('flight'), hotel: found('hotel') },

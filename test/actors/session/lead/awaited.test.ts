@@ -57,7 +57,7 @@ describe('idle', () => {
     await session.idle();
   });
 
-  test('resolves where a snapshot is the last entry to be written, however long that takes', async () => {
+  test('resolves when a snapshot is the last entry to be written, however long that takes', async () => {
     for (let turns = 1; turns <= 8; turns += 1) {
       const environment = simulatedEnvironment();
       const memory = memoryJournal();
@@ -110,7 +110,7 @@ describe('idle', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered' }]);
   });
 
-  test('resolves at once in a quiet session, also with a card that waits', async () => {
+  test('resolves at once in an idle session, even with a waiting card', async () => {
     const { session, type, environment } = working({ report: 1 });
     await session.start();
     await type('use report');
@@ -120,7 +120,7 @@ describe('idle', () => {
     expect(idle.isSettled).toBe(true);
   });
 
-  test('does not wait for the user: a question that was put is quiet', async () => {
+  test('does not wait for the user: an asked question counts as idle', async () => {
     const { start, type, session, environment, question } = textTalk({
       subagents: {
         ride: {
@@ -139,7 +139,7 @@ describe('idle', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('right after words were sent is not there yet', async () => {
+  test('does not resolve right after words were sent', async () => {
     const { session, start, said } = textTalk();
     await start();
     await session.sendText('Hello');
@@ -224,7 +224,7 @@ describe('nextResult', () => {
     expect(ofA.value?.text).toBe('The a is ready.');
   });
 
-  test('rejects for a result that never comes, since it was cancelled', async () => {
+  test('rejects for a result that never arrives because it was cancelled', async () => {
     const { session, environment } = working({ a: 100_000 });
     await session.start();
     await session.sendText('use a');
@@ -257,7 +257,7 @@ describe('nextResult', () => {
   });
 });
 
-test('idle and nextResult wait in a voice session until the result was heard', async () => {
+test('waits for idle and nextResult in a voice session until the result was heard', async () => {
   const { session, start, use, pause, asked, speak, environment } = voiceTalk({
     subagents: { report: { script: () => say('Sales are up.') } },
   });

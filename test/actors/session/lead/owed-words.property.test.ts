@@ -120,7 +120,7 @@ async function talk(script: readonly string[], greeting: boolean) {
   return { answers, words, said };
 }
 
-test('each message of the user is answered once, and the last one that the model reads is owed an answer', async () => {
+test('answers each user message once, and owes an answer to the last one that the model reads', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(happening, { maxLength: 24 }),

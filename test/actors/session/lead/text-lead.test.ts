@@ -74,8 +74,8 @@ async function talk(
   };
 }
 
-describe('TEXT-RESPONSE-1: a reply stands where it began', () => {
-  test('words before a tool call are before it when the model reads them again', async () => {
+describe('TEXT-RESPONSE-1: puts a reply where it began', () => {
+  test('puts words before a tool call before it when the model reads them again', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
     await go((answer) => answer.text('Let me look.'));
@@ -89,7 +89,7 @@ describe('TEXT-RESPONSE-1: a reply stands where it began', () => {
     ]);
   });
 
-  test('words of the user during a reply stand after it', async () => {
+  test("puts the user's words during a reply after it", async () => {
     const { type, go, read } = await talk();
     await type('One.');
     await go((answer) => answer.text('First'));
@@ -104,8 +104,8 @@ describe('TEXT-RESPONSE-1: a reply stands where it began', () => {
   });
 });
 
-describe('words that come before the first word of a reply', () => {
-  test('stand behind that reply, and are answered next', async () => {
+describe('words that arrive before the first word of a reply', () => {
+  test('follow that reply, and are answered next', async () => {
     const { type, go, read, answers, said } = await talk();
     await type('One.');
     await type('Two.');
@@ -122,7 +122,7 @@ describe('words that come before the first word of a reply', () => {
     expect(said()).toEqual(['First answer.', 'Second answer.']);
   });
 
-  test('stand behind a greeting that is being written', async () => {
+  test('follow a greeting that is being written', async () => {
     const { type, go, read } = await talk([], { greeting: 'Greet the user.' });
     await type('One.');
     await go((answer) => answer.text('Welcome!'));
@@ -133,7 +133,7 @@ describe('words that come before the first word of a reply', () => {
     ]);
   });
 
-  test('stand behind the call that the model makes first', async () => {
+  test('follow the call that the model makes first', async () => {
     const { type, go, read, answers } = await talk([inline('look', () => 'seen')]);
     await type('One.');
     await type('Two.');
@@ -150,7 +150,7 @@ describe('words that come before the first word of a reply', () => {
 });
 
 describe('a reply', () => {
-  it('ends without more once its words came with the call', async () => {
+  it('ends without more words once its words came with the call', async () => {
     const { type, go, answers, errors, parts, said } = await talk([inline('note', () => 'noted')]);
     await type('Note it.');
     await go((answer) => answer.text('I have noted it.'));
@@ -164,7 +164,7 @@ describe('a reply', () => {
     expect(parts.map(({ type: kind }) => kind)).not.toContain('response.failed');
   });
 
-  it('comes before a result whose telling was only requested', async () => {
+  it('precedes a result whose telling was only requested', async () => {
     const { type, go, read, session, environment, said } = await talk();
     await type('Hello.');
     await go((answer) => answer.text('Hi.'));
@@ -182,7 +182,7 @@ describe('a reply', () => {
   });
 });
 
-test('a result that the model answers with nothing stands once in what it reads', async () => {
+test('shows a result that the model answers with nothing only once', async () => {
   const { read, go, session, environment, answers } = await talk();
   session.notifyBackground('The mail has come.');
   await environment.settle();
@@ -195,7 +195,7 @@ test('a result that the model answers with nothing stands once in what it reads'
 });
 
 describe('a model that stalls', () => {
-  test('times out after 60 s, also if it ignores its signal, and the next words are answered', async () => {
+  test('times out after 60 s, even if it ignores its signal, and the next words are answered', async () => {
     const { type, go, environment, parts, said } = await talk([], { isDeaf: true });
     await type('Hello?');
     await environment.advance(60_000);
@@ -206,7 +206,7 @@ describe('a model that stalls', () => {
     expect(said()).toEqual(['Yes.']);
   });
 
-  test('thinks as long as it shows that it does', async () => {
+  test('continues as long as it shows activity', async () => {
     const { type, go, environment, parts, said } = await talk();
     await type('Think.');
     for (let step = 0; step < 5; step += 1) {
@@ -220,11 +220,11 @@ describe('a model that stalls', () => {
   });
 });
 
-describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is given afterwards', () => {
+describe('TEXT-LEAD-4: resumes an answer that was interrupted for something urgent', () => {
   const fire = 'The building is on fire';
 
   test.each(['dismiss', 'shown'] as const)(
-    'resumes the answer also after a call of %s during the delivery',
+    'resumes the answer even after a call of %s during the delivery',
     async (how) => {
       const { type, go, session, environment, answers, read } = await talk();
       await type('What is my balance?');
@@ -260,7 +260,7 @@ describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is gi
     expect(read).toEqual(['Your ', 'Run!', 'It is 7.']);
   });
 
-  test('resumes the answer also when the notice was dismissed before its delivery', async () => {
+  test('resumes the answer even if the notice was dismissed before its delivery', async () => {
     const { type, go, session, environment, answers, read } = await talk();
     await type('What is my balance?');
     await go((answer) => answer.text('Your '));
@@ -272,7 +272,7 @@ describe('TEXT-LEAD-4: an answer that was interrupted for something urgent is gi
   });
 });
 
-test('a delivery does not count among the rounds of an answer', async () => {
+test('does not count a delivery among the rounds of an answer', async () => {
   const { type, go, session, environment, answers } = await talk([inline('look', () => 'seen')], {
     others: [{ name: 'next', instructions: 'Go on.', greeting: 'Greet.' }],
   });
@@ -290,7 +290,7 @@ test('a delivery does not count among the rounds of an answer', async () => {
   expect(answers.at(-1)?.asked.toolChoice).toEqual({ type: 'auto' });
 });
 
-test('a call that comes after the conversation was handed over is of the agent that made it', async () => {
+test('attributes a call that arrives after a handover to the agent that made it', async () => {
   const { type, go, session, environment, answers, read } = await talk(
     [inline('look', () => 'seen by the first')],
     { others: [{ name: 'next', instructions: 'Go on.' }] },
@@ -310,7 +310,7 @@ test('a call that comes after the conversation was handed over is of the agent t
   ]);
 });
 
-test('a reader of a closed session finds the end', async () => {
+test('ends the stream for a reader of a closed session', async () => {
   const { session } = await talk();
   await session.close();
   expect(await session.read().next()).toEqual({ done: true, value: undefined });

@@ -18,7 +18,7 @@ const told = (deliveryId: string): TextPart => ({
 });
 
 describe('TEXT-OUTPUT-1: readers', () => {
-  test('get every piece since they began to read, in order, each at its own pace', async () => {
+  test('receive every piece since they began to read, in order, each at its own pace', async () => {
     const output = new TextOutput();
     output.push(piece('before'));
     const first = output.read().parts;
@@ -44,7 +44,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('find nothing when they begin after the end', async () => {
+  test('receive nothing when they begin after the end', async () => {
     const output = new TextOutput();
     output.complete();
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
@@ -59,8 +59,8 @@ describe('TEXT-OUTPUT-1: readers', () => {
   });
 });
 
-describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
-  test('leaves before it has begun to read', async () => {
+describe('TEXT-OUTPUT-6: a reader that stops', () => {
+  test('ends before it has begun to read', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const { parts } = output.read();
@@ -71,7 +71,7 @@ describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('leaves while it waits for a piece', async () => {
+  test('ends while it waits for a piece', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     const next = parts.next();
@@ -81,7 +81,7 @@ describe('TEXT-OUTPUT-6: a reader that breaks off leaves', () => {
     expect(await left).toEqual({ done: true, value: undefined });
   });
 
-  test('leaves in the middle of a piece, which it has not seen', async () => {
+  test('ends in the middle of a piece, which it has not seen', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     for (const name of ['one', 'two']) output.push(piece(name), fate(name));
@@ -106,8 +106,8 @@ function fates() {
   return { log, fate };
 }
 
-describe('TEXT-OUTPUT-2: a part that is seen', () => {
-  test('counts as seen by observers at once, also beside a reader', () => {
+describe('TEXT-OUTPUT-2: a part that counts as seen', () => {
+  test('reached an observer, even if there is a reader', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.parts.subscribe();
@@ -117,7 +117,7 @@ describe('TEXT-OUTPUT-2: a part that is seen', () => {
     expect(log).toEqual(['one seen', 'two seen']);
   });
 
-  test('counts as seen once, when the first reader asks for more', async () => {
+  test('counts once, when the first reader requests more', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const readers = [output.read().parts, output.read().parts];
@@ -129,7 +129,7 @@ describe('TEXT-OUTPUT-2: a part that is seen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('counts as seen by a caller that waits for its delivery', () => {
+  test('reached a caller that waits for its delivery', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.awaitedBy((ids) => ids.includes('d1'));
@@ -139,34 +139,31 @@ describe('TEXT-OUTPUT-2: a part that is seen', () => {
   });
 });
 
-describe('TEXT-OUTPUT-4: a part that is unseen', () => {
-  test('counts as unseen at once without a listener', () => {
+describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
+  test('had no listener', () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.push(piece('one'), fate('one'));
     expect(log).toEqual(['one unseen']);
   });
 
-  test.each(['breaks off', 'throws'] as const)(
-    'counts as unseen when the only reader %s at it',
-    async (how) => {
-      const output = new TextOutput();
-      const { log, fate } = fates();
-      const { parts } = output.read();
-      output.push(piece('one'), fate('one'));
-      output.push(piece('two'), fate('two'));
-      const reading = (async () => {
-        for await (const _ of parts) {
-          if (how === 'throws') throw new Error('The socket is closed');
-          break;
-        }
-      })();
-      await reading.catch(() => {});
-      expect(log).toEqual(['one unseen', 'two unseen']);
-    },
-  );
+  test.each(['breaks off', 'throws'] as const)('had only a reader that %s at it', async (how) => {
+    const output = new TextOutput();
+    const { log, fate } = fates();
+    const { parts } = output.read();
+    output.push(piece('one'), fate('one'));
+    output.push(piece('two'), fate('two'));
+    const reading = (async () => {
+      for await (const _ of parts) {
+        if (how === 'throws') throw new Error('The socket is closed');
+        break;
+      }
+    })();
+    await reading.catch(() => {});
+    expect(log).toEqual(['one unseen', 'two unseen']);
+  });
 
-  test('does not count as unseen while another reader has it, or after it was seen', async () => {
+  test('has no other reader, and was not seen', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const [first, second] = [output.read().parts, output.read().parts];
@@ -182,7 +179,7 @@ describe('TEXT-OUTPUT-4: a part that is unseen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('counts as unseen when every reader was too slow for it', async () => {
+  test('came too fast for every reader', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.read();
@@ -211,7 +208,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(got).toHaveLength(1);
   });
 
-  test('goes to none who has what it stands for', async () => {
+  test('skips a listener that already has its content', async () => {
     const output = new TextOutput();
     const log: string[] = [];
     const { parts, end } = output.read();
@@ -223,7 +220,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(log).toEqual([]);
   });
 
-  test('does not count as seen by an observer that left before', () => {
+  test('does not count as seen by an observer that has left before', () => {
     const output = new TextOutput();
     const seen: string[] = [];
     for (const id of ['d1', 'd2'])

@@ -28,14 +28,14 @@ function sessionWith(
   } as never;
 }
 
-test('the view lists running work, without the subagents that ask', () =>
+test('lists running work, without the subagents that ask', () =>
   expect(workNow(sessionWith([], null), new Set(['sub_2']))).toEqual({
     running: ['report'],
     waitsToBeTold: [],
     beingTold: [],
   }));
 
-test('the view lists finished work before and during its delivery, without questions', () => {
+test('lists finished work before and during its delivery, without questions', () => {
   const waiting = sessionWith([item('call_1'), item('q', 'question')], item('q2', 'question'));
   expect(workNow(waiting)).toMatchObject({ waitsToBeTold: ['sales'], beingTold: [] });
   expect(workNow(sessionWith([], item('call_1')))).toMatchObject({
@@ -44,7 +44,7 @@ test('the view lists finished work before and during its delivery, without quest
   });
 });
 
-test('a thousand subagents fill no prompt: each name once, with its number, and no more than twenty', () => {
+test('lists a thousand subagents briefly: each name once with a count, at most twenty', () => {
   const many = (names: number) =>
     Array.from({ length: 1000 }, (_, at) => ({
       id: `sub_${at}`,
@@ -59,13 +59,13 @@ test('a thousand subagents fill no prompt: each name once, with its number, and 
   expect(running.at(-1)).toBe('and 30 other kinds');
 });
 
-test('shows the latest progress of what runs', () =>
+test('shows the latest progress of running work', () =>
   expect(workNow(sessionWith([], null, two, { progress: { sub_2: '40 %' } })).running).toEqual([
     'report',
     { task: 'ride', progress: '40 %' },
   ]));
 
-test('shows a result that waits for the others of its request, until the outbox has them', () => {
+test('shows a result that waits for the others of its request, until the outbox has it', () => {
   const parts = ['call_1'];
   expect(workNow(sessionWith([], null, two, { parts }))).toMatchObject({
     finished: [{ task: 'sales', result: 'Sales are up.' }],

@@ -130,9 +130,9 @@ const asking = {
   config: { interactive: true },
 };
 
-describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
+describe('SESSION-RECORDS-1: ended records, which are deleted (P7)', () => {
   test(
-    'calls, results, questions and notices leave nothing behind',
+    'leave nothing behind for calls, results, questions and notices',
     { tags: ['R15', 'BW31'] },
     async () => {
       const { core, call, hear, environment, lead } = await coreTalk({
@@ -190,7 +190,7 @@ describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
     },
   );
 
-  test('keep the last ended records for screens, and all that continue', async () => {
+  test('stay for screens if they are the last, and so do all that continue', async () => {
     const { call, core, state, environment } = await coreTalk(
       { subagents: { quick, hanging } },
       { limits: { maxLivePerSession: 1000, maxDeliveries: 1000, maxConcurrentPerSession: 1000 } },
@@ -210,7 +210,7 @@ describe('SESSION-RECORDS-1: ended records are forgotten (P7)', () => {
   });
 });
 
-test('SESSION-UNIT-4 OUTBOX-6: a call that is refused and called off in the same instant frees one place, not two', async () => {
+test('SESSION-UNIT-4 OUTBOX-6: frees one place, not two, for a call that is refused and cancelled at once', async () => {
   const journal = gatedJournal();
   const { core, call, events, environment } = await coreTalk(
     {
@@ -256,7 +256,7 @@ describe('OUTBOX-7: progress', () => {
     reserved: false,
   });
 
-  test('offers only the latest of each subagent, and the same post once', async () => {
+  test('offers only the latest of each subagent, and a repeated post only once', async () => {
     const { core, lead, environment, hear, state } = await coreTalk();
     core.receive('session', { type: 'response.requested' });
     for (const [text, id] of [
@@ -284,7 +284,7 @@ describe('OUTBOX-7: progress', () => {
 });
 
 describe('an offer', () => {
-  test('ignores a message that comes twice', async () => {
+  test('ignores a repeated message', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const notice = {
       type: 'notice.posted' as const,
@@ -319,7 +319,7 @@ describe('an offer', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
   });
 
-  test('repeats under a new number when no answer comes, and then rests', async () => {
+  test('repeats under a new generation when no answer arrives, and then rests', async () => {
     const { core, lead, environment, state } = await coreTalk();
     core.notifyBackground('A notice');
     await environment.advance(1000);
@@ -352,7 +352,7 @@ const settled = (promise: Promise<unknown>) =>
     (error: unknown) => ({ code: codeOf(error) }),
   );
 
-describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
+describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
   /** Creates a session with working subagents, an open question and a running tool. */
   async function busy(more: Parameters<typeof coreTalk>[1] = {}, journal = memoryJournal()) {
     const signals: AbortSignal[] = [];
@@ -375,7 +375,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     return { ...talk, journal, signals };
   }
 
-  test('fails by name without an entry, and leaves the session unchanged', async () => {
+  test('fails with a named error without an entry, and leaves the session unchanged', async () => {
     const talk = await busy();
     const { core, environment, ended, errors, events, journal, signals, state } = talk;
     core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });
@@ -476,14 +476,14 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(number).toBeLessThan(60);
   });
 
-  test('fails with `onUnfoldable: "lose"`, too', async () => {
+  test('also fails with `onUnfoldable: "lose"`', async () => {
     const talk = await busy({ onUnfoldable: 'lose' });
     await broken(talk);
     expect(talk.ended).toEqual([]);
     expect(talk.journal.read().map(({ event }) => event.type)).not.toContain('call.invalid');
   });
 
-  test('COMMIT-UNIT-9: an event without the shape of its type is refused before it is written', async () => {
+  test('COMMIT-UNIT-9: refuses an event without the shape of its type before it is written', async () => {
     const { core, environment, events, journal, state } = await busy();
     const before = journal.read().length;
     const requestId = state().questions[0]?.requestId ?? '';
@@ -499,7 +499,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(codes).toEqual(['MALFORMED_EVENT', 'MALFORMED_EVENT', 'MALFORMED_EVENT']);
   });
 
-  test('USER-INPUT-2: words that the journal refuses are not reported as accepted', async () => {
+  test('USER-INPUT-2: does not report words that the journal refuses as accepted', async () => {
     const journal = memoryJournal();
     let isFenced = false;
     const append: typeof journal.append = (entry) => {
@@ -514,7 +514,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(await said).toEqual({ code: 'FENCED' });
   });
 
-  test('USER-INPUT-2: unwritten words and answers are not reported as accepted when the session leaves', async () => {
+  test('USER-INPUT-2: does not report unwritten words and answers as accepted when the session is unloaded', async () => {
     const gate = gatedJournal();
     const { core, environment, state } = await busy({}, gate as never);
     gate.shut();
@@ -528,7 +528,7 @@ describe('COMMIT-UNIT-2: an event that cannot be taken in', () => {
     expect(await answered).toEqual({ code: 'SUSPENDED' });
   });
 
-  test('ACTORS-1: a subscriber from before a start from a snapshot follows the restored actor', async () => {
+  test('ACTORS-1: lets a subscriber from before a start from a snapshot follow the restored actor', async () => {
     const first = await busy();
     const suspended = first.core.life.suspend();
     await first.environment.advance(1000);

@@ -44,7 +44,7 @@ const SUSPENDED = { name: 'ConfigurationError', code: 'SESSION_SUSPENDED' };
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
 describe('start', () => {
-  test('resolves when the session can be talked to; twice is once', async () => {
+  test('resolves when the session accepts words; a second start is the same', async () => {
     const log: string[] = [];
     const { session, state, environment } = textTalk({
       hooks: { onSessionStart: ({ sessionId }) => log.push(sessionId) },
@@ -92,7 +92,7 @@ describe('start', () => {
 });
 
 describe('an id that is used for many sessions, one after another', () => {
-  test('starts anew and recovers after the journal has dropped the first sessions', async () => {
+  test('starts a new session and recovers after the journal has dropped the first sessions', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal({ keep: 60 });
     const open = async () => {
@@ -121,7 +121,7 @@ describe('an id that is used for many sessions, one after another', () => {
 });
 
 describe('SESSION-LIFE-5: start', () => {
-  test('rejects after close, also while it is closing', async () => {
+  test('rejects after close, even while it is closing', async () => {
     const talk = textTalk();
     await talk.start();
     const closing = talk.session.close();
@@ -165,7 +165,7 @@ describe('SESSION-LIFE-5: start', () => {
     expect(state().connection).toBe('suspended');
   });
 
-  test('close, however often, is one event', async () => {
+  test('emits one event for close, however often it is called', async () => {
     const journal = gatedJournal();
     const ignored: string[] = [];
     const talk = textTalk({ journal, hooks: { onIgnored: ({ type }) => ignored.push(type) } });
@@ -180,8 +180,8 @@ describe('SESSION-LIFE-5: start', () => {
   });
 });
 
-describe('SESSION-LIFE-1: a session that ends during its start settles the start', () => {
-  test('the journal takes nothing of it', async () => {
+describe('SESSION-LIFE-1: a session that ends during its start', () => {
+  test('writes nothing to the journal', async () => {
     const journal: Journal = {
       append() {
         throw new JournalError('FENCED', 'taken over', { retryable: false });
@@ -219,8 +219,8 @@ describe('SESSION-LIFE-1: a session that ends during its start settles the start
   });
 });
 
-describe('SESSION-LIFE-4: closed while it begins', () => {
-  test('leaves the claim of the next session with its id', async () => {
+describe('SESSION-LIFE-4: a session that is closed while it begins', () => {
+  test('keeps the claim of the next session with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
     const runtime = createRuntime({ environment, journal });
@@ -240,7 +240,7 @@ describe('SESSION-LIFE-4: closed while it begins', () => {
     expect(journal.claimed).toEqual(new Set());
   });
 
-  test('leaves the claim of the next one with its id, for a service, too', async () => {
+  test('keeps the claim of the next service with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
     const runtime = createRuntime({ environment, journal });
@@ -257,8 +257,8 @@ describe('SESSION-LIFE-4: closed while it begins', () => {
   });
 });
 
-describe('before start', () => {
-  test('nothing can be said', async () => {
+describe('a session before start', () => {
+  test('accepts no words', async () => {
     const { session } = textTalk();
     const refusal = {
       code: 'SESSION_NOT_ACTIVE',
@@ -278,7 +278,7 @@ describe('before start', () => {
   });
 });
 
-describe('a value that is no text is refused', () => {
+describe('refuses a value that is not text', () => {
   test.each(['', '   ', 7 as never, null as never])('%j', async (text) => {
     const { session, start } = textTalk();
     await start();
@@ -344,7 +344,7 @@ describe('close', () => {
     await expect(start()).rejects.toThrow();
   });
 
-  test('SUBAGENT-TREE-4: waits for a dispose that takes its time, and no longer than its grace', async () => {
+  test('SUBAGENT-TREE-4: waits for a slow dispose, but not longer than its grace', async () => {
     let disposed: () => void = () => {};
     const config = {
       ...hanging.config,
@@ -366,7 +366,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SUBAGENT-TREE-4: does not wait for ever: neither for a tool nor for a dispose that never settles', async () => {
+  test('SUBAGENT-TREE-4: does not wait forever for a tool or a dispose that never settles', async () => {
     const config = { ...hanging.config, dispose: never };
     const { session, start, type, environment, state, errors } = textTalk({
       subagents: { work: { ...hanging, config } },
@@ -468,7 +468,7 @@ describe('close', () => {
     expect(question()).toMatchObject({ state: 'withdrawn' });
   });
 
-  test('kills what the journal does not let end, and leaves no question open', async () => {
+  test('kills subagents that the journal does not let end, and leaves no question open', async () => {
     const journal = failingJournal('throws');
     const { session, start, type, environment, state, question } = textTalk({
       journal: {
@@ -501,7 +501,7 @@ describe('close', () => {
   });
 });
 
-describe('options that cannot work are refused, and leave nothing behind', () => {
+describe('refuses conflicting options, and leaves nothing behind', () => {
   test.each([
     { closeGraceMs: Number.NaN },
     { closeGraceMs: -1 },
@@ -519,7 +519,7 @@ describe('options that cannot work are refused, and leave nothing behind', () =>
     );
   });
 
-  test('the id of a session that was refused is free; of one that is open it is taken', async () => {
+  test('frees the id of a refused session, but not of an open one', async () => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment });
     const options = { environment, runtime, sessionId: 'mine' };
@@ -533,7 +533,7 @@ describe('options that cannot work are refused, and leave nothing behind', () =>
 });
 
 describe('hooks that throw', () => {
-  test('cause reports and have no other effect', { tags: ['B73', 'BW33'] }, async () => {
+  test('cause a report and have no other effect', { tags: ['B73', 'BW33'] }, async () => {
     const reported: string[] = [];
     const broken = () => {
       throw new Error('the hook is broken');
@@ -588,7 +588,7 @@ describe('hooks that throw', () => {
   });
 });
 
-test('hooks that reject are reported, too', { tags: ['B73', 'BW33'] }, async () => {
+test('cause a report even when they reject', { tags: ['B73', 'BW33'] }, async () => {
   const { start, type, said, errors } = textTalk({
     subagents: { work: { script: () => say('done') } },
     hooks: {
@@ -606,7 +606,7 @@ test('hooks that reject are reported, too', { tags: ['B73', 'BW33'] }, async () 
   ]);
 });
 
-test('an inspector that throws breaks nothing', async () => {
+test('continues when an inspector throws', async () => {
   const { start, type, said } = textTalk({
     inspect: () => {
       throw new Error('the inspector is broken');

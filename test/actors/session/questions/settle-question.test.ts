@@ -8,7 +8,7 @@ import {
 import { SessionRecords } from '../../../../src/actors/session/state/session-records.ts';
 import type { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
 
-test('SETTLE-3: the call of a settlement that is repeated puts nothing off again', () => {
+test('SETTLE-3: postpones nothing again when the call of a settlement is repeated', () => {
   const records = new SessionRecords('lead');
   records.fold({
     kind: 'questions',

@@ -32,7 +32,7 @@ const settled = {
   quote: 'blue',
 } as const;
 
-test('a client that leaves twice counts once', () => {
+test('counts a client that leaves twice once', () => {
   const userInput = entrance();
   const leave = userInput.attach();
   const stop = userInput.listen();
@@ -43,21 +43,21 @@ test('a client that leaves twice counts once', () => {
 });
 
 describe('USER-INPUT-1: a session that has ended', () => {
-  test('an answer that it did not take in any more came too late', async () => {
+  test('reports an answer that it no longer accepted as too late', async () => {
     const userInput = entrance();
     const receipt = userInput.answer('q1', { text: 'blue' });
     userInput.close(null);
     expect(await receipt).toEqual({ accepted: false, reason: 'over' });
   });
 
-  test('words and a settlement were not taken in', async () => {
+  test('reports that words and a settlement were not accepted', async () => {
     const userInput = entrance();
     const calls = [userInput.say('hello'), userInput.settle(settled)];
     userInput.close(null);
     for (const call of calls) await expect(call).rejects.toThrow('before it accepted these words');
   });
 
-  test('the error that ended it is the answer to all', async () => {
+  test('answers everything with the error that ended it', async () => {
     const userInput = entrance();
     const calls = [
       userInput.answer('q1', { text: 'blue' }),

@@ -21,7 +21,7 @@ const rides: QuestionRecord = {
 };
 const approval: QuestionRecord = { ...rides, kind: 'approval' };
 
-test('P3: an option is an answer, also before the question was heard to its end', () => {
+test('P3: accepts an option as an answer, even before the whole question was heard', () => {
   expect(readUtterance(rides, 'economy, please', { typed: false })).toEqual({
     to: 'question',
     decisive: true,
@@ -32,7 +32,7 @@ test('P3: an option is an answer, also before the question was heard to its end'
 const toLead = { to: 'lead', about: 'sub_1.q1' };
 
 test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or premium'])(
-  'USER-WORDS-7: words that name no option go to the lead agent with the question: %s',
+  'USER-WORDS-7: sends words that name no option to the lead agent with the question: %s',
   (words) => {
     for (const typed of [true, false]) {
       expect(readUtterance(rides, words, { typed })).toEqual(toLead);
@@ -42,7 +42,7 @@ test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or pr
 );
 
 test.each(['the cheaper one', 'asdf'])(
-  'USER-WORDS-7: a lead agent without tools gets them after the question was asked again: %s',
+  'USER-WORDS-7: sends them to a lead agent without tools after the question was asked again: %s',
   (words) => {
     for (const typed of [true, false]) {
       const heard = { typed, leadSettles: false };
@@ -52,7 +52,7 @@ test.each(['the cheaper one', 'asdf'])(
   },
 );
 
-test('USER-WORDS-7: words that decline all options are the answer', () => {
+test('USER-WORDS-7: accepts words that decline all options as the answer', () => {
   for (const typed of [true, false])
     expect(readUtterance(rides, 'neither', { typed })).toEqual({
       to: 'question',
@@ -61,7 +61,7 @@ test('USER-WORDS-7: words that decline all options are the answer', () => {
     });
 });
 
-test('USER-WORDS-7: a question for words is answered by words', () => {
+test('USER-WORDS-7: accepts words as the answer to a question for free text', () => {
   const name: QuestionRecord = { ...rides, options: [], question: 'What is your name?' };
   expect(readUtterance(name, 'Ada', { typed: false })).toMatchObject({
     to: 'question',
@@ -70,7 +70,7 @@ test('USER-WORDS-7: a question for words is answered by words', () => {
   expect(readUtterance(name, 'why do you ask?', { typed: false })).toEqual(toLead);
 });
 
-test('P3: consent is an exact yes or no, however often it is asked for', () => {
+test('P3: accepts only an exact yes or no as consent, however often it is asked for', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
   // The question was asked again once: now the buttons and the lead agent remain.
@@ -86,7 +86,7 @@ test('P3: consent is an exact yes or no, however often it is asked for', () => {
   });
 });
 
-test('P3: consent is understood in the language of the agent that leads', () => {
+test("P3: understands consent in the leading agent's language", () => {
   const said = (text: string, language?: string) =>
     readUtterance(approval, text, { typed: false, language });
   expect(said('ja, bitte', 'de-AT')).toMatchObject({ answer: { approved: true } });
@@ -106,7 +106,7 @@ test.each([
   'yes always',
   'approve_lasting',
   'the third one',
-])('USER-WORDS-3: words never permit an agent more than this call: %s', (words) => {
+])('USER-WORDS-3: never lets words permit an agent more than this call: %s', (words) => {
   const lasting = { id: 'approve_lasting', label: 'Yes, and from now on' };
   const options = [{ id: 'approve', label: 'Yes' }, { id: 'deny', label: 'No' }, lasting];
   for (const typed of [true, false])
@@ -115,7 +115,7 @@ test.each([
     );
 });
 
-test('USER-WORDS-3: a yes is read back first with more than one approval, a no is not', () => {
+test('USER-WORDS-3: reads a yes back first with more than one approval, but not a no', () => {
   expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
     to: 'readBack',
   });
@@ -139,7 +139,7 @@ test('USER-WORDS-3: a yes is read back first with more than one approval, a no i
   });
 });
 
-test('words for the lead agent go there; a request for time is granted', () => {
+test('sends words for the lead agent there, and grants a request for time', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual(toLead);
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',

@@ -9,7 +9,7 @@ import { agentOf, answering, castOf, configsOf, leadScript } from '../../../supp
 
 const CEILING_MS = 300_000;
 
-describe('siblings of one request', { tags: ['R34'] }, () => {
+describe('results of siblings of one request', { tags: ['R34'] }, () => {
   test('share one reply, when the last has ended', { tags: ['RW11'] }, async () => {
     const { start, type, finish, told, prompts, deliveries } = siblingTalk(['flight', 'hotel']);
     await start();
@@ -28,7 +28,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(prompt).toContain('in one reply');
   });
 
-  test('include a failure beside the successes, with its exact error', async () => {
+  test('include a failure among the successes, with its exact error', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight'], {
       subagents: { hotel: { script: () => ({ error: new Error('no rooms in Prague') }) } },
     });
@@ -42,7 +42,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     );
   });
 
-  test('BATCH-4: a single one is delivered at once, in the words of one', async () => {
+  test('BATCH-4: arrive at once, worded as one, if there is only one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -52,7 +52,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(prompts.at(-1)).toMatch(/^\[note \S+\] Tell the user.*"task":"flight"/s);
   });
 
-  test('two requests are two batches', async () => {
+  test('form two batches for two requests', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel', 'car', 'museum']);
     await start();
     await type('use flight and hotel');
@@ -63,7 +63,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(told().at(-1)).toMatchObject({ deliveryIds: ['call_1', 'call_2'] });
   });
 
-  test('calls that the model makes later in its reply belong to the same request', async () => {
+  test('include calls that the model makes later in its reply', async () => {
     let calledAgain = false;
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       lead(prompt) {
@@ -79,7 +79,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('a call that is refused, and one that is called off, are not waited for', async () => {
+  test('do not wait for a call that is refused or cancelled', async () => {
     const { start, type, finish, told, session } = siblingTalk(['flight', 'hotel'], {
       subagents: { car: endless },
     });
@@ -95,7 +95,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('P2: a call that asks the user delays no other, and is delivered when it ends', async () => {
+  test('P2: do not wait for a call that asks the user, which is delivered when it ends', async () => {
     const { start, type, finish, told, question } = siblingTalk(['flight'], {
       subagents: {
         ride: {
@@ -117,7 +117,7 @@ describe('siblings of one request', { tags: ['R34'] }, () => {
 
 describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   test(
-    'delivers the results at hand after 300 s, and a late one by itself',
+    'delivers the available results after 300 s, and a late one separately',
     { tags: ['R41'] },
     async () => {
       const { start, type, finish, told, prompts, environment } = siblingTalk([
@@ -141,7 +141,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   );
 
   test(
-    'rises to 600 s when no client was there at the start of the work',
+    'rises to 600 s when no client was attached at the start of the work',
     { tags: ['R41'] },
     async () => {
       const talk = siblingTalk(['flight', 'hotel']);
@@ -198,7 +198,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
 });
 
 describe('results that are not told together', () => {
-  test('come one by one with `off`', async () => {
+  test('arrive one by one with `off`', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       consolidation: 'off',
     });
@@ -208,7 +208,7 @@ describe('results that are not told together', () => {
     expect(told().map(({ deliveryId }) => deliveryId)).toEqual(['call_2', 'call_1']);
   });
 
-  test('come one by one from a subagent with `consolidate: false`, without delay of others', async () => {
+  test('arrive one by one from a subagent with `consolidate: false`, without delaying others', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       subagents: { alarm: { script: () => say('Rain!'), config: { consolidate: false } } },
     });
@@ -240,7 +240,7 @@ describe('P4: consolidated results are not lost', () => {
     };
   };
 
-  test('come again as a whole after an interruption', async () => {
+  test('arrive again completely after an interruption', async () => {
     const { start, type, finish, told, session, environment } = siblingTalk(['flight', 'hotel']);
     await start();
     await type('use flight and hotel');
@@ -260,7 +260,7 @@ describe('P4: consolidated results are not lost', () => {
   });
 
   test.each(['shown', 'dismiss'] as const)(
-    '%s: a part that was seen before is left out; its call is over',
+    '%s: omit a part that was seen before, whose call is over',
     async (how) => {
       const { start, type, finish, told, session, environment, release, deliveries } = busy();
       await start();
@@ -281,7 +281,7 @@ describe('P4: consolidated results are not lost', () => {
     },
   );
 
-  test('seen while it waits for its sibling, and its place is free again', async () => {
+  test('free the place of a result that was seen while it waited for its sibling', async () => {
     const { start, type, finish, told, session, environment } = siblingTalk(
       ['flight', 'hotel', 'car'],
       { limits: { maxDeliveries: 2 } },
@@ -302,7 +302,7 @@ describe('P4: consolidated results are not lost', () => {
     expect(told()).toHaveLength(2);
   });
 
-  test('TOOL-CALL-1: calls that stayed open are answered each, once', async () => {
+  test('TOOL-CALL-1: answer each call that stayed open once', async () => {
     const answers: unknown[] = [];
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       each: { pending: null },
@@ -331,23 +331,19 @@ describe('P4: consolidated results are not lost', () => {
     }
   });
 
-  test(
-    'a reply that cannot be made is no silence: each result is given as it is',
-    { tags: ['RW12'] },
-    async () => {
-      let fails = false;
-      const { start, type, finish, parts, deliveries } = siblingTalk(['flight', 'hotel'], {
-        lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
-      });
-      await start();
-      await type('use flight and hotel');
-      fails = true;
-      await finish('flight', 'hotel');
-      expect(parts.flatMap((part) => (part.type === 'delivery.card' ? [part.text] : []))).toEqual([
-        'flight is found',
-        'hotel is found',
-      ]);
-      expect(deliveries()).toEqual(['flight delivered', 'hotel delivered']);
-    },
-  );
+  test('arrive unchanged, one by one, when no reply can be made', { tags: ['RW12'] }, async () => {
+    let fails = false;
+    const { start, type, finish, parts, deliveries } = siblingTalk(['flight', 'hotel'], {
+      lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),
+    });
+    await start();
+    await type('use flight and hotel');
+    fails = true;
+    await finish('flight', 'hotel');
+    expect(parts.flatMap((part) => (part.type === 'delivery.card' ? [part.text] : []))).toEqual([
+      'flight is found',
+      'hotel is found',
+    ]);
+    expect(deliveries()).toEqual(['flight delivered', 'hotel delivered']);
+  });
 });

@@ -15,13 +15,13 @@ function twoKept() {
   return { views, show: (id: string, over = false) => views.set(id, { id, over }) };
 }
 
-test('KEPT-VIEWS-1: live views are kept, however many there are', () => {
+test('KEPT-VIEWS-1: keeps live views, however many there are', () => {
   const { views, show } = twoKept();
   for (const id of ['a', 'b', 'c', 'd']) show(id);
   expect(names(views)).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('KEPT-VIEWS-1: the views that ended last are kept, whenever they began', () => {
+test('KEPT-VIEWS-1: keeps the views that ended last, whenever they began', () => {
   const { views, show } = twoKept();
   for (const id of ['oldest', 'b', 'c', 'd']) show(id);
   for (const id of ['b', 'c', 'oldest']) show(id, true);
@@ -29,7 +29,7 @@ test('KEPT-VIEWS-1: the views that ended last are kept, whenever they began', ()
   expect(views.get('b')).toBeUndefined();
 });
 
-test('KEPT-VIEWS-1: a resumed view is live again', () => {
+test('KEPT-VIEWS-1: treats a resumed view as live again', () => {
   const { views, show } = twoKept();
   show('a', true);
   show('a');
@@ -37,7 +37,7 @@ test('KEPT-VIEWS-1: a resumed view is live again', () => {
   expect(names(views)).toEqual(['a', 'c', 'd']);
 });
 
-test('KEPT-VIEWS-2: the list is the same until something changes', () => {
+test('KEPT-VIEWS-2: returns the same list until something changes', () => {
   const { views, show } = twoKept();
   show('a');
   const { list } = views;
@@ -47,7 +47,7 @@ test('KEPT-VIEWS-2: the list is the same until something changes', () => {
   expect(list).toHaveLength(1);
 });
 
-test('KEPT-VIEWS-3: a reader changes neither a view nor the list', () => {
+test('KEPT-VIEWS-3: lets a reader change neither a view nor the list', () => {
   const views = new KeptViews<{ id: string; over: boolean }>(1, ({ over }) => over);
   views.set('a', { id: 'a', over: false });
   expect(() => Object.assign(views.list[0] ?? {}, { over: true })).toThrow(TypeError);

@@ -21,7 +21,7 @@ function projected() {
   return { environment, projection, events, errors, states: () => states };
 }
 
-test('many changes of one turn of the event loop are one new state', async () => {
+test('makes one new state from many changes of one turn of the event loop', async () => {
   const { projection, events, states, environment } = projected();
   for (let index = 0; index < 1000; index += 1) projection.emit(line(`l${index}`, index, false));
   expect(events).toHaveLength(1000);
@@ -30,7 +30,7 @@ test('many changes of one turn of the event loop are one new state', async () =>
   expect(states()).toBe(1);
 });
 
-test('an update without a change emits no event', () => {
+test('emits no event for an update without a change', () => {
   const { projection, events } = projected();
   projection.emit({ type: 'connection.changed', state: 'active' });
   projection.emit({ type: 'connection.changed', state: 'active' });
@@ -38,7 +38,7 @@ test('an update without a change emits no event', () => {
   expect(events).toHaveLength(1);
 });
 
-test('the transcript stands in the order of beginning, and its end is kept', async () => {
+test('keeps the transcript in the order of beginning, and its end', async () => {
   const { projection, environment } = projected();
   projection.emit(line('late', 5000));
   projection.emit(line('early', 1));
@@ -52,7 +52,7 @@ test('the transcript stands in the order of beginning, and its end is kept', asy
 });
 
 describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
-  test('follows the one that it answers, for every subscriber', () => {
+  test('follows the event that it answers, for every subscriber', () => {
     const environment = simulatedEnvironment();
     const projection = new Projection({ environment, report: () => {} });
     const floors: string[] = [];
@@ -67,7 +67,7 @@ describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
     expect(floors).toEqual(['user', 'nobody']);
   });
 
-  test('comes before the end, also if the subscriber ends the session', () => {
+  test('precedes the end, even if the subscriber ends the session', () => {
     const environment = simulatedEnvironment();
     const projection = new Projection({ environment, report: () => {} });
     const seen: string[] = [];
@@ -85,14 +85,14 @@ describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
   });
 });
 
-test('a fact outside the store is an event and no new state', async () => {
+test('emits an event and no new state for a fact outside the store', async () => {
   const { projection, events, states, environment } = projected();
   projection.emit({ type: 'client.json', data: 1 });
   await environment.settle();
   expect([events.length, states()]).toEqual([1, 0]);
 });
 
-test('a listener of the store that throws is reported, and affects no other', async () => {
+test('reports a listener of the store that throws, without affecting others', async () => {
   const { projection, errors, environment } = projected();
   let isComplete = false;
   projection.events.subscribe({ complete: () => (isComplete = true) });
@@ -106,7 +106,7 @@ test('a listener of the store that throws is reported, and affects no other', as
   expect(new Set(errors)).toEqual(new Set(['listener of the store']));
 });
 
-test('the projection ignores all changes after its end', async () => {
+test('ignores all changes after its end', async () => {
   const { projection, events, environment } = projected();
   projection.emit(line('one', 1));
   projection.complete();

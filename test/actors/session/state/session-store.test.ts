@@ -16,7 +16,7 @@ const connected = (connection: SessionState['connection']): SessionState => ({
   connection,
 });
 
-test('a function and an observer get each new state, until they leave', () => {
+test('gives a function and an observer each new state, until they unsubscribe', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => told.push(`function ${context.connection}`));
@@ -33,7 +33,7 @@ test('a function and an observer get each new state, until they leave', () => {
   expect(told).toEqual(['function connecting', 'observer connecting', 'observer active']);
 });
 
-test('a subscriber may call its unsubscribe function alone, as `useSelector` does', () => {
+test('lets a subscriber call its unsubscribe function unbound, as `useSelector` does', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const { unsubscribe } = store.subscribe((snapshot) => told.push(snapshot));
@@ -43,7 +43,7 @@ test('a subscriber may call its unsubscribe function alone, as `useSelector` doe
   expect(told).toEqual([]);
 });
 
-test('SESSION-STORE-2: a listener that throws does not keep others from the last state', () => {
+test('SESSION-STORE-2: gives others the last state when a listener throws', () => {
   const errors: unknown[] = [];
   const { store, replace, release } = createSessionStore(state, (error) => errors.push(error));
   const told: string[] = [];
@@ -58,7 +58,7 @@ test('SESSION-STORE-2: a listener that throws does not keep others from the last
   expect(errors).toEqual([broken]);
 });
 
-test('a listener may unsubscribe itself and others during a call', () => {
+test('lets a listener unsubscribe itself and others during a call', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => {
@@ -72,7 +72,7 @@ test('a listener may unsubscribe itself and others during a call', () => {
   expect(told).toEqual(['active']);
 });
 
-test('SESSION-STORE-1: a released store calls no listener, and can still be read', () => {
+test('SESSION-STORE-1: calls no listener once released, and can still be read', () => {
   const { store, replace, release } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const subscription = store.subscribe((snapshot) => told.push(snapshot));
@@ -83,7 +83,7 @@ test('SESSION-STORE-1: a released store calls no listener, and can still be read
   expect(store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('SESSION-STORE-1: listeners are released, however long the store is kept', async () => {
+test('SESSION-STORE-1: releases listeners, however long the store is kept', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const { created, listened, session } = (() => {
@@ -105,7 +105,7 @@ test('SESSION-STORE-1: listeners are released, however long the store is kept', 
   expect(created.store.get().context).toBe(state);
 });
 
-test('SESSION-STORE-3: the store is read-only, and is the store that XState knows for its readers', () => {
+test("SESSION-STORE-3: refuses writes, and serves XState's readers as a store", () => {
   const { store, replace } = createSessionStore(state, failed);
   const readOnly = expect.objectContaining({ name: 'ConfigurationError', code: 'READ_ONLY_STORE' });
   const told: string[] = [];

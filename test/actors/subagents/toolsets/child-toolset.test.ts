@@ -41,12 +41,12 @@ function inSubagent() {
   return { service, options: callOptions({ context }) };
 }
 
-test('the toolset has a name and a version', { tags: ['M28'] }, () => {
+test('has a name and a version', { tags: ['M28'] }, () => {
   expect(CHILD_TOOLSET).toEqual({ name: 'subagent-child', version: '0.1.0' });
 });
 
 describe('report_progress', { tags: ['M8'] }, () => {
-  test('tells the service, with the percentage as a number', async () => {
+  test('reports to the service, with the percentage as a number', async () => {
     const { service, options } = inSubagent();
     const note = { update: 'half way', percentComplete: 50 };
     expect(await call('report_progress', note, options)).toEqual({ reported: true });
@@ -59,7 +59,7 @@ describe('report_progress', { tags: ['M8'] }, () => {
   });
 
   test.each([-1, 101, Number.NaN, '50'])(
-    '%s is no percentage',
+    'refuses %s as a percentage',
     { tags: ['MW11'] },
     async (percentComplete) => {
       const { options } = inSubagent();
@@ -75,7 +75,7 @@ describe('report_progress', { tags: ['M8'] }, () => {
 });
 
 test(
-  'the runtime itself settles request_input and complete_task, by their role',
+  'lets the runtime itself settle request_input and complete_task, by their role',
   { tags: ['M9', 'M10'] },
   () => {
     expect(Object.entries(tools).map(([name, tool]) => [name, roleOf(tool)])).toEqual([
@@ -87,7 +87,7 @@ test(
   },
 );
 
-test('the tools check their arguments', { tags: ['M9', 'M10'] }, async () => {
+test("validates the tools' arguments", { tags: ['M9', 'M10'] }, async () => {
   const good = [
     ['request_input', { question: 'Which?', context: 'Two are there', timeoutMs: 1000 }],
     ['complete_task', { result: 'Done', summary: 'All well.' }],
@@ -105,14 +105,14 @@ test('the tools check their arguments', { tags: ['M9', 'M10'] }, async () => {
     expect(await prepared.get(name)?.validate(input)).toMatchObject({ ok: false });
 });
 
-test('a structured result is handed in as JSON', async () => {
+test('returns a structured result as JSON', async () => {
   const structured = prepareTools(createChildSubagentToolset({ structured: true }), 'test');
   const input = { result: { count: 3, names: ['a'] } };
   const complete = structured.execution.get('complete_task');
   expect(await complete?.validate(input)).toEqual({ ok: true, value: input });
 });
 
-test('outside a subagent each fails with INVALID_STATE', { tags: ['M11'] }, async () => {
+test('fails outside a subagent with INVALID_STATE', { tags: ['M11'] }, async () => {
   const lead = withCaller(undefined, {
     sessionId: 's',
     subagentId: null,

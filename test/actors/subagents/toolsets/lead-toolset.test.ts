@@ -33,7 +33,7 @@ function contextOf(service = fakeService()) {
 }
 
 describe('leadTools', () => {
-  test('a subagent becomes a background tool with its configuration', { tags: ['HW6'] }, () => {
+  test('turns a subagent into a background tool with its configuration', { tags: ['HW6'] }, () => {
     const tools = leadTools(helpers, { pendingMessage: 'I am on it.' });
     expect(tools).toMatchObject([
       {
@@ -50,14 +50,14 @@ describe('leadTools', () => {
     expect(() => checkSubagentNames([{ name: 'lead', tools }], configs)).not.toThrow();
   });
 
-  test('the pending message may differ from tool to tool', () => {
+  test('lets the pending message differ from tool to tool', () => {
     const [named] = leadTools(helpers, { pendingMessage: { subagent__summarizer: 'Reading.' } });
     const [silent] = leadTools(helpers);
     expect(named?.pendingMessage).toBe('Reading.');
     expect(silent && 'pendingMessage' in silent).toBe(false);
   });
 
-  test('any other tool is called inline, and knows who called', async () => {
+  test('calls any other tool inline, with its caller', async () => {
     let options: object = {};
     const service = fakeService();
     const [echo] = leadTools({
@@ -82,7 +82,7 @@ describe('leadTools', () => {
   });
 
   test(
-    'the parent toolset serves a lead agent; only its waits may take long',
+    'gives a lead agent the parent toolset; only its waits may take long',
     { tags: ['M1'] },
     async () => {
       const service = fakeService();
@@ -103,7 +103,7 @@ describe('leadTools', () => {
   );
 
   test(
-    'the lead agent reads the output that a tool gives to a model',
+    'shows the lead agent the output that a tool gives to a model',
     { tags: ['R1'] },
     async () => {
       const service = fakeService();

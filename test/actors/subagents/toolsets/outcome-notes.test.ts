@@ -11,8 +11,8 @@ const outcome: Outcome = {
   toolLedger: [],
 };
 
-describe('what a parent’s model reads beside a result', { tags: ['R27', 'R32'] }, () => {
-  test('nothing, where there is nothing to say', () => {
+describe('the notes for a parent’s model with a result', { tags: ['R27', 'R32'] }, () => {
+  test('stay empty if there is nothing to report', () => {
     expect(outcomeNotes(null)).toEqual({});
     expect(outcomeNotes(outcome)).toEqual({});
     const verification = {
@@ -25,7 +25,7 @@ describe('what a parent’s model reads beside a result', { tags: ['R27', 'R32']
   });
 
   test(
-    'claims without a call, an end that is none, and where there is more',
+    'name claims without a call, an unfinished end, and where there is more',
     { tags: ['R33'] },
     () => {
       expect(

@@ -34,11 +34,11 @@ function parent(options: ParentToolsetOptions = {}) {
 }
 
 describe('the toolset', () => {
-  test('carries a name and a version', { tags: ['M28'] }, () => {
+  test('has a name and a version', { tags: ['M28'] }, () => {
     expect(PARENT_TOOLSET).toEqual({ name: 'subagent-parent', version: '0.1.0' });
   });
 
-  test('annotations say what is destructive and what only reads', { tags: ['M1', 'M3'] }, () => {
+  test('annotates destructive and read-only tools', { tags: ['M1', 'M3'] }, () => {
     expect(toolsetAnnotations.spawn_subagent).toEqual({ destructive: true });
     expect(toolsetAnnotations.check_subagent).toEqual({ readOnly: true });
     const { tools } = parent();
@@ -76,7 +76,7 @@ describe('the toolset', () => {
   });
 
   test(
-    'the caller of the context goes before the service of the program',
+    "prefers the caller in the context to the program's service",
     { tags: ['M27'] },
     async () => {
       const { service, spawn } = parent();
@@ -105,7 +105,7 @@ function callerOn(service: ReturnType<typeof fakeService>) {
 }
 
 describe('spawn_subagent', () => {
-  test('takes every field and answers spawning', { tags: ['M1'] }, async () => {
+  test('accepts every field and answers spawning', { tags: ['M1'] }, async () => {
     const { service, spawn } = parent({
       adapters: { coder: { instructions: 'You write code.', maxSteps: 30 } },
       models: { small: 'a/small' },
@@ -148,7 +148,7 @@ describe('spawn_subagent', () => {
   });
 
   test(
-    'forks by default, ends by complete_task, and its configuration is valid',
+    'forks by default, ends with complete_task, and its configuration is valid',
     { tags: ['M2', 'M20'] },
     async () => {
       const { service, spawn } = parent();
@@ -173,20 +173,20 @@ describe('spawn_subagent', () => {
     expect(() => createParentSubagentToolset(options)).toThrow(ConfigurationError);
   });
 
-  test('a host chooses the mode turn', { tags: ['M2'] }, async () => {
+  test('lets a host choose the mode turn', { tags: ['M2'] }, async () => {
     const { service, spawn } = parent({ agent: { completion: 'turn', name: 'helper' } });
     await spawn();
     expect(service.spawned[0]?.config).toMatchObject({ completion: 'turn', name: 'helper' });
   });
 
-  test('absent tools inherit, [] grants none', async () => {
+  test('inherits if tools are absent, and grants none with []', async () => {
     const { service, spawn } = parent();
     await spawn();
     await spawn({ tools: [] });
     expect(service.spawned.map(({ grant }) => grant)).toEqual([{}, { tools: [] }]);
   });
 
-  test('a fork is repaired: no call in it is without a result', async () => {
+  test('repairs a fork: no call in it is without a result', async () => {
     const { service, spawn } = parent();
     const messages: ModelMessage[] = [
       { role: 'user', content: 'Go' },
@@ -205,7 +205,7 @@ describe('spawn_subagent', () => {
   });
 
   test(
-    'names that the host does not know are refused, with their code',
+    'refuses names that the host does not know, with their code',
     { tags: ['M22'] },
     async () => {
       const { service, spawn } = parent({ models: { small: 'a/small' }, adapters: { coder: {} } });
@@ -228,7 +228,7 @@ describe('spawn_subagent', () => {
     },
   );
 
-  test('a host may give names their meaning itself, or refuse them', async () => {
+  test('lets a host interpret names itself, or refuse them', async () => {
     const { service, spawn } = parent({
       models: { small: 'a/small' },
       configure({ adapterName }) {
@@ -248,7 +248,7 @@ describe('spawn_subagent', () => {
   });
 
   test.each(['DEPTH_EXCEEDED', 'SESSION_LIMIT', 'GLOBAL_LIMIT', 'TOOL_NOT_ALLOWED'] as const)(
-    'the refusal %s comes back as data',
+    'returns the refusal %s as data',
     { tags: ['M22', 'M23', 'RW15'] },
     async (code) => {
       const { service, spawn } = parent();
@@ -257,7 +257,7 @@ describe('spawn_subagent', () => {
     },
   );
 
-  test('arguments are validated', { tags: ['RW8'] }, async () => {
+  test('validates arguments', { tags: ['RW8'] }, async () => {
     const { spawn, service } = parent();
     expect(await spawn({ task: '  ' })).toBe('INVALID');
     expect(await spawn({ maxDepth: 0 })).toBe('INVALID');
@@ -268,7 +268,7 @@ describe('spawn_subagent', () => {
 });
 
 describe('check_subagent', () => {
-  test('the seven statuses', { tags: ['M3', 'M12'] }, async () => {
+  test('returns the seven statuses', { tags: ['M3', 'M12'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const status = async (): Promise<unknown> => {
@@ -288,7 +288,7 @@ describe('check_subagent', () => {
     }
   });
 
-  test('waiting for the user is no question to the parent', async () => {
+  test('does not show waiting for the user as a question to the parent', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.set('sub_1', { state: 'waiting_for_input', step: 1 });
@@ -299,7 +299,7 @@ describe('check_subagent', () => {
   });
 
   test(
-    'progress in words, and the percentage as a number',
+    'shows progress in words, and the percentage as a number',
     { tags: ['M3', 'M8', 'M19', 'MW11'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -317,22 +317,26 @@ describe('check_subagent', () => {
     },
   );
 
-  test('the result, its summary, and why it failed', { tags: ['M3'] }, async () => {
-    const { service, call, spawn } = parent();
-    await spawn();
-    service.end('sub_1', { result: { n: 3 }, summary: 'Three.' });
-    expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
-      result: { n: 3 },
-      summary: 'Three.',
-    });
-    await spawn();
-    const error = { code: 'STEP_LIMIT', message: 'too many', retryable: false };
-    service.end('sub_2', { state: 'failed', error, partial: 'so far' });
-    expect(await call('check_subagent', { subagentId: 'sub_2' })).toMatchObject({
-      error: { code: 'STEP_LIMIT', message: 'too many' },
-      partial: 'so far',
-    });
-  });
+  test(
+    'shows the result, its summary, and the reason for a failure',
+    { tags: ['M3'] },
+    async () => {
+      const { service, call, spawn } = parent();
+      await spawn();
+      service.end('sub_1', { result: { n: 3 }, summary: 'Three.' });
+      expect(await call('check_subagent', { subagentId: 'sub_1' })).toMatchObject({
+        result: { n: 3 },
+        summary: 'Three.',
+      });
+      await spawn();
+      const error = { code: 'STEP_LIMIT', message: 'too many', retryable: false };
+      service.end('sub_2', { state: 'failed', error, partial: 'so far' });
+      expect(await call('check_subagent', { subagentId: 'sub_2' })).toMatchObject({
+        error: { code: 'STEP_LIMIT', message: 'too many' },
+        partial: 'so far',
+      });
+    },
+  );
 
   test('shows the children of the subagent', { tags: ['H11'] }, async () => {
     const { service, call, spawn } = parent();
@@ -349,7 +353,7 @@ describe('check_subagent', () => {
   });
 
   test(
-    'unknown is NOT_FOUND, for a code and not for a text',
+    'returns NOT_FOUND for an unknown code, but not for a text',
     { tags: ['M22', 'MW5'] },
     async () => {
       const { call } = parent();
@@ -367,7 +371,7 @@ describe('check_subagent', () => {
 });
 
 describe('send_to_subagent', () => {
-  test('an answer resolves the pending request', { tags: ['M4'] }, async () => {
+  test('resolves the pending request with an answer', { tags: ['M4'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.ask('sub_1', 'Which?');
@@ -386,7 +390,7 @@ describe('send_to_subagent', () => {
   });
 
   test(
-    'a message says when it shall be read, and its receipt is shown later',
+    'states when a message should be read, and shows its receipt later',
     { tags: ['H16', 'M4'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -419,7 +423,7 @@ describe('send_to_subagent', () => {
 });
 
 describe('await_subagent', () => {
-  test('wakes everybody who waits when it ends', { tags: ['M5', 'M16'] }, async () => {
+  test('wakes all waiting agents when it ends', { tags: ['M5', 'M16'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const waiting = [1, 2].map(() => call('await_subagent', { subagentId: 'sub_1' }));
@@ -439,7 +443,7 @@ describe('await_subagent', () => {
     });
   });
 
-  test('any of several, or all of them', { tags: ['MW10'] }, async () => {
+  test('waits for any of several, or all of them', { tags: ['MW10'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     await spawn();
@@ -458,7 +462,7 @@ describe('await_subagent', () => {
     });
   });
 
-  test('one or several, not both and not neither', async () => {
+  test('accepts one or several, but not both or neither', async () => {
     const { call } = parent();
     for (const input of [{}, { subagentId: 'a', subagentIds: ['b'] }])
       expect(await call('await_subagent', input)).toMatchObject({
@@ -480,7 +484,7 @@ describe('await_subagent', () => {
 
 describe('kill_subagent, cancel_subagent, list_subagents', () => {
   test(
-    'killed, or false for one that has ended or is unknown',
+    'returns killed, or false for an ended or unknown subagent',
     { tags: ['M6', 'M15'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -496,7 +500,7 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
     },
   );
 
-  test('cancel_subagent says why not', { tags: ['MW5'] }, async () => {
+  test('returns the reason why cancel_subagent refuses', { tags: ['MW5'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.end('sub_1');
@@ -507,7 +511,7 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
     expect(await call('cancel_subagent', { subagentId: 'sub_2' })).toEqual({ cancelled: true });
   });
 
-  test('lists those that have not ended, or all', { tags: ['M7', 'MW10'] }, async () => {
+  test('lists subagents that have not ended, or all', { tags: ['M7', 'MW10'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn({ workstreamId: 'w' });
     await spawn();
@@ -532,7 +536,7 @@ describe('kill_subagent, cancel_subagent, list_subagents', () => {
 });
 
 test(
-  'an AI SDK agent outside any session spawns one and waits for it',
+  'lets an AI SDK agent outside any session spawn a subagent and wait for it',
   { tags: ['M1', 'M5'] },
   async () => {
     const { service, tools } = parent();
@@ -555,7 +559,7 @@ test(
   },
 );
 
-test('the instructions in a recipe of an earlier version are quoted, and stay one line', () => {
+test("quotes the instructions in an earlier version's recipe, on one line", () => {
   const plan = planSpawn({ task: '', contextMode: 'fresh' }, {}, 'Be brief.\n[note x] Obey.');
   if (!plan.ok) throw new Error('Expected a plan');
   const added = plan.config.instructions.split('\n\n').at(-1);

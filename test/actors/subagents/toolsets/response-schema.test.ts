@@ -8,8 +8,8 @@ const count = {
   additionalProperties: false,
 };
 
-describe('responseSchema is JSON Schema', { tags: ['M1'] }, () => {
-  test('reaches the child unchanged, and checks its answer', async () => {
+describe('a responseSchema in JSON Schema', { tags: ['M1'] }, () => {
+  test('reaches the child unchanged, and validates its answer', async () => {
     const made = responseSchemaOf(count);
     if (!made.ok) throw new Error(made.message);
     expect(made.schema.jsonSchema).toEqual(count);
@@ -26,7 +26,7 @@ describe('responseSchema is JSON Schema', { tags: ['M1'] }, () => {
     { not: { type: 'string' } },
     { $ref: 'https://example.org/schema.json' },
     { type: 'colour' },
-  ])('refuses a schema that cannot be checked: %j', (schema) => {
+  ])('fails if it cannot be checked: %j', (schema) => {
     expect(responseSchemaOf(schema)).toMatchObject({
       ok: false,
       message: expect.stringMatching(/^responseSchema: /) as string,

@@ -56,7 +56,7 @@ describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
     );
   });
 
-  test('two of one type would be one name', { tags: ['HW1'] }, () => {
+  test('refuses two of one type, which would have one name', { tags: ['HW1'] }, () => {
     const { made } = summarize();
     expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
   });
@@ -68,7 +68,7 @@ describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
 });
 
 describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
-  test('hands over its input, and nothing else of the parent', async () => {
+  test('passes on its input, and nothing else of the parent', async () => {
     const { service, call } = summarize();
     const running = call(['a', 'b'], { messages: [{ role: 'user', content: 'secret' }] });
     await turn();
@@ -103,7 +103,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
     },
   );
 
-  test('a failure is a result, and the model decides', { tags: ['H10'] }, async () => {
+  test('returns a failure as a result, and the model decides', { tags: ['H10'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -117,7 +117,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
   });
 
   test(
-    'a subagent that may not run is a result with its code, too',
+    'also returns a result with its code for a subagent that may not run',
     { tags: ['HW5'] },
     async () => {
       const { service, call } = summarize();
@@ -126,7 +126,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
     },
   );
 
-  test('a parent that goes takes its child with it', { tags: ['HW4'] }, async () => {
+  test('ends the child when the parent ends', { tags: ['HW4'] }, async () => {
     const { service, call } = summarize();
     const controller = new AbortController();
     const running = call(['a'], { abortSignal: controller.signal });
@@ -141,7 +141,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
 });
 
 describe('a child that asks while its parent waits', () => {
-  test('gets the reply that no answer can come, and continues', { tags: ['MW1'] }, async () => {
+  test('gets the reply that no answer can arrive, and continues', { tags: ['MW1'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -172,7 +172,7 @@ describe('a child that asks while its parent waits', () => {
 });
 
 test(
-  'parallel children of one step; results in the order of the calls',
+  'runs parallel children of one step, with results in the order of the calls',
   { tags: ['H8', 'H9', 'HW2'] },
   async () => {
     const { service, made } = summarize();
@@ -239,7 +239,7 @@ test(
 );
 
 test(
-  'references have a status for one that was cancelled, or waits',
+  'gives references a status for cancelled and waiting children',
   { tags: ['H11', 'HW7'] },
   () => {
     const service = fakeService();
@@ -258,7 +258,7 @@ test(
   },
 );
 
-test('LIN-2: an input that is not in working memory is an answer to the call, before anything begins', async () => {
+test('LIN-2: answers the call for an input that is not in working memory, before anything starts', async () => {
   const environment = simulatedEnvironment();
   const memory = workingMemory({ environment });
   const service = createSubagentService({
