@@ -22,31 +22,32 @@ describe.each(['deliver', 'cancel'] as const)(
       () => holds(report, 'BATCH-2'),
     );
 
-    test('BATCH-3: a call that waits for the user delays no other', () => holds(report, 'BATCH-3'));
+    test('BATCH-3: does not delay others by a call that waits for the user', () =>
+      holds(report, 'BATCH-3'));
 
-    test('BATCH-4: one without siblings is not delayed', () => holds(report, 'BATCH-4'));
+    test('BATCH-4: does not delay a result without siblings', () => holds(report, 'BATCH-4'));
 
-    test('BATCH-5: delivers a late result by itself', () => holds(report, 'BATCH-5'));
+    test('BATCH-5: delivers a late result separately', () => holds(report, 'BATCH-5'));
 
-    test('BATCH-6: each keeps its place in the outbox', () => holds(report, 'BATCH-6'));
+    test("BATCH-6: keeps each result's place in the outbox", () => holds(report, 'BATCH-6'));
 
-    test('BATCH-7: ends when everything was delivered, and can always end', () => {
+    test('BATCH-7: ends when everything was delivered, and always reaches an end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');
     });
 
-    test('each deadline is armed in its own state, and a stale one is ignored', () => {
+    test('arms each deadline in its own state, and ignores a stale one', () => {
       holds(report, 'each deadline is that of its state');
       holds(report, 'a deadline that is not the armed one is ignored');
     });
 
-    test('nothing else is wrong, and it is not because nothing happens', () =>
+    test('violates no other property, and reaches the expected states', () =>
       holdsThroughout(report));
   },
 );
 
-describe('a batch by example', () => {
+describe('an example of a batch', () => {
   const CEILING_MS = 300_000;
   type Batch = Stage<typeof batchMachine>;
 
@@ -87,7 +88,7 @@ describe('a batch by example', () => {
   );
 
   test(
-    'delivers what there is at the ceiling, and the third by itself when it ends',
+    'delivers the available results at the ceiling, and the third separately when it ends',
     { tags: ['R41'] },
     async () => {
       const stage = batch(['flight', 'hotel', 'car']);
@@ -100,7 +101,7 @@ describe('a batch by example', () => {
   );
 
   test(
-    'stops a late call at the ceiling, and delivers what it had with the others',
+    'stops a late call at the ceiling, and delivers its partial result with the others',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
@@ -112,7 +113,7 @@ describe('a batch by example', () => {
     },
   );
 
-  test('a call that does not stop is left behind after the grace', { tags: ['R34'] }, async () => {
+  test('abandons a call that does not stop after the grace', { tags: ['R34'] }, async () => {
     const stage = batch(['flight', 'hotel', 'car'], { atCeiling: 'cancel' });
     settle(stage, 'flight', 'hotel');
     await stage.wait(CEILING_MS + 4999);
@@ -121,7 +122,7 @@ describe('a batch by example', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('a result does not wait for one that asks the user', () => {
+  test('does not delay a result by a call that asks the user', () => {
     const stage = batch(['weather', 'ride']);
     settle(stage, 'weather');
     stage.send({ type: 'batch.asking', callId: 'ride' });
@@ -153,7 +154,7 @@ describe('a batch by example', () => {
     ]);
   });
 
-  test('a batch of which every call was refused is over', () => {
+  test('ends when every call was refused', () => {
     const stage = batch(['flight']);
     stage.send({ type: 'batch.left', callId: 'flight' });
     expect(stage.told()).toEqual([['ended', { batchId: 'trip' }]]);

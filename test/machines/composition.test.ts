@@ -7,127 +7,138 @@ import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 
 const patience = { timeout: 120_000 };
 
-describe('subagents × questions × interaction, no two in one transaction', patience, () => {
-  const scopes: readonly (readonly [name: string, options: QuestionsOptions])[] = [
-    ['two subagents, in full', { subagents: { a: 1, b: 1 } }],
-    [
-      'two subagents, one asks again, 2 messages in flight',
-      { subagents: { a: 2, b: 1 }, maxInFlight: 2 },
-    ],
-    [
-      'two subagents whose messages may arrive twice, 3 in flight',
-      { subagents: { a: 1, b: 1 }, maxInFlight: 3, duplicates: true },
-    ],
-    [
-      'two subagents that messages interrupt, 2 messages in flight',
-      { subagents: { a: 1, b: 1 }, maxInFlight: 2, interrupted: true },
-    ],
-    ['three subagents, 2 messages in flight', { subagents: { a: 1, b: 1, c: 1 }, maxInFlight: 2 }],
-  ];
+describe(
+  'keeps its properties for subagents × questions × interaction in separate transactions',
+  patience,
+  () => {
+    const scopes: readonly (readonly [name: string, options: QuestionsOptions])[] = [
+      ['two subagents, in full', { subagents: { a: 1, b: 1 } }],
+      [
+        'two subagents, one asks again, 2 messages in flight',
+        { subagents: { a: 2, b: 1 }, maxInFlight: 2 },
+      ],
+      [
+        'two subagents whose messages may arrive twice, 3 in flight',
+        { subagents: { a: 1, b: 1 }, maxInFlight: 3, duplicates: true },
+      ],
+      [
+        'two subagents that messages interrupt, 2 messages in flight',
+        { subagents: { a: 1, b: 1 }, maxInFlight: 2, interrupted: true },
+      ],
+      [
+        'three subagents, 2 messages in flight',
+        { subagents: { a: 1, b: 1, c: 1 }, maxInFlight: 2 },
+      ],
+    ];
 
-  test.each(scopes)('%s', (_name, options) => {
-    const report = checkQuestions(options);
-    announce(report);
-    // One owner, in the order of asking; the right answer to the right question; one ending.
-    holds(report, 'P1');
-    holds(report, 'P2');
-    holds(report, 'P3');
-    // No subagent starves, and no machine hangs.
-    holds(report, 'an end can always be reached');
-    holds(report, 'no deadlock');
-    holdsThroughout(report);
-    // Messages to an actor that has ended were not taken, and some were sent.
-    expect(report.untaken.some(({ outcome }) => outcome === 'ended')).toBe(true);
-  });
-});
+    test.each(scopes)('%s', (_name, options) => {
+      const report = checkQuestions(options);
+      announce(report);
+      // One owner, in the order of asking; the right answer to the right question; one ending.
+      holds(report, 'P1');
+      holds(report, 'P2');
+      holds(report, 'P3');
+      // No subagent starves, and no machine hangs.
+      holds(report, 'an end can always be reached');
+      holds(report, 'no deadlock');
+      holdsThroughout(report);
+      // Messages to an actor that has ended were not taken, and some were sent.
+      expect(report.untaken.some(({ outcome }) => outcome === 'ended')).toBe(true);
+    });
+  },
+);
 
-describe('outbox × session, with a question, tool calls and a lead agent', patience, () => {
-  const scopes: readonly (readonly [name: string, options: SpeechOptions])[] = [
-    [
-      '2 results, 1 question, 1 barge-in, 1 detach',
-      { together: 'unit', mishaps: ['bargeIn', 'detach'] },
-    ],
-    [
-      '2 results, 1 question, each said at once, 1 barge-in, 1 detach',
-      { together: 'unit', quietMs: 0, mishaps: ['bargeIn', 'detach'] },
-    ],
-    [
-      '1 result, 1 question, the lead agent speaks of something else, 1 barge-in, 1 detach',
-      { together: 'unit', results: 1, mishaps: ['reply', 'bargeIn', 'detach'] },
-    ],
-    [
-      '2 results, 1 barge-in, something urgent, a failed response',
-      { together: 'unit', asks: false, mishaps: ['bargeIn', 'urgent', 'failure'] },
-    ],
-    [
-      '1 result, a lost connection, a detach, something urgent, a failure, a timeout',
-      {
-        together: 'unit',
-        results: 1,
-        asks: false,
-        mishaps: ['loss', 'detach', 'urgent', 'failure', 'timeout'],
-      },
-    ],
-    [
-      '2 results of one batch, 1 barge-in, 1 detach',
-      { together: 'unit', asks: false, consolidates: true, mishaps: ['bargeIn', 'detach'] },
-    ],
-    [
-      '2 results of one batch, something urgent, a failure, a timeout',
-      {
-        together: 'unit',
-        asks: false,
-        consolidates: true,
-        mishaps: ['urgent', 'failure', 'timeout'],
-      },
-    ],
-    [
-      'no two in one transaction: 1 result, 1 barge-in, 1 detach',
-      {
-        together: 'spread',
-        maxInFlight: 2,
-        results: 1,
-        asks: false,
-        mishaps: ['bargeIn', 'detach'],
-      },
-    ],
-    [
-      'no two in one transaction: 1 result, said at once, 1 barge-in, something urgent, a failure',
-      {
-        together: 'spread',
-        maxInFlight: 2,
-        results: 1,
-        asks: false,
-        quietMs: 0,
-        mishaps: ['bargeIn', 'urgent', 'failure'],
-      },
-    ],
-    [
-      'no two in one transaction: 1 result, 1 barge-in, something urgent, a failed response',
-      {
-        together: 'spread',
-        maxInFlight: 2,
-        results: 1,
-        asks: false,
-        mishaps: ['bargeIn', 'urgent', 'failure'],
-      },
-    ],
-  ];
+describe(
+  'keeps its properties for outbox × session, with a question, tool calls and a lead agent',
+  patience,
+  () => {
+    const scopes: readonly (readonly [name: string, options: SpeechOptions])[] = [
+      [
+        '2 results, 1 question, 1 barge-in, 1 detach',
+        { together: 'unit', mishaps: ['bargeIn', 'detach'] },
+      ],
+      [
+        '2 results, 1 question, each said at once, 1 barge-in, 1 detach',
+        { together: 'unit', quietMs: 0, mishaps: ['bargeIn', 'detach'] },
+      ],
+      [
+        '1 result, 1 question, the lead agent speaks of something else, 1 barge-in, 1 detach',
+        { together: 'unit', results: 1, mishaps: ['reply', 'bargeIn', 'detach'] },
+      ],
+      [
+        '2 results, 1 barge-in, something urgent, a failed response',
+        { together: 'unit', asks: false, mishaps: ['bargeIn', 'urgent', 'failure'] },
+      ],
+      [
+        '1 result, a lost connection, a detach, something urgent, a failure, a timeout',
+        {
+          together: 'unit',
+          results: 1,
+          asks: false,
+          mishaps: ['loss', 'detach', 'urgent', 'failure', 'timeout'],
+        },
+      ],
+      [
+        '2 results of one batch, 1 barge-in, 1 detach',
+        { together: 'unit', asks: false, consolidates: true, mishaps: ['bargeIn', 'detach'] },
+      ],
+      [
+        '2 results of one batch, something urgent, a failure, a timeout',
+        {
+          together: 'unit',
+          asks: false,
+          consolidates: true,
+          mishaps: ['urgent', 'failure', 'timeout'],
+        },
+      ],
+      [
+        'no two in one transaction: 1 result, 1 barge-in, 1 detach',
+        {
+          together: 'spread',
+          maxInFlight: 2,
+          results: 1,
+          asks: false,
+          mishaps: ['bargeIn', 'detach'],
+        },
+      ],
+      [
+        'no two in one transaction: 1 result, said at once, 1 barge-in, something urgent, a failure',
+        {
+          together: 'spread',
+          maxInFlight: 2,
+          results: 1,
+          asks: false,
+          quietMs: 0,
+          mishaps: ['bargeIn', 'urgent', 'failure'],
+        },
+      ],
+      [
+        'no two in one transaction: 1 result, 1 barge-in, something urgent, a failed response',
+        {
+          together: 'spread',
+          maxInFlight: 2,
+          results: 1,
+          asks: false,
+          mishaps: ['bargeIn', 'urgent', 'failure'],
+        },
+      ],
+    ];
 
-  test.each(scopes)('%s', (_name, options) => {
-    const report = checkSpeech(options);
-    announce(report);
-    // Words answer the last question; no delivery is lost; one at a time, from an open gate; a heard item was said in
-    // this attempt.
-    holds(report, 'P3');
-    holds(report, 'P4');
-    holds(report, 'OUTBOX-1');
-    holds(report, 'OUTBOX-2');
-    holds(report, 'OUTBOX-3');
-    holds(report, 'OUTBOX-6');
-    holds(report, 'SESSION-UNIT-2');
-    // From every state, everything can still be said.
-    holds(report, 'an end can always be reached');
-    holdsThroughout(report);
-  });
-});
+    test.each(scopes)('%s', (_name, options) => {
+      const report = checkSpeech(options);
+      announce(report);
+      // Words answer the last question; no delivery is lost; one at a time, from an open gate; a heard item was said in
+      // this attempt.
+      holds(report, 'P3');
+      holds(report, 'P4');
+      holds(report, 'OUTBOX-1');
+      holds(report, 'OUTBOX-2');
+      holds(report, 'OUTBOX-3');
+      holds(report, 'OUTBOX-6');
+      holds(report, 'SESSION-UNIT-2');
+      // From every state, everything can still be said.
+      holds(report, 'an end can always be reached');
+      holdsThroughout(report);
+    });
+  },
+);

@@ -8,11 +8,11 @@ describe('every state of the arbiter', () => {
   const report = checkInteraction();
   announce(report);
 
-  test('INTERACTION-1: has one owner at most, whose release alone counts', { tags: ['B53'] }, () =>
+  test('INTERACTION-1: has at most one owner, whose release alone counts', { tags: ['B53'] }, () =>
     holds(report, 'INTERACTION-1'),
   );
 
-  test('INTERACTION-2: first come, first served', { tags: ['B52', 'B53'] }, () =>
+  test('INTERACTION-2: serves first come, first served', { tags: ['B52', 'B53'] }, () =>
     holds(report, 'INTERACTION-2'),
   );
 
@@ -20,21 +20,21 @@ describe('every state of the arbiter', () => {
     holds(report, 'INTERACTION-3'),
   );
 
-  test('INTERACTION-4: taking the floor away has two phases', () => holds(report, 'INTERACTION-4'));
+  test('INTERACTION-4: takes the floor away in two phases', () => holds(report, 'INTERACTION-4'));
 
-  test('every wait has a way out, and the floor can always become free', () => {
+  test('ends every wait, and can always free the floor', () => {
     holds(report, 'an owner can release the floor');
     holds(report, 'who waits can leave');
     holds(report, 'an end can always be reached');
   });
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('the arbiter by example', () => {
+describe('an example of the arbiter', () => {
   test(
-    'two ask in the same instant; the second has the floor after the first',
+    'gives the floor to the first of two simultaneous questions, then to the second',
     { tags: ['B54'] },
     () => {
       const stage = new Stage(interactionMachine);
@@ -49,7 +49,7 @@ describe('the arbiter by example', () => {
     },
   );
 
-  test('an owner that shall go keeps the floor until it has gone', () => {
+  test('leaves the floor with an owner that has to leave until it has left', () => {
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });
     stage.send({ type: 'interaction.request', id: 'b' });
@@ -64,7 +64,7 @@ describe('the arbiter by example', () => {
   });
 
   test(
-    'one that is over before its grant arrives does not keep the floor',
+    'does not give the floor to a question that ends before its grant arrives',
     { tags: ['B54', 'BW3', 'BW4'] },
     () => {
       // A release (without an epoch) and the grant crossed; an earlier version then lost the floor for ever.

@@ -58,7 +58,7 @@ const patience = { timeout: 60_000 };
 const nothing = (): void => {};
 
 describe('in a subagent', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkSubagent('calls', mutate(subagentMachine, nothing))));
 
   test.each(subagentFaults)('$fault', ({ machine, property, scope = 'calls' }) =>
@@ -67,7 +67,7 @@ describe('in a subagent', patience, () => {
 });
 
 describe('in a question', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkQuestion(mutate(questionMachine, nothing))));
 
   test.each(questionFaults)('$fault', ({ machine, property }) =>
@@ -76,7 +76,7 @@ describe('in a question', patience, () => {
 });
 
 describe('in the arbiter', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkInteraction(mutate(interactionMachine, nothing))));
 
   test.each(interactionFaults)('$fault', ({ machine, property }) =>
@@ -87,7 +87,7 @@ describe('in the arbiter', patience, () => {
 describe('in the outbox', patience, () => {
   const scope = 'a result and the progress of one subagent';
 
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkOutbox(mutate(outboxMachine, nothing), scope)));
 
   test.each(outboxFaults)('$fault', ({ machine, property, scope: own = scope }) =>
@@ -96,7 +96,7 @@ describe('in the outbox', patience, () => {
 });
 
 describe('in a batch', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkBatch(mutate(batchMachine, nothing))));
 
   test.each(batchFaults)('$fault', ({ machine, property, scope }) =>
@@ -108,7 +108,7 @@ describe('in a batch', patience, () => {
 });
 
 describe('in a tool call', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkToolCall(mutate(toolCallMachine, nothing))));
 
   test.each(toolCallFaults)('$fault', ({ machine, property }) =>
@@ -117,7 +117,7 @@ describe('in a tool call', patience, () => {
 });
 
 describe('in a session', patience, () => {
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkSession(mutate(sessionMachine, nothing))));
 
   test.each(sessionFaults)('$fault', ({ machine, property }) =>
@@ -161,7 +161,7 @@ describe('between subagents, questions and the arbiter', patience, () => {
     },
   ];
 
-  test('nothing is caught without a fault', () => holdsThroughout(check({})));
+  test('catches nothing without a fault', () => holdsThroughout(check({})));
 
   test.each(faults)('$fault', ({ options, property }) => finds(check(options), property));
 });
@@ -217,7 +217,7 @@ describe('between the outbox, the session and the lead agent', patience, () => {
     },
   ];
 
-  test('nothing is caught without a fault', () => holdsThroughout(check({})));
+  test('catches nothing without a fault', () => holdsThroughout(check({})));
 
   test.each(faults)('$fault', ({ options, property }) => finds(check(options), property));
 });

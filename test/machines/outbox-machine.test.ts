@@ -14,43 +14,45 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   const report = checkOutbox(undefined, scope);
   announce(report);
 
-  test('OUTBOX-1: one item at a time, from a gate that stayed open', { tags: ['B56', 'B57'] }, () =>
-    holds(report, 'OUTBOX-1'),
+  test(
+    'OUTBOX-1: offers one item at a time, from a gate that stayed open',
+    { tags: ['B56', 'B57'] },
+    () => holds(report, 'OUTBOX-1'),
   );
 
-  test('OUTBOX-2: a delivery that ends as heard was offered in this attempt', () =>
+  test('OUTBOX-2: ends a delivery as heard only if it was offered in this attempt', () =>
     holds(report, 'OUTBOX-2'));
 
-  test('OUTBOX-3: nothing is lost', () => holds(report, 'OUTBOX-3'));
+  test('OUTBOX-3: loses nothing', () => holds(report, 'OUTBOX-3'));
 
   test('OUTBOX-4: offers by class, and first come, first served', () => holds(report, 'OUTBOX-4'));
 
-  test('OUTBOX-5: a delivery after its last attempt rests until the user speaks or comes', () =>
+  test('OUTBOX-5: rests a delivery after its last attempt until the user speaks or attaches', () =>
     holds(report, 'OUTBOX-5'));
 
-  test('OUTBOX-6: a reserved result always fits', () => holds(report, 'OUTBOX-6'));
+  test('OUTBOX-6: always has capacity for a reserved result', () => holds(report, 'OUTBOX-6'));
 
   test('OUTBOX-7: keeps only the latest progress of each subagent', () =>
     holds(report, 'OUTBOX-7'));
 
-  test('each deadline is armed in its own state, and a stale one is ignored', () => {
+  test('arms each deadline in its own state, and ignores a stale one', () => {
     holds(report, 'its deadline is armed while it pauses, offers or plays');
     holds(report, 'each deadline is that of its state');
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('every wait has a way out, and everything can always be said', () => {
+  test('ends every wait, and can always say everything', () => {
     holds(report, 'a pause ends by itself');
     holds(report, 'an offer ends by itself');
     holds(report, 'a playback ends by itself');
     holds(report, 'an end can always be reached');
   });
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('the outbox by example', () => {
+describe('an example of the outbox', () => {
   const { quietMs, offerTimeoutMs } = outboxInput;
   const urgent: OutboxItem = {
     ...questionItem('order'),
@@ -69,7 +71,7 @@ describe('the outbox by example', () => {
   const pendingOf = (stage: Stage<typeof outboxMachine>): readonly string[] =>
     stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
 
-  describe('behind a question that was heard', () => {
+  describe('a delivery after a question that was heard', () => {
     /** A question was said and heard, a result waits, and the gate opens again. */
     const asked = async (): Promise<Stage<typeof outboxMachine>> => {
       const stage = new Stage(outboxMachine, { ...outboxInput, answerMs: 30 });
@@ -112,26 +114,30 @@ describe('the outbox by example', () => {
       expect(offered(stage)).toEqual([expect.anything(), ride]);
     });
 
-    it('does not keep an urgent notice waiting', async () => {
+    it('does not delay an urgent notice', async () => {
       const stage = await asked();
       stage.send({ type: 'outbox.add', item: urgent });
       expect(offered(stage)).toHaveLength(2);
     });
   });
 
-  test('a result waits for a pause, is said, and heard', { tags: ['B56', 'B57'] }, async () => {
-    const stage = waiting();
-    expect(stage.told()).toEqual([]);
-    await stage.wait(quietMs);
-    stage.send({ type: 'gate.closed', interruptible: true });
-    stage.send({ type: 'delivery.playing', generation: 1 });
-    stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
-    expect(stage.told()).toEqual([
-      ['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }],
-      ['begun', { deliveryId: 'ride' }],
-      ['delivered', { deliveryId: 'ride', grade: 'played' }],
-    ]);
-  });
+  test(
+    'delays a result until a pause, says it, and counts it as heard',
+    { tags: ['B56', 'B57'] },
+    async () => {
+      const stage = waiting();
+      expect(stage.told()).toEqual([]);
+      await stage.wait(quietMs);
+      stage.send({ type: 'gate.closed', interruptible: true });
+      stage.send({ type: 'delivery.playing', generation: 1 });
+      stage.send({ type: 'delivery.heard', generation: 1, grade: 'played' });
+      expect(stage.told()).toEqual([
+        ['offer', { deliveryId: 'ride', generation: 1, attempt: 1 }],
+        ['begun', { deliveryId: 'ride' }],
+        ['delivered', { deliveryId: 'ride', grade: 'played' }],
+      ]);
+    },
+  );
 
   test('offers a delivery at once after a long silence', { tags: ['B56'] }, async () => {
     const stage = new Stage(outboxMachine, outboxInput);
@@ -143,7 +149,7 @@ describe('the outbox by example', () => {
   });
 
   test(
-    'a delivery during a pause waits for the rest of it, also after an attempt',
+    'delays a delivery during a pause for the rest of it, even after an attempt',
     { tags: ['B56'] },
     async () => {
       const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
@@ -184,7 +190,7 @@ describe('the outbox by example', () => {
     },
   );
 
-  test('a wire that never answers is tried twice; then the user must speak first', async () => {
+  test('tries a wire that never answers twice; then the user must speak first', async () => {
     const stage = waiting();
     await stage.wait(10 * (quietMs + offerTimeoutMs));
     expect(stage.told().map(([name]) => name)).toEqual([
@@ -200,7 +206,7 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('an offer that the user speaks into is no failure of the wire, whichever is known first', async () => {
+  test('does not count an offer that the user speaks into as a failure of the wire, whichever arrives first', async () => {
     const spoken = { type: 'utterance.ended' } as const;
     for (const isLate of [false, true]) {
       const stage = waiting();
@@ -217,14 +223,18 @@ describe('the outbox by example', () => {
     }
   });
 
-  test('urgent interrupts, also what has only just been asked for', { tags: ['B59'] }, async () => {
-    // The urgent item comes between the offer and the closing of the gate; in an earlier version it waited for the end.
-    const stage = waiting();
-    await stage.wait(quietMs);
-    stage.send({ type: 'outbox.add', item: urgent });
-    stage.send({ type: 'gate.closed', interruptible: true });
-    expect(stage.told().slice(1)).toEqual([['interrupt', { deliveryId: 'order' }]]);
-  });
+  test(
+    'interrupts with an urgent delivery, even a response that was just requested',
+    { tags: ['B59'] },
+    async () => {
+      // The urgent item comes between the offer and the closing of the gate; in an earlier version it waited for the end.
+      const stage = waiting();
+      await stage.wait(quietMs);
+      stage.send({ type: 'outbox.add', item: urgent });
+      stage.send({ type: 'gate.closed', interruptible: true });
+      expect(stage.told().slice(1)).toEqual([['interrupt', { deliveryId: 'order' }]]);
+    },
+  );
 
   test('abandons and returns an urgent delivery whose client leaves', () => {
     // The client leaves before the outbox learns that the gate is closed.
@@ -243,7 +253,7 @@ describe('the outbox by example', () => {
     expect(stage.told()).toEqual([['dropped', { deliveryIds: ['order'], reason: 'expired' }]]);
   });
 
-  test('old progress that was interrupted gives way to the new', async () => {
+  test('replaces old progress that was interrupted with new progress', async () => {
     const progress = (deliveryId: string): OutboxItem => ({
       ...questionItem(deliveryId),
       kind: 'progress',

@@ -13,7 +13,7 @@ function asked(machine = questionMachine, clock = new SimulatedClock()) {
   return { actor, clock };
 }
 
-it('withDeadlines sends the event of a deadline by the clock of the system', async () => {
+it("sends a deadline's event by the system's clock with withDeadlines", async () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -27,7 +27,7 @@ it('withDeadlines sends the event of a deadline by the clock of the system', asy
   await expect(toPromise(actor)).resolves.toBe('expired');
 });
 
-it('withDeadlines forgets the deadline of a state that was left', () => {
+it('drops the deadline of a state that was left with withDeadlines', () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -41,7 +41,7 @@ it('withDeadlines forgets the deadline of a state that was left', () => {
   expect(snapshots).not.toHaveBeenCalled();
 });
 
-it('withDeadlines leaves all other activities to the machine', () => {
+it('leaves all other activities to the machine with withDeadlines', () => {
   const begun: unknown[] = [];
   const ended: unknown[] = [];
   const own = toolCallMachine.provide({
@@ -64,7 +64,7 @@ it('withDeadlines leaves all other activities to the machine', () => {
   expect(ended).toEqual(['execute']);
 });
 
-it('withDeadlines works in a machine that invokes', async () => {
+it('works in a machine that invokes with withDeadlines', async () => {
   const clock = new SimulatedClock();
   const app = setup({
     actors: { question: withDeadlines(questionMachine, () => clock.now()) },
@@ -90,7 +90,7 @@ it('withDeadlines works in a machine that invokes', async () => {
   await toPromise(actor);
 });
 
-it('a call that is cancelled has that as its output', async () => {
+it('outputs the cancellation of a cancelled call', async () => {
   const actor = createActor(toolCallMachine, { input: { callId: 'c1', timeoutMs: 500 } }).start();
   actor.send({ type: 'call.validated', execution: 'background', acknowledge: true, at: 0 });
   actor.send({ type: 'call.cancel', at: 1 });

@@ -8,15 +8,15 @@ describe('every state of a question', () => {
   const report = checkQuestion();
   announce(report);
 
-  test('QUESTION-1: nothing answers it before it was put to the user, everything that counts does then', () =>
+  test('QUESTION-1: accepts no answer before it was put to the user, and every valid answer then', () =>
     holds(report, 'QUESTION-1'));
 
-  test('QUESTION-2: words from before it played never answer it', () =>
-    holds(report, 'QUESTION-2'));
+  test('QUESTION-2: never accepts words from before it played', () => holds(report, 'QUESTION-2'));
 
-  test('QUESTION-3: speech that interrupts it must be decisive', () => holds(report, 'QUESTION-3'));
+  test('QUESTION-3: accepts interrupting speech only if it is decisive', () =>
+    holds(report, 'QUESTION-3'));
 
-  test('QUESTION-4: runs its clock in open only', () => holds(report, 'QUESTION-4'));
+  test('QUESTION-4: runs its timeout only while open', () => holds(report, 'QUESTION-4'));
 
   test(
     'QUESTION-5: ends once, and every end releases, retracts and replies',
@@ -27,10 +27,10 @@ describe('every state of a question', () => {
     },
   );
 
-  test('QUESTION-6: read back, only what was heard of it is forgotten', () =>
+  test('QUESTION-6: resets only whether it was heard when it is read back', () =>
     holds(report, 'QUESTION-6'));
 
-  test('every wait has a way out, and every life an end', () => {
+  test('ends every wait, and every life', () => {
     holds(report, 'open ends by a deadline');
     holds(report, 'parked ends when somebody comes');
     holds(report, 'whatever lives can be withdrawn');
@@ -38,11 +38,11 @@ describe('every state of a question', () => {
     holds(report, 'an end can always be reached');
   });
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('a question by example', () => {
+describe('an example of a question', () => {
   /** A question that has the floor and is being put to the user. */
   const presenting = (): Stage<typeof questionMachine> => {
     const stage = new Stage(questionMachine, { requestId: 'ride.q1', timeoutMs: 120_000 });
@@ -72,7 +72,7 @@ describe('a question by example', () => {
     ]);
   });
 
-  test('a yes from before it was heard is no answer; a name that interrupts it is', async () => {
+  test('ignores a yes from before it was heard, but accepts a name that interrupts it', async () => {
     const stage = presenting();
     await stage.wait(1_000);
     stage.send({ type: 'question.playing' });
@@ -83,7 +83,7 @@ describe('a question by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('a card that is read aloud after all can be answered aloud', () => {
+  test('accepts a spoken answer to a card that is finally read aloud', () => {
     // The question could not be said: it became a card, its clock ran, the user spoke, and it was said again. An
     // earlier version lost the answer, because only a question in `presenting` noticed that it played.
     const stage = presenting();
@@ -96,7 +96,7 @@ describe('a question by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('QUESTION-6: read back, a yes counts once the reading was heard, a button at once', async () => {
+  test('QUESTION-6: accepts a yes once the read-back was heard, and a button at once', async () => {
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: false });
     stage.send({ type: 'question.heard' });
@@ -115,7 +115,7 @@ describe('a question by example', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('stops its clock while no client is attached', async () => {
+  test('stops its timeout while no client is attached', async () => {
     const stage = presenting();
     stage.send({ type: 'question.heard' });
     await stage.wait(100_000);

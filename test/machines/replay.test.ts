@@ -31,7 +31,7 @@ async function agrees(report: unknown, { every = 1, ...options }: Options = {}):
   expect(done.skipped).toBeLessThan(done.paths * 0.4);
 }
 
-describe('real actors go the checked paths', () => {
+describe('live actors on the checked paths', () => {
   test.each([
     ['calls', 3],
     ['messages', 13],

@@ -9,23 +9,23 @@ describe('every state of a rotation', () => {
   const report = checkRotation();
   announce(report);
 
-  test('ROTATION-1: one candidate at a time, and none is forgotten', () =>
+  test('ROTATION-1: has one candidate at a time, and loses none', () =>
     holds(report, 'ROTATION-1'));
 
-  test('ROTATION-2: exchanges the connection in a pause, or at the last moment', () =>
+  test('ROTATION-2: replaces the connection in a pause, or at the last moment', () =>
     holds(report, 'ROTATION-2'));
 
-  test('ROTATION-3: exchanges nothing during a transfer or without a connection', () =>
+  test('ROTATION-3: replaces nothing during a transfer or without a connection', () =>
     holds(report, 'ROTATION-3'));
 
-  test('ROTATION-4: a failed connection is followed by another', () => holds(report, 'ROTATION-4'));
+  test('ROTATION-4: follows a failed connection by another', () => holds(report, 'ROTATION-4'));
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('the check bites', () => {
-  test('nothing is caught without a fault', () =>
+describe('the check of faults', () => {
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkRotation(mutate(rotationMachine, () => {}))));
 
   test.each(rotationFaults)('$fault', ({ machine, property }) =>

@@ -11,22 +11,23 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
   const report = checkService();
   announce(report);
 
-  test('SERVICE-MACHINE-1: no event is lost silently', () => holds(report, 'SERVICE-MACHINE-1'));
-  test('SERVICE-MACHINE-2: one invocation at a time', () => holds(report, 'SERVICE-MACHINE-2'));
-  test('SERVICE-MACHINE-3: urgent first, and first come first served', () =>
+  test('SERVICE-MACHINE-1: loses no event silently', () => holds(report, 'SERVICE-MACHINE-1'));
+  test('SERVICE-MACHINE-2: runs one invocation at a time', () =>
+    holds(report, 'SERVICE-MACHINE-2'));
+  test('SERVICE-MACHINE-3: serves urgent events first, otherwise in order of arrival', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: limits the events that wait, and states a reason for each that it drops', () =>
+  test('SERVICE-MACHINE-4: limits the waiting events, and states a reason for each dropped one', () =>
     holds(report, 'SERVICE-MACHINE-4'));
-  test('SERVICE-MACHINE-5: a refused invocation is tried again, not for ever', () => {
+  test('SERVICE-MACHINE-5: retries a refused invocation a limited number of times', () => {
     holds(report, 'SERVICE-MACHINE-5');
     holds(report, 'waiting ends by a deadline');
   });
-  test('SERVICE-MACHINE-6: stop stops everything, once', () => {
+  test('SERVICE-MACHINE-6: stops everything once', () => {
     holds(report, 'SERVICE-MACHINE-6');
     holds(report, 'nothing leaves a final state');
     holds(report, 'whatever lives can be stopped');
   });
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
@@ -34,21 +35,20 @@ describe('every state of an event source', () => {
   const report = checkEventSource();
   announce(report);
 
-  test('EVENT-SOURCE-1: each attempt is released exactly once', () =>
-    holds(report, 'EVENT-SOURCE-1'));
-  test('EVENT-SOURCE-2: a failure is followed by another attempt, after a pause', () => {
+  test('EVENT-SOURCE-1: releases each attempt exactly once', () => holds(report, 'EVENT-SOURCE-1'));
+  test('EVENT-SOURCE-2: follows a failure by another attempt, after a pause', () => {
     holds(report, 'EVENT-SOURCE-2');
     holds(report, 'backing off ends by another attempt');
   });
-  test('EVENT-SOURCE-3: a stable attempt forgets the failures before it', () =>
+  test('EVENT-SOURCE-3: resets the failures after a stable attempt', () =>
     holds(report, 'EVENT-SOURCE-3'));
-  test('EVENT-SOURCE-4: a stale event changes nothing', () => holds(report, 'EVENT-SOURCE-4'));
-  test('EVENT-SOURCE-5: stop comes to an end, and nothing begins after it', () => {
+  test('EVENT-SOURCE-4: ignores a stale event', () => holds(report, 'EVENT-SOURCE-4'));
+  test('EVENT-SOURCE-5: completes a stop, and starts nothing after it', () => {
     holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');
     holds(report, 'whatever lives can be stopped');
   });
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
@@ -56,11 +56,11 @@ describe('every state of a service with two sources', { tags: ['B76', 'BW20'] },
   const report = checkServiceSystem();
   announce(report);
 
-  test('a source runs only while its service does, and is stopped once', () =>
+  test('runs a source only while its service runs, and stops it once', () =>
     holdsThroughout(report));
 });
 
-describe('the checks bite', () => {
+describe('the checks of faults', () => {
   test.each(serviceFaults)('catch a planted fault of a service: $fault', ({ machine, property }) =>
     catches((onViolation) => checkService(machine, onViolation), property),
   );
@@ -76,7 +76,7 @@ describe('the checks bite', () => {
     ));
 });
 
-describe('by example', () => {
+describe('an example of a service', () => {
   const service = (): Stage<typeof serviceMachine> => {
     const stage = new Stage(serviceMachine, {
       maxWaiting: 2,
@@ -91,7 +91,7 @@ describe('by example', () => {
   const arrive = (eventId: string, priority: 'normal' | 'urgent' = 'normal') =>
     ({ type: 'event.arrived', eventId, priority }) as const;
 
-  test('an urgent event is looked at before what came earlier, also after a refusal', async () => {
+  test('handles an urgent event before earlier ones, even after a refusal', async () => {
     const stage = service();
     stage.send(arrive('a')).send(arrive('b'));
     stage.send({ type: 'invocation.refused', eventId: 'a', retryable: true, jitter: 0 });
@@ -106,7 +106,7 @@ describe('by example', () => {
     ]);
   });
 
-  test('a source that fails again and again is started again later and later', async () => {
+  test('restarts a source that fails repeatedly after growing pauses', async () => {
     const stage = new Stage(eventSourceMachine, {
       baseDelayMs: 1_000,
       maxDelayMs: 3_000,

@@ -8,27 +8,27 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('SESSION-1: nothing leaves closed, and closing ends by itself', { tags: ['B67'] }, () => {
+  test('SESSION-1: never leaves closed, and completes closing by itself', { tags: ['B67'] }, () => {
     holds(report, 'SESSION-1');
     holds(report, 'closing ends by itself');
   });
 
-  test('SESSION-2: the gate is open only in a pause of a conversation', () =>
+  test('SESSION-2: opens the gate only in a pause of a conversation', () =>
     holds(report, 'SESSION-2'));
 
-  test('SESSION-3: a reconnect forgets what the connection did, not what the device does', () =>
+  test("SESSION-3: resets the connection's state at a reconnect, but not the device's", () =>
     holds(report, 'SESSION-3'));
 
   test(
-    'SESSION-4: keeps its work when no connection can be had, and says why',
+    'SESSION-4: keeps its work when no connection is possible, and gives the reason',
     { tags: ['B71', 'B88'] },
     () => holds(report, 'SESSION-4'),
   );
 
-  test('SESSION-11: connects again later, or when it is asked', () => holds(report, 'SESSION-11'));
+  test('SESSION-11: connects again later, or on request', () => holds(report, 'SESSION-11'));
 
   test(
-    'SESSION-5: a transfer ends once, by itself at last, and closes nothing',
+    'SESSION-5: ends a transfer once, in the end by itself, and closes nothing',
     { tags: ['B69', 'BW28'] },
     () => {
       holds(report, 'SESSION-5');
@@ -37,37 +37,38 @@ describe('every state of a session', () => {
   );
 
   test(
-    'SESSION-6: a connection that never comes is given up after its time',
+    'SESSION-6: abandons a connection that never arrives after its time',
     { tags: ['B72'] },
     () => holds(report, 'SESSION-6'),
   );
 
-  test('SESSION-7: a turn ends when the model has said what it had to say', { tags: ['B62'] }, () =>
+  test('SESSION-7: ends a turn when the model has finished speaking', { tags: ['B62'] }, () =>
     holds(report, 'SESSION-7'),
   );
 
-  test('SESSION-8: a connection that is renewed has not failed', () => holds(report, 'SESSION-8'));
+  test('SESSION-8: does not count a renewed connection as failed', () =>
+    holds(report, 'SESSION-8'));
 
   test('SESSION-9: starts unconnected in another process, and continues to close if it was closing', () =>
     holds(report, 'SESSION-9'));
 
-  test('each clock runs in its own state only', () => {
+  test('runs each timer only in its own state', () => {
     holds(report, 'each deadline is armed in the state that owns it');
     holds(report, 'each deadline is that of its state');
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('every wait has a way out, and it can always be closed', () => {
+  test('ends every wait, and can always be closed', () => {
     holds(report, 'whatever is not closed can be closed');
     holds(report, 'reconnecting ends by itself');
     holds(report, 'an end can always be reached');
   });
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('a session by example', () => {
+describe('an example of a session', () => {
   const error = { code: 'LOST', message: 'Lost', retryable: true };
 
   /** A connected session with a client. */
@@ -79,7 +80,7 @@ describe('a session by example', () => {
     return stage;
   };
 
-  test('the floor passes, and the gate is open in between', async () => {
+  test('passes the floor, and opens the gate in between', async () => {
     const stage = active();
     const now = () => {
       const snapshot = stage.actor.getSnapshot();
@@ -98,7 +99,7 @@ describe('a session by example', () => {
     expect(now()).toEqual(['nobody', true]);
   });
 
-  test('reconnects after a lost connection, and rests after two failed tries, longer each time', async () => {
+  test('reconnects after a lost connection, and rests after two failed attempts, longer each time', async () => {
     const stage = active();
     for (const attempt of [2, 3]) {
       stage.send({ type: 'transport.lost', error, retryInMs: 250 });
@@ -124,7 +125,7 @@ describe('a session by example', () => {
     ]);
   });
 
-  test('subagents that do not stop in time are killed', async () => {
+  test('kills subagents that do not stop in time', async () => {
     const stage = active();
     stage.send({ type: 'session.close' });
     await stage.wait(sessionInput.closeGraceMs);

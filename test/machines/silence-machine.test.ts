@@ -9,18 +9,18 @@ describe('every state of a silence', () => {
   const report = checkSilence();
   announce(report);
 
-  test('SILENCE-1: stops the clocks while anything else happens', () => holds(report, 'SILENCE-1'));
+  test('SILENCE-1: stops the timers while anything else happens', () => holds(report, 'SILENCE-1'));
 
-  test('SILENCE-2: reports what is due once', () => holds(report, 'SILENCE-2'));
+  test('SILENCE-2: reports each due event once', () => holds(report, 'SILENCE-2'));
 
   test('SILENCE-3: reports the return of a user who was away', () => holds(report, 'SILENCE-3'));
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('the check bites', () => {
-  test('nothing is caught without a fault', () =>
+describe('the check of faults', () => {
+  test('catches nothing without a fault', () =>
     holdsThroughout(checkSilence(mutate(silenceMachine, () => {}))));
 
   test.each(silenceFaults)('$fault', ({ machine, property }) =>

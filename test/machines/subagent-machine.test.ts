@@ -11,7 +11,7 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     announce(report);
 
     test(
-      'SUBAGENT-MACHINE-1: ends once: nothing leaves completed, failed or cancelled',
+      'SUBAGENT-MACHINE-1: ends once, and never leaves completed, failed or cancelled',
       { tags: ['B37', 'B43', 'B49', 'B87', 'M15'] },
       () => {
         holds(report, 'SUBAGENT-MACHINE-1');
@@ -19,52 +19,52 @@ describe.each(['calls', 'messages', 'budget'] as const)(
       },
     );
 
-    test('SUBAGENT-MACHINE-2: runs its clock in running only', () =>
+    test('SUBAGENT-MACHINE-2: runs its timeout only while running', () =>
       holds(report, 'SUBAGENT-MACHINE-2'));
 
     test('SUBAGENT-MACHINE-3: runs nothing else of the step while it waits for the user', () =>
       holds(report, 'SUBAGENT-MACHINE-3'));
 
-    test('SUBAGENT-MACHINE-4: a step begins only when every call of the step before is settled', () =>
+    test('SUBAGENT-MACHINE-4: begins a step only when every call of the previous step is settled', () =>
       holds(report, 'SUBAGENT-MACHINE-4'));
 
-    test('SUBAGENT-MACHINE-5: a call that needs consent runs once it has it, never otherwise', () =>
+    test('SUBAGENT-MACHINE-5: runs a call that needs consent once it has consent, and never otherwise', () =>
       holds(report, 'SUBAGENT-MACHINE-5'));
 
-    test('SUBAGENT-MACHINE-6: ends after so many unanswered questions in a row', () =>
+    test('SUBAGENT-MACHINE-6: ends after a limit of unanswered questions in a row', () =>
       holds(report, 'SUBAGENT-MACHINE-6'));
 
-    test('SUBAGENT-MACHINE-7: calls of the last step are not run', () =>
+    test('SUBAGENT-MACHINE-7: does not run calls of the last step', () =>
       holds(report, 'SUBAGENT-MACHINE-7'));
 
     test('SUBAGENT-MACHINE-8: holds a slot exactly while it is running', () =>
       holds(report, 'SUBAGENT-MACHINE-8'));
 
-    test('SUBAGENT-MACHINE-9: a question that it gives up is withdrawn', () =>
+    test('SUBAGENT-MACHINE-9: withdraws a question that it abandons', () =>
       holds(report, 'SUBAGENT-MACHINE-9'));
 
-    test('SUBAGENT-MACHINE-10: a message is read by one model call at most, and no sooner than it may', () =>
+    test('SUBAGENT-MACHINE-10: reads a message in at most one model call, and no sooner than it may', () =>
       holds(report, 'SUBAGENT-MACHINE-10'));
 
-    test('SUBAGENT-MACHINE-11: an interruption breaks off what is under way', () =>
+    test('SUBAGENT-MACHINE-11: stops current work at an interruption', () =>
       holds(report, 'SUBAGENT-MACHINE-11'));
 
-    test('SUBAGENT-MACHINE-12: makes one more model call at most with an exhausted budget', () =>
+    test('SUBAGENT-MACHINE-12: makes at most one more model call with an exhausted budget', () =>
       holds(report, 'SUBAGENT-MACHINE-12'));
 
-    test('every wait has a way out, and every life an end', () => {
+    test('ends every wait, and every life', () => {
       holds(report, 'waiting for a slot ends by the slot');
       holds(report, 'whatever lives can be cancelled');
       holds(report, 'no deadlock');
       holds(report, 'an end can always be reached');
     });
 
-    test('nothing else is wrong, and it is not because nothing happens', () =>
+    test('violates no other property, and reaches the expected states', () =>
       holdsThroughout(report));
   },
 );
 
-describe('a subagent by example', () => {
+describe('an example of a subagent', () => {
   const input = { id: 'ride', at: 0, maxSteps: 5, timeoutMs: 60_000, maxInputRetries: 3 };
   const ask: StepCall = { callId: 'call_1', kind: 'question' };
   const book: StepCall = { callId: 'call_2', kind: 'tool' };
@@ -97,7 +97,7 @@ describe('a subagent by example', () => {
     expect(stage.actor.getSnapshot().output).toEqual({ status: 'completed', steps: 2 });
   });
 
-  test('the time that the user takes is not its own', async () => {
+  test("does not count the user's time towards its timeout", async () => {
     const stage = thinking();
     await stage.wait(40_000);
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
@@ -131,7 +131,7 @@ describe('a subagent by example', () => {
     ]);
   });
 
-  test('cancelled in mid-question, it withdraws the question', { tags: ['B43'] }, () => {
+  test('withdraws the question when cancelled in mid-question', { tags: ['B43'] }, () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
     stage.told();
@@ -146,7 +146,7 @@ describe('a subagent by example', () => {
     });
   });
 
-  test('a subagent that is not ready within 30 s has failed', { tags: ['MW2'] }, async () => {
+  test('fails when it is not ready within 30 s', { tags: ['MW2'] }, async () => {
     const stage = new Stage(subagentMachine, input);
     expect(stage.told()).toEqual([['prepare', { id: 'ride' }]]);
     await stage.wait(30_000);
@@ -158,7 +158,7 @@ describe('a subagent by example', () => {
   });
 });
 
-test('SUBAGENT-MACHINE-13: every state of a live subagent takes a raise of its budget', () => {
+test('SUBAGENT-MACHINE-13: accepts a raise of its budget in every state of a live subagent', () => {
   for (const [name, state] of Object.entries(subagentMachine.states))
     expect([name, state.ownEvents.includes('budget.raised')]).toEqual([
       name,

@@ -8,37 +8,37 @@ describe('every state of a tool call', () => {
   const report = checkToolCall();
   announce(report);
 
-  test('TOOL-CALL-1: the model gets exactly one answer', () => holds(report, 'TOOL-CALL-1'));
+  test('TOOL-CALL-1: gives the model exactly one answer', () => holds(report, 'TOOL-CALL-1'));
 
-  test('TOOL-CALL-2: delegated once, settled once', () => holds(report, 'TOOL-CALL-2'));
+  test('TOOL-CALL-2: delegates once, and settles once', () => holds(report, 'TOOL-CALL-2'));
 
-  test('TOOL-CALL-3: a settled result stays until its delivery is over', () =>
+  test('TOOL-CALL-3: keeps a settled result until its delivery is over', () =>
     holds(report, 'TOOL-CALL-3'));
 
-  test('TOOL-CALL-4: nothing leaves answered, delivered or cancelled', () => {
+  test('TOOL-CALL-4: never leaves answered, delivered or cancelled', () => {
     holds(report, 'TOOL-CALL-4');
     holds(report, 'nothing leaves a final state');
   });
 
-  test('TOOL-CALL-5: sends no result to the outbox that the lead agent has announced already', () =>
+  test('TOOL-CALL-5: sends no result to the outbox that the lead agent has already announced', () =>
     holds(report, 'TOOL-CALL-5'));
 
-  test('every wait has a way out, and every life an end', () => {
+  test('ends every wait, and every life', () => {
     holds(report, 'executing ends by a deadline');
     holds(report, 'whatever has no result can be cancelled');
     holds(report, 'no deadlock');
     holds(report, 'an end can always be reached');
   });
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
-describe('a tool call by example', () => {
+describe('an example of a tool call', () => {
   const call = (): Stage<typeof toolCallMachine> =>
     new Stage(toolCallMachine, { callId: 'call_1', timeoutMs: 30_000 });
 
-  test('inline: it runs, and the model has its result', { tags: ['B3'] }, () => {
+  test('inline: runs, and gives the model its result', { tags: ['B3'] }, () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     stage.send({ type: 'call.executed' });
@@ -49,7 +49,7 @@ describe('a tool call by example', () => {
     ]);
   });
 
-  test('inline: a tool that never settles is given up after its time', async () => {
+  test('inline: abandons a tool that never settles after its time', async () => {
     const stage = call();
     stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false });
     await stage.wait(30_000);

@@ -23,8 +23,8 @@ describe.each(leads.flatMap((lead) => scopes.map((scope) => [lead, scope] as con
   },
 );
 
-describe('the check bites', patience, () => {
-  test('nothing is caught without a fault', () =>
+describe('the check of faults', patience, () => {
+  test('catches nothing without a fault', () =>
     holdsThroughout(
       checkTurn(
         'a text model',

@@ -33,7 +33,7 @@ test.each(leads.filter((lead) => lead !== 'a text model'))(
   },
 );
 
-describe('the check bites', patience, () => {
+describe('the check of faults', patience, () => {
   const asked = 'a voice model that is asked';
   const faults = [
     {
@@ -81,7 +81,7 @@ describe('the check bites', patience, () => {
     },
   ] as const;
 
-  test('nothing is caught without a fault', () =>
+  test('catches nothing without a fault', () =>
     holdsThroughout(
       checkTurns({ lead: asked, scope: 'nobody helps', turn: mutate(turnMachine, () => {}) }),
     ));

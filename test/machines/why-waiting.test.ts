@@ -139,7 +139,7 @@ const scopes = {
   },
 } satisfies Readonly<Record<string, WaitingOptions>>;
 
-describe('each subject of each state has a cause, and the true one', patience, () => {
+describe('gives each subject of each state the true cause', patience, () => {
   const seen = new Set<WaitCause>();
   const reached = new Set<string>();
 
@@ -151,7 +151,7 @@ describe('each subject of each state has a cause, and the true one', patience, (
     expect(violations).toEqual({});
   });
 
-  test('these scopes reach all causes', () => {
+  test('covers all causes with these scopes', () => {
     // `floor` occurs only while messages are under way, which is never the case between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
       'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
@@ -160,7 +160,7 @@ describe('each subject of each state has a cause, and the true one', patience, (
     );
   });
 
-  test('these scopes reach all states of the charts', () => {
+  test('covers all states of the charts with these scopes', () => {
     // No machine stays in these states: a transition that enters one also leaves it, and a question releases a
     // revoked floor in the same unit.
     expect(allStates().filter((state) => !reached.has(state))).toEqual([
@@ -183,7 +183,7 @@ const lie =
       return changed === null ? [] : [{ ...wait, ...changed }];
     });
 
-describe('a wrong cause is caught', patience, () => {
+describe('catches a wrong cause', patience, () => {
   const result = scopes['three results, one of them a card, while both parties speak'];
   const asking = scopes['a question that may be put off, and a result'];
   const slots = scopes['three subagents with one run slot'];
@@ -484,7 +484,7 @@ describe('the sentence', () => {
   });
   const pending = [item('r1'), item('r2'), item('r3')];
 
-  test('says how long the user has been speaking, and the place in the line', () => {
+  test('states how long the user has been speaking, and the place in the line', () => {
     const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending } };
     expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } })).toEqual([
       'session : gate closed: the user has been speaking for 1.2 s',
@@ -497,7 +497,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('says that no client is attached, how many run slots are held, and by which subagents', () => {
+  test('states that no client is attached, how many run slots are held, and by which subagents', () => {
     const parked = { ...session, value: { ...session.value, client: 'detached' } };
     const context = { id: 'sub_1', calls: [], step: 1, maxSteps: 4 };
     const subagents = new Map([
@@ -520,7 +520,7 @@ describe('the sentence', () => {
     expect(sentencesOf({ subagents })[1]).toBe('subagent sub_1: waits for a run slot');
   });
 
-  test('says that a question waits behind another one, and begins when that is over', () => {
+  test('states that a question waits for another one, and begins when that is over', () => {
     const question = (value: string) => ({ value, context: { dueAt: 91_200, remindAt: 0 } });
     const questions = new Map([
       ['sub_3.q1', question('open')],
@@ -543,7 +543,7 @@ describe('the sentence', () => {
     expect(asked).toBe('question sub_1.q1: its turn to ask has come, and begins');
   });
 
-  test('says where the work is done, and which call is in doubt', () => {
+  test('states where the work is done, and which call is in doubt', () => {
     const step = { id: 'sub_1', step: 2, maxSteps: 4, isFinal: false, dueAt: 0 };
     const acting = [
       { callId: 'c0', kind: 'tool', settled: true },
@@ -582,7 +582,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('says who may answer, that the session sleeps, and what a result waits for', () => {
+  test('states who may answer, that the session sleeps, and what a result waits for', () => {
     const question = { value: 'open', context: { dueAt: 91_200, remindAt: 0 } };
     const questions = new Map([['sub_3.q1', question]]);
     const answerableBy = new Map([['sub_3.q1', ['carl', 'dora', 'erin']]]);
@@ -599,7 +599,7 @@ describe('the sentence', () => {
     );
   });
 
-  test('a closed session waits for nothing', () => {
+  test('returns no wait for a closed session', () => {
     const closed = { ...session, value: { ...session.value, connection: 'closed' } };
     expect(sentencesOf({ session: closed })).toEqual([]);
   });

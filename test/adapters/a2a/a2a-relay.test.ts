@@ -81,7 +81,7 @@ describe('a session with a hosted agent', () => {
     await again.release('ended');
   });
 
-  test('continues when its stream is cut, and repeats no words', async () => {
+  test('continues when its stream is interrupted, and repeats no words', async () => {
     const server = await served();
     const { start, next, words, errors, environment } = stage(server.url);
     const session = await start();
@@ -140,7 +140,7 @@ describe('a session with a hosted agent', () => {
 });
 
 describe('requests', () => {
-  test('send the author’s headers to their origin only, enter allowed origins only, and follow no redirect', async () => {
+  test('sends the author’s headers only to their origin, enters only allowed origins, and follows no redirect', async () => {
     const agent = await served();
     const seen: unknown[] = [];
     const other = createServer((request, response) => {
@@ -202,7 +202,7 @@ describe('requests', () => {
   });
 });
 
-describe('the mapping', () => {
+describe('the mapping of requests', () => {
   const part = (content: unknown, more: object = {}) =>
     ({ content, metadata: undefined, filename: '', mediaType: '', ...more }) as never;
 
@@ -232,7 +232,7 @@ describe('the mapping', () => {
     expect(contentOf(part({ $case: 'url', value: 'https://a' })).mediaType).toBe('text/uri-list');
   });
 
-  test('reads its own ids only', () => {
+  test('reads only its own ids', () => {
     const id = writeSessionId('a2a', 'c/1', 't:2');
     expect(readSessionId('a2a', id)).toEqual({ conversation: 'c/1', taskId: 't:2' });
     for (const other of ['', 'a2a:', 'a2a:%', 'a2a:a/b/c', 'x'])

@@ -153,7 +153,7 @@ describe('a turn', () => {
     await one.ended;
   });
 
-  test('asks in words without forms, and takes the next prompt as the answer', async () => {
+  test('asks in words if the editor has no forms, and reads the next prompt as the answer', async () => {
     const one = await editor(temporary(), { forms: false });
     const id = await one.open();
     expect(await one.prompt(id, 'paint the door')).toEqual({ stopReason: 'end_turn' });
@@ -167,7 +167,7 @@ describe('a turn', () => {
     ['allow', 'deleted a.txt\n'],
     ['reject', ''],
     ['something else', ''],
-  ])('asks permission for one call only, answered with "%s"', async (optionId, deleted) => {
+  ])('asks permission for a single call, answered with "%s"', async (optionId, deleted) => {
     const folder = temporary();
     const one = await editor(folder, { permission: allow(optionId) });
     const id = await one.open();
@@ -181,7 +181,7 @@ describe('a turn', () => {
     expect(deletions(folder)).toBe(deleted);
   });
 
-  it('shows the whole of a permission that is longer than its title', async () => {
+  it('shows the complete permission when it is longer than its title', async () => {
     const one = await editor(temporary(), { permission: allow('reject') });
     await one.prompt(await one.open(), 'remove it, it has a long name');
     const [{ toolCall } = { toolCall: null }] = one.asked as RequestPermissionRequest[];
@@ -215,7 +215,7 @@ describe('a turn', () => {
     expect(one.updates.length).toBeGreaterThan(before);
   });
 
-  it('withdraws a permission when the next prompt comes, and asks again once', async () => {
+  it('withdraws a permission when the next prompt arrives, and asks again once', async () => {
     const folder = temporary();
     const takenBack: string[] = [];
     const one = await editor(folder, {

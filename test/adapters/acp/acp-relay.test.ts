@@ -45,7 +45,7 @@ const ofProcess = (pid: number, file: string): string =>
   readFileSync(`/proc/${pid}/${file}`, 'utf8');
 
 describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
-  test('gets the configured environment variables only', async () => {
+  test('receives only the configured environment variables', async () => {
     process.env['OFFSTAGE_TEST_SECRET'] = 'a key';
     onTestFinished(() => void delete process.env['OFFSTAGE_TEST_SECRET']);
     const { session, pid } = await started({ inheritEnv: ['PATH'], env: { OWN: '1' } });
@@ -57,14 +57,14 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     await session.release('ended');
   });
 
-  test('runs in a process group of its own', async () => {
+  test('runs in its own process group', async () => {
     const { session, pid } = await started();
     const group = ofProcess(pid, 'stat').split(') ').at(-1)?.split(' ')[2];
     expect(Number(group)).toBe(pid);
     await session.release('ended');
   });
 
-  test('gets killed by a sweep when the process that started it is dead', async () => {
+  test('ends in a sweep when the process that started it is dead', async () => {
     const folder = temporary();
     const orphan = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       detached: true,
@@ -81,7 +81,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('a sweep spares a process that only has the id of an agent', () => {
+  test('spares a process in a sweep that only has the id of an agent', () => {
     const folder = temporary();
     const mark = { pid: process.pid, startedAt: '1', owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'other.json'), JSON.stringify(mark));
@@ -116,7 +116,7 @@ test('names a command that does not exist in its error', async () => {
   });
 });
 
-test('says in its error how a program ended that is no agent', async () => {
+test('states in its error how a program ended that is not an agent', async () => {
   const args = ['-e', 'console.error("no licence"); process.exit(7)'];
   await expect(started({ args })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
@@ -153,7 +153,7 @@ describe('a permission', () => {
     kind,
   });
 
-  test('lasts only where the answer says so', () => {
+  test('lasts only if the answer says so', () => {
     const options = [option('allow_always'), option('allow_once'), option('reject_once')];
     expect(lastingIn(options)).toBe('allow_always');
     expect(lastingIn(options.slice(1))).toBeUndefined();
@@ -233,7 +233,7 @@ describe('a permission', () => {
     ).toMatchObject({ outcome: { optionId: 'id of allow_once' } });
   });
 
-  test('takes the option to reject once where the agent offers it', () => {
+  test('uses the option to reject once if the agent offers it', () => {
     const options = [option('reject_always'), option('allow_once'), option('reject_once')];
     const denied = { type: 'denied', words: 'No' } as const;
     expect(permissionOutcome(options, denied)).toMatchObject({
@@ -274,7 +274,7 @@ describe('a form', () => {
     });
   const said = (text: string) => ({ type: 'answered', text }) as const;
 
-  test('makes one question of choices and a field for other words', () => {
+  test('becomes one question with choices and a field for free text', () => {
     const fields = form({
       question_0: {
         type: 'string',
@@ -295,7 +295,7 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('Salad'))).toBe(NOT_LISTED);
   });
 
-  test('makes a question of each field, and answers with values of its type', () => {
+  test('becomes one question for each field, and returns values of its type', () => {
     const fields = form({
       sure: { type: 'boolean', title: 'Sure?' },
       count: { type: 'integer', description: 'How many?' },
@@ -324,14 +324,14 @@ describe('a form', () => {
     expect(fields?.[0]?.value(said('premium'))).toBe('p');
   });
 
-  test('asks nothing for an empty form, and nothing for one of more than 20 fields', () => {
+  test('asks nothing for an empty form or a form of more than 20 fields', () => {
     expect(form({})).toBeNull();
     const long = Object.fromEntries(Array.from({ length: 21 }, (_, at) => [`f${at}`, {}]));
     expect(form(long)).toBeNull();
   });
 });
 
-test('sums tokens over all turns of a session, and takes the cost from its updates', async () => {
+test('sums tokens over all turns of a session, and reads the cost from its updates', async () => {
   const usages: RelayEvent[] = [];
   const turns: (() => void)[] = [];
   const script = `

@@ -81,7 +81,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('fails with an error that names an unknown reason for the end', async () => {
+  test('fails with an error that names an unknown end reason', async () => {
     const { outcome } = await run('ends for a reason that is none');
     expect(outcome).toMatchObject({
       status: 'failed',
@@ -89,7 +89,7 @@ describe('a run with a hostile agent', () => {
     });
   });
 
-  test('takes the answer once from an agent that answers its prompt twice', async () => {
+  test('reads the answer once when an agent answers its prompt twice', async () => {
     const { outcome } = await run('answers its prompt twice');
     expect(outcome).toMatchObject({ status: 'completed', text: 'Once.' });
   });
@@ -121,7 +121,7 @@ describe('a run with a hostile agent', () => {
   });
 
   test.each(['constructor', '__proto__'])(
-    'does not take the word "%s" for consent',
+    'does not accept the word "%s" as consent',
     async (text) => {
       const { outcome } = await run('asks for consent', { text });
       expect(outcome.text).toBe('{"action":"cancel"}');
@@ -144,7 +144,7 @@ describe('a run with a hostile agent', () => {
     expect(outcome.text).toContain('"cancelled"');
   });
 
-  test('keeps the journal small when an agent sends arguments as long as books', async () => {
+  test('keeps the journal small when an agent sends book-length arguments', async () => {
     const { outcome, journal } = await run('has books for arguments');
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
     let size = 0;
@@ -152,7 +152,7 @@ describe('a run with a hostile agent', () => {
     expect(size).toBeLessThan(16 * 1024 * 1024);
   });
 
-  test('counts usage in finite numbers when an agent counts tokens without end', async () => {
+  test('counts usage in finite numbers when an agent reports endless tokens', async () => {
     const { outcome } = await run('counts tokens without end');
     expect(outcome.status).toBe('completed');
     const { usage } = outcome;

@@ -43,7 +43,7 @@ function say(model: SpeechModelV4, options?: AiSdkVoiceOptions, speed?: number) 
 }
 
 describe('aiSdkVoice', () => {
-  test('asks for WAV, and decodes it at its own rate', async () => {
+  test('requests WAV, and decodes it at its own rate', async () => {
     const { model, asked } = speechModel(encodeWav({ samples, sampleRateHz: 22_050 }));
     expect(await say(model, { voice: 'ada', language: 'en' })).toEqual({
       samples,
@@ -92,7 +92,7 @@ describe('aiSdkVoice', () => {
     await expect(failed).rejects.toMatchObject({ code: 'VOICE_FAILED' });
   });
 
-  test('gives silence for a text without sound', async () => {
+  test('returns silence for a text without audio', async () => {
     const { model } = speechModel(new Uint8Array(0));
     expect((await say(model)).samples).toHaveLength(0);
   });
@@ -108,7 +108,7 @@ describe('aiSdkVoice', () => {
     expect(() => aiSdkVoice(model, options)).toThrow(message);
   });
 
-  test('refuses a value that is no model', () => {
+  test('refuses a value that is not a model', () => {
     expect(() => aiSdkVoice({} as never)).toThrow(/`model`/);
   });
 
@@ -156,7 +156,7 @@ describe('aiSdkTranscriber', () => {
   }
   const speech: AudioFrame = { samples: new Int16Array(48_000).fill(100), sampleRateHz: 48_000 };
 
-  test('sends a WAV file, and gives the words', async () => {
+  test('sends a WAV file, and returns the words', async () => {
     const { model, asked } = transcriptionModel(() => ' Hello there. ');
     const providerOptions = { acme: { language: 'en' } };
     expect(await aiSdkTranscriber(model, { providerOptions }).transcribe(speech)).toBe(
@@ -168,7 +168,7 @@ describe('aiSdkTranscriber', () => {
     expect(sent.samples).toHaveLength(16_000);
   });
 
-  test('gives an empty text where no words were said', async () => {
+  test('returns an empty text if no words were said', async () => {
     const { model } = transcriptionModel(() => '');
     expect(await aiSdkTranscriber(model).transcribe(speech)).toBe('');
   });
@@ -182,7 +182,7 @@ describe('aiSdkTranscriber', () => {
     await expect(failed).rejects.toMatchObject({ code: 'TRANSCRIPTION_FAILED' });
   });
 
-  test('refuses wrong options and a value that is no model', () => {
+  test('refuses wrong options and a value that is not a model', () => {
     const { model } = transcriptionModel(() => '');
     expect(() => aiSdkTranscriber(model, { sampleRateHz: 1 })).toThrow(ConfigurationError);
     expect(() => aiSdkTranscriber(null as never)).toThrow(/`model`/);

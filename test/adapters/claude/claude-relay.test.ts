@@ -64,7 +64,7 @@ const call = (name: string, input: object = {}, id = 'toolu_1') => ({
   tool_use_id: id,
 });
 
-test('gives Claude its own home and the configured environment variables only', async () => {
+test('gives Claude its own home and only the configured environment variables', async () => {
   process.env['OFFSTAGE_TEST_SECRET'] = 'a key';
   onTestFinished(() => void delete process.env['OFFSTAGE_TEST_SECRET']);
   let given: Given | null = null;
@@ -144,7 +144,7 @@ test('defers a call until it is answered, and lets it run once', async () => {
   await session.release('ended');
 });
 
-test('applies a lasting permission to the same call only, until the session ends', async () => {
+test('applies a lasting permission only to the same call, until the session ends', async () => {
   let decisions: unknown[] = [];
   let round = 0;
   const permissionOf = (decided: object) =>
@@ -191,7 +191,7 @@ test('applies a lasting permission to the same call only, until the session ends
 });
 
 test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
-  'applies an answer that is not lasting to its own call only: %j',
+  'applies an answer that is not lasting only to its own call: %j',
   async (answer) => {
     let round = 0;
     const { start, until, events } = stage(async function* ({ options }) {

@@ -56,7 +56,7 @@ runJournalConformance({
   },
 });
 
-test('restores a session whose words are nowhere in the file', async () => {
+test('restores a session whose words do not appear in the file', async () => {
   const path = join(newFolder(), 'chats.journal');
   const environment = simulatedEnvironment();
   const talk = (said: string[]) => {
@@ -89,7 +89,7 @@ test('restores a session whose words are nowhere in the file', async () => {
   file.close();
 });
 
-test('ENCRYPTED-JOURNAL-1: takes a repeated entry as the same, and refuses a changed one', async () => {
+test('ENCRYPTED-JOURNAL-1: accepts a repeated entry as the same, and refuses a changed one', async () => {
   const store = memoryJournal();
   const journal = encryptedJournal(store, { key });
   for (const one of [entry(1), entry(1), entry(2, { text: 'words 1' })]) await journal.append(one);
@@ -129,7 +129,7 @@ test('reads entries of an earlier key, and names a missing key', async () => {
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses plain entries, and reads those before the first key with `readsPlain`', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses plain entries, but reads those before the first key with `readsPlain`', async () => {
   const store = memoryJournal();
   store.append(entry(1));
   await encryptedJournal(store, { key }).append(entry(2));
@@ -144,7 +144,7 @@ test('ENCRYPTED-JOURNAL-3: refuses plain entries, and reads those before the fir
   expect(await lenient.read()).toEqual([entry(1), entry(2)]);
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses a plain entry behind an encrypted one, also with `readsPlain`', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses a plain entry after an encrypted one, even with `readsPlain`', async () => {
   const store = memoryJournal();
   const journal = encryptedJournal(store, { key, readsPlain: true });
   await journal.append(entry(1));
@@ -191,7 +191,7 @@ test.each([
 });
 
 test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
-  'refuses a journal whose `%s` is no method, by its name',
+  'refuses by name a journal whose `%s` is not a method',
   (name) => {
     const journal = { ...memoryJournal(), [name]: {} };
     expect(() => encryptedJournal(journal as never, { key })).toThrow(
@@ -203,7 +203,7 @@ test.each(['claim', 'trim', 'release', 'scopes', 'forget'])(
   },
 );
 
-test('ENCRYPTED-JOURNAL-4: the codec of jobs seals deterministically, and opens with its keys only', () => {
+test('ENCRYPTED-JOURNAL-4: encrypts jobs deterministically, and decrypts only with its keys', () => {
   const codec = encryptionCodec({ key });
   const place = 'chat-1/run:answer:req_1';
   const sealed = codec.seal(WORD, place);
@@ -224,14 +224,14 @@ test('ENCRYPTED-JOURNAL-4: the codec of jobs seals deterministically, and opens 
   expect(() => encryptionCodec({ key: 'short' })).toThrow('openssl rand -base64 32');
 });
 
-test('ENCRYPTED-JOURNAL-4: the codec refuses a text that was moved to another place', () => {
+test('ENCRYPTED-JOURNAL-4: refuses a text that was moved to another place', () => {
   const codec = encryptionCodec({ key });
   const sealed = codec.seal('yes', 'chat-1/run:answer:req_1');
   for (const place of ['chat-1/run:answer:req_2', 'chat-2/run:answer:req_1', ''])
     expect(() => codec.open(sealed, place)).toThrow();
 });
 
-test('ENCRYPTED-JOURNAL-4: the codec opens a text that an earlier version has sealed without a place', () => {
+test('ENCRYPTED-JOURNAL-4: decrypts a text that an earlier version encrypted without a place', () => {
   const codec = encryptionCodec({ key: Buffer.alloc(32, 7) });
   expect(codec.open(SEALED_BEFORE, 'chat-1/run:order')).toBe('words of before');
   expect(() => codec.open(`2.${SEALED_BEFORE}`, 'chat-1/run:order')).toThrow();

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { TransportCommand } from '../../../src/voice/connection/transport.ts';
 import { API_KEY, Call, startCall } from './support/call.ts';
 
-describe('the address', () => {
-  test('names the version, and carries the key in a header only', () => {
+describe('the URL', () => {
+  test('names the version, and carries the key only in a header', () => {
     const { peer } = new Call();
     expect(peer.url).toBe(
       'wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
@@ -11,7 +11,7 @@ describe('the address', () => {
     expect(peer.options.headers).toEqual({ 'x-goog-api-key': API_KEY });
   });
 
-  test('takes an ephemeral token where the server takes it', () => {
+  test('accepts an ephemeral token where the server accepts it', () => {
     const { peer } = new Call({ ephemeralToken: 'auth_tokens/0123456789' });
     expect(peer.url).toMatch(
       /v1alpha\.GenerativeService\.BidiGenerateContentConstrained\?access_token=auth_tokens\/0123456789$/,
@@ -21,7 +21,7 @@ describe('the address', () => {
 });
 
 describe('the setup', () => {
-  test('comes first, and holds all that every session needs', () => {
+  test('precedes everything, and contains all that every session needs', () => {
     const { peer } = new Call();
     peer.open();
     expect(peer.said).toEqual([
@@ -55,7 +55,7 @@ describe('the setup', () => {
     expect(JSON.stringify(peer.said)).not.toContain(API_KEY);
   });
 
-  test('holds every option in its place', () => {
+  test('contains every option in its place', () => {
     const { peer } = new Call({
       model: 'models/gemini-2.5-flash-native-audio-preview-12-2025',
       voice: 'Kore',
@@ -109,7 +109,7 @@ describe('the setup', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'sends %s no `behavior`, which it may not know',
+    'sends %s no `behavior`, which it may not support',
     (model) => {
       const { peer } = new Call({ model });
       peer.open();
@@ -117,7 +117,7 @@ describe('the setup', () => {
     },
   );
 
-  test('asks a model that needs a thinking level for the lowest', () => {
+  test('requests the lowest thinking level from a model that needs one', () => {
     const { peer } = new Call({ model: 'gemini-3.8-live-extended-thinking' });
     peer.open();
     expect(peer.said[0]).toMatchObject({
@@ -127,7 +127,7 @@ describe('the setup', () => {
 });
 
 describe('a connection', () => {
-  test('becomes ready with setupComplete, and sends earlier sound and messages after it', async () => {
+  test('becomes ready with setupComplete, and then sends earlier audio and messages', async () => {
     const call = new Call();
     call.peer.open();
     call.hears();
@@ -178,7 +178,7 @@ describe('the conversation so far', () => {
     return call;
   }
 
-  test('precedes any sound, ends its turn, and holds open calls as text', async () => {
+  test('precedes any audio, ends its turn, and includes open calls as text', async () => {
     const { peer, events } = await reconnected('gemini-3.1-flash-live-preview');
     expect(peer.said[0]).toMatchObject({
       setup: { historyConfig: { initialHistoryInClientContent: true } },
@@ -200,13 +200,13 @@ describe('the conversation so far', () => {
     expect(events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('leaves its turn open where the model waits for no history', async () => {
+  test('leaves its turn open if the model waits for no history', async () => {
     const { peer } = await reconnected('gemini-2.5-flash-native-audio-latest');
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
   });
 
-  test('needs no message where it is empty', () => {
+  test('needs no message if it is empty', () => {
     const { peer } = new Call({}, { history: () => [] });
     peer.open();
     peer.says({ setupComplete: {} });
@@ -214,7 +214,7 @@ describe('the conversation so far', () => {
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
   });
 
-  test('TOOL-CALLS-4: gives the answer to an earlier call as text', async () => {
+  test('TOOL-CALLS-4: includes the answer to an earlier call as text', async () => {
     const call = await reconnected('gemini-3.8-live');
     call.peer.news();
     const said = await call.sends({ type: 'tool.answer', callId: 'c1', output: 'Booked.' });
@@ -230,7 +230,7 @@ describe('the end of a connection', () => {
     [1007, 'Request contains an invalid argument', true],
     [1008, 'Operation is not implemented', true],
     [1011, 'Internal error', true],
-  ])('arrives after ready with code %i and retryable: %s', async (code, reason, retryable) => {
+  ])('counts after ready for code %i as retryable: %s', async (code, reason, retryable) => {
     const call = await startCall();
     call.peer.close(code, reason);
     expect(call.events.at(-1)).toMatchObject({ type: 'transport.closed', code, retryable });
@@ -240,7 +240,7 @@ describe('the end of a connection', () => {
     [1007, 'API key not valid. Please pass a valid API key.', false],
     [1008, 'models/gemini-0 is not found', false],
     [1011, 'Internal error', true],
-  ])('arrives before ready with code %i: %s', (code, reason, retryable) => {
+  ])('counts before ready for code %i as: %s', (code, reason, retryable) => {
     const call = new Call();
     call.peer.open();
     call.peer.close(code, reason);
@@ -289,7 +289,7 @@ describe('messages that are not understood', () => {
     },
   );
 
-  test('reports sound that cannot be decoded', async () => {
+  test('reports audio that cannot be decoded', async () => {
     const call = await startCall();
     call.says({
       serverContent: {

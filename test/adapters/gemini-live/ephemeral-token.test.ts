@@ -10,7 +10,7 @@ async function started(status: number, answer: string) {
   return { requests, access: { apiKey: API_KEY, baseUrl: `http://${host}/v1beta` } };
 }
 
-test('makes a token with the key in a header', async () => {
+test('requests a token with the key in a header', async () => {
   const { requests, access } = await started(
     200,
     '{"name":"auth_tokens/1","expireTime":"2026-01-01T00:30:00Z"}',
@@ -26,7 +26,7 @@ test('makes a token with the key in a header', async () => {
   expect(JSON.parse(made?.body ?? '')).toEqual({ uses: 3 });
 });
 
-test('EPHEMERAL-TOKEN-1: locks a token to the options of a session', async () => {
+test('EPHEMERAL-TOKEN-1: restricts a token to the options of a session', async () => {
   const { requests, access } = await started(200, '{"name":"auth_tokens/1"}');
   await createEphemeralToken({
     ...access,

@@ -11,7 +11,7 @@ test.each([
   ['gemini-3.8-live-extended-thinking', '3.8 live extended thinking'],
   ['gemini-4.0-live', 'unknown'],
   ['gemini-3.81-live', 'unknown'],
-])('puts %s into the family %s', (model, family) => {
+])('assigns %s to the family %s', (model, family) => {
   expect(traitsOf(model).family).toBe(family);
 });
 
@@ -33,7 +33,7 @@ const able = (model: string) => {
   };
 };
 
-test('derives the capabilities of a transport from its model', () => {
+test("derives a transport's capabilities from its model", () => {
   const everything = {
     defersToolResults: true,
     schedulesToolResults: true,
@@ -57,7 +57,7 @@ test('derives the capabilities of a transport from its model', () => {
   expect(able('gemini-3.1-flash-live-preview')).toEqual(nothing);
 });
 
-test('MODELS-1: relies on an unknown model for nothing', () => {
+test('MODELS-1: assumes no capability of an unknown model', () => {
   expect(able('gemini-9-live')).toEqual(able('gemini-3.1-flash-live-preview'));
 });
 

@@ -59,7 +59,7 @@ async function official(model: string, config: LiveConnectConfig) {
 
 const asJson = (message: unknown): unknown => JSON.parse(JSON.stringify(message));
 
-test('sends the setup of the official client', async () => {
+test('sends the same setup as the official client', async () => {
   const given = checkOptions({
     model: 'gemini-3.8-live-extended-thinking',
     voice: 'Kore',
@@ -152,7 +152,7 @@ test('sends every later message as the official client does', async () => {
   );
 });
 
-test('sends transparent resumption on request only, which the official client refuses', async () => {
+test('sends transparent resumption only on request, which the official client refuses', async () => {
   const { settings } = sessionOf(checkOptions({}));
   expect(settings.transparentResumption).toBe(false);
   await expect(

@@ -25,7 +25,7 @@ describe('the key', () => {
     expect(keyOf({ apiKey: 'mine' })).toBe('mine');
   });
 
-  test('follows the environment at each connect', () => {
+  test('follows the environment at each connection', () => {
     vi.stubEnv('GEMINI_API_KEY', 'old');
     const settings = resolveOptions({});
     vi.stubEnv('GEMINI_API_KEY', 'new');
@@ -44,7 +44,7 @@ describe('the key', () => {
   });
 });
 
-describe('the address', () => {
+describe('the URL', () => {
   const urlOf = (options: GeminiLiveOptions) =>
     resolveOptions({ apiKey: 'k', ...options }).address().url;
   const path = '/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent';
@@ -63,7 +63,7 @@ describe('the address', () => {
     expect(urlOf({ baseUrl })).toBe(url);
   });
 
-  test('takes a whole address as it is', () => {
+  test('accepts a complete URL unchanged', () => {
     expect(urlOf({ url: 'https://proxy.example.com/live?x=1' })).toBe(
       'wss://proxy.example.com/live?x=1',
     );
@@ -76,7 +76,7 @@ describe('the address', () => {
     expect(() => urlOf({ url })).toThrow(/`url` to be an address/);
   });
 
-  test('hides a secret in a wrong address', () => {
+  test('hides a secret in a wrong URL', () => {
     const baseUrl = 'ftp://user:secret@example.com?key=secret';
     expect(() => urlOf({ baseUrl })).toThrow(/ftp:\/\/example\.com/);
     expect(() => urlOf({ baseUrl })).not.toThrow(/secret/);

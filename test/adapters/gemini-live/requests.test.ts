@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: go out at once when the model says that it waits', async () => {
+  test('OUTGOING-2: leave at once when the model reports that it waits', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -125,7 +125,7 @@ describe('messages', () => {
     expect(call.last('response.ended')).toMatchObject({ status: 'incomplete' });
   });
 
-  test('OUTGOING-4: wait for the next request where the model would answer them', async () => {
+  test('OUTGOING-4: wait for the next request if the model would answer them', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(note('Rain.'))).toEqual([]);
     expect(await call.sends(request)).toEqual([
@@ -148,7 +148,7 @@ describe('a request', () => {
     expect(JSON.stringify(said)).toContain('your turn');
   });
 
-  test('MARK-5: sentences of the wire carry a mark of the session', async () => {
+  test("MARK-5: marks the wire's sentences with the session's mark", async () => {
     const notes = new NoteMarks('a secret');
     const call = await new Call({}, { notes }).begin();
     const said = await call.sends(
@@ -162,7 +162,7 @@ describe('a request', () => {
     for (const line of lines) expect(line).toMatch(new RegExp(`^\\[(note|data) ${notes.key}-`));
   });
 
-  test('enters the stream of sound when it insists', async () => {
+  test('enters the audio stream when it insists', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), insisting)).toEqual([
       content(false, '[note] Rain.'),
@@ -233,7 +233,7 @@ describe('a request', () => {
     });
   });
 
-  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: gets no audible answer when it was cancelled before that', async () => {
+  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: gets no audible answer if it was cancelled earlier', async () => {
     const call = await startCall();
     await call.sends(request);
     await call.sends({ type: 'response.cancel' });
@@ -250,7 +250,7 @@ describe('a request', () => {
     { how: 'cancelled', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
     { how: 'kept', calls: [], heard: 2 },
   ])(
-    'GEMINI-LIVE-REQUESTS-3: the answer to a user who spoke over it comes second, and is $how with it',
+    'GEMINI-LIVE-REQUESTS-3: receives the answer to a user who spoke over it second, $how with it',
     async ({ calls, heard }) => {
       const call = await startCall();
       await call.sends(request);
@@ -268,7 +268,7 @@ describe('a request', () => {
     },
   );
 
-  test('waits for the end of a turn that was cut off, which is not its own', async () => {
+  test('waits for the end of an interrupted turn, which is not its own', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -281,7 +281,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started', 'completed']);
   });
 
-  test('waits also when the rest of that turn was made in silence', async () => {
+  test('also waits when the rest of that turn was silent', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -291,7 +291,7 @@ describe('a request', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent when it was cancelled before', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was cancelled earlier', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -301,7 +301,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent when it was withdrawn before, and the current response continues', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was withdrawn earlier, and the current response continues', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -312,7 +312,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('gives way to its own withdrawal only, and only before it was sent', async () => {
+  test('accepts only its own withdrawal, and only before it was sent', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(request, { ...withdrawal, responseKey: 'k0' });
@@ -331,7 +331,7 @@ describe('the answer to a call', () => {
     return call;
   };
 
-  test('goes silently and at once when no request is beside it', async () => {
+  test('leaves silently and at once when there is no request with it', async () => {
     const call = await openCall();
     call.says(sound());
     expect(await call.sends(answer('c1'), answer('c2'))).toEqual([
@@ -349,7 +349,7 @@ describe('the answer to a call', () => {
   test.each([
     [request, 'WHEN_IDLE'],
     [insisting, 'INTERRUPT'],
-  ])('takes the scheduling of the request beside it: %j', async (asked, scheduling) => {
+  ])('adopts the scheduling of the request that accompanies it: %j', async (asked, scheduling) => {
     const call = await openCall();
     const said = await call.sends(note('Rain.'), answer('c1'), asked);
     expect(said).toEqual([
@@ -382,7 +382,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('takes no request of another turn of the loop', async () => {
+  test('adopts no request of another turn of the loop', async () => {
     const call = await openCall();
     call.says(sound());
     await call.sends(request);
@@ -391,7 +391,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'holds no scheduling for %s, which speaks to it by itself',
+    'has no scheduling for %s, which speaks to it by itself',
     async (model) => {
       const call = await openCall(model);
       expect(await call.sends(answer('c1'))).toEqual([
@@ -416,7 +416,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['', '{}', '[]', 'null'])(
-    'TOOL-CALLS-2: marks an empty one as final: %j',
+    'TOOL-CALLS-2: marks an empty answer as final: %j',
     async (output) => {
       const call = await openCall();
       const [said] = await call.sends(answer('c1', output));
@@ -424,7 +424,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('TOOL-CALLS-4: a second one goes as text', async () => {
+  test('TOOL-CALLS-4: becomes text the second time', async () => {
     const call = await openCall();
     await call.sends(answer('c1'));
     const [said] = await call.sends(answer('c1', 'Driver found.'));
@@ -454,7 +454,7 @@ describe('pictures', () => {
     ]);
   });
 
-  test('join the stream of video where the conversation takes none', async () => {
+  test('join the video stream if the conversation accepts none', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(picture)).toEqual([{ realtimeInput: { video: data } }]);
   });
@@ -466,7 +466,7 @@ describe('instructions and tools', () => {
     configuration: { instructions: 'Be kind.', tools: [] },
   };
 
-  test('change where the model takes it, and may end with no tools', async () => {
+  test('change if the model accepts the change, and may end without tools', async () => {
     const call = await startCall();
     expect(await call.sends(configure)).toEqual([
       {
@@ -479,7 +479,7 @@ describe('instructions and tools', () => {
     expect(call.news()).toEqual([{ type: 'session.configured' }]);
   });
 
-  test('refuse a change where the model takes none', async () => {
+  test('refuse a change if the model accepts none', async () => {
     const call = await startCall({ model: 'gemini-2.5-flash-native-audio-latest' });
     expect(await call.sends(configure)).toEqual([]);
     expect(call.news()).toEqual([

@@ -13,7 +13,7 @@ import {
 const types = (events: readonly TransportEvent[]) => events.map(({ type }) => type);
 
 describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => {
-  test('lasts from its first sound to the end of generation', async () => {
+  test('lasts from its first audio to the end of generation', async () => {
     const call = await startCall();
     call.says(sound(100), spoken('Good '), sound(50), spoken('morning.'), generated, turnComplete);
     const started = call.last('response.started');
@@ -36,7 +36,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     });
   });
 
-  test('completes its transcript when no more words trail it', async () => {
+  test('completes its transcript when no more words follow', async () => {
     const call = await startCall();
     call.says(sound(), spoken('Good '), generated, turnComplete);
     await call.advance(900);
@@ -52,7 +52,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(1);
   });
 
-  test('begins with content, and ends the transcript of the response before', async () => {
+  test('begins with content, and ends the transcript of the previous response', async () => {
     const call = await startCall();
     call.says(sound(), spoken('One.'), generated, turnComplete);
     call.news();
@@ -63,7 +63,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(second?.responseId).not.toBe(first?.responseId);
   });
 
-  test('begins with a transcript that comes long after a turn', async () => {
+  test('begins with a transcript that arrives long after a turn', async () => {
     const call = await startCall();
     call.says(sound(), generated, turnComplete);
     await call.advance(1_000);
@@ -78,7 +78,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.events.filter(({ type }) => type === 'response.ended')).toHaveLength(2);
   });
 
-  test('ends with turnComplete where generationComplete is missing', async () => {
+  test('ends with turnComplete if generationComplete is missing', async () => {
     const call = await startCall();
     call.says(sound(), turnComplete);
     expect(call.last('response.ended')).toMatchObject({ status: 'completed' });
@@ -156,7 +156,7 @@ describe('the end of a response', () => {
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-2: drops it for a second where the end of the turn is missing', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-2: drops stray content for a second if the end of the turn is missing', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound());
     await call.advance(1_000);
@@ -190,7 +190,7 @@ describe('a cancel by the session', () => {
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
   });
 
-  test('mutes the response where client content would end the session', async () => {
+  test('mutes the response if client content would end the session', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
@@ -198,7 +198,7 @@ describe('a cancel by the session', () => {
     expect(call.frames).toHaveLength(1);
   });
 
-  test('sends nothing where no response is under way', async () => {
+  test('sends nothing if no response is running', async () => {
     const call = await startCall();
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
     expect(call.news()).toEqual([]);
@@ -206,7 +206,7 @@ describe('a cancel by the session', () => {
 });
 
 describe('the status of the model', () => {
-  test('changes once to working, and back when the model says that it is idle', async () => {
+  test('changes once to working, and back when the model reports that it is idle', async () => {
     const call = await startCall({ model: 'gemini-3.8-live-extended-thinking' });
     const working = {
       serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
@@ -248,7 +248,7 @@ describe('calls', () => {
     ]);
   });
 
-  test('end their response where the model waits for the answer', async () => {
+  test('end their response if the model waits for the answer', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(toolCall('c1'));
     expect(types(call.news())).toEqual(['response.started', 'tool.called', 'response.ended']);
@@ -257,7 +257,7 @@ describe('calls', () => {
     expect(types(call.news())).toEqual(['response.started']);
   });
 
-  test('get an id where the server gives none', async () => {
+  test('get an id if the server gives none', async () => {
     const call = await startCall();
     call.says({ toolCall: { functionCalls: [{ name: 'book_ride' }] } });
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);

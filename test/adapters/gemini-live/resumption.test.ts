@@ -30,7 +30,7 @@ function goOn(from: Call, options?: GeminiLiveOptions): Call {
 }
 
 describe('RESUMPTION-1: a token for resumption', () => {
-  test('exists from the first handle of the server', async () => {
+  test("exists from the server's first handle on", async () => {
     const call = await startCall();
     call.says(handle('h1'));
     expect(call.news()).toEqual([{ type: 'transport.resumable', resume: expect.anything() }]);
@@ -79,7 +79,7 @@ describe('a resumed session', () => {
     ]);
   });
 
-  test('RESUMPTION-2: repeats by their index the messages that the server has not consumed', async () => {
+  test('RESUMPTION-2: repeats by index the messages that the server has not consumed', async () => {
     const call = await startCall();
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
@@ -91,7 +91,7 @@ describe('a resumed session', () => {
     expect(next.peer.said.slice(1)).toEqual([rain]);
   });
 
-  test('RESUMPTION-2: repeats no request to speak', async () => {
+  test('RESUMPTION-2: does not repeat a request to speak', async () => {
     const call = await startCall();
     call.says(toolCall('c1'), turnComplete, handle('h1'));
     await call.sends(
@@ -143,7 +143,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
     },
   );
 
-  test('counts as refused also when the server closes just after accepting it', async () => {
+  test('counts as refused even if the server closes just after accepting it', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = await goOn(call).begin();
@@ -160,7 +160,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
 });
 
 test.each([undefined, null, 'h1', { handle: 'h1' }])(
-  'begins a new session for a token that is none: %j',
+  'starts a new session for an invalid token: %j',
   (resume) => {
     const call = new Call({}, { resume });
     call.peer.open();

@@ -36,7 +36,7 @@ describe('the declared messages', () => {
 });
 
 describe('parseServerMessage', () => {
-  test('reads declared fields, and drops known ones that are unused', () => {
+  test('reads declared fields, and drops known but unused ones', () => {
     const text = JSON.stringify({
       serverContent: {
         turnComplete: true,
@@ -63,7 +63,7 @@ describe('parseServerMessage', () => {
     expect(parsed).toMatchObject({ kind: 'read', unknown: ['news', 'serverContent.mood'] });
   });
 
-  test('says where a message is wrong', () => {
+  test('names the place of an error in a message', () => {
     const parsed = parseServerMessage('{"serverContent":{"turnComplete":"yes"}}');
     expect(parsed).toMatchObject({
       kind: 'malformed',

@@ -22,7 +22,7 @@ const ids = ({ events }: Call) =>
   new Set(events.flatMap((event) => ('utteranceId' in event ? [event.utteranceId] : [])));
 
 describe('USER-SPEECH-1: an utterance', () => {
-  test('ends and has its words when no scraps follow', async () => {
+  test('ends with its words when no fragments follow', async () => {
     const call = await startCall();
     call.says(words('A taxi '));
     await call.advance(1_400);
@@ -36,7 +36,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test('ends by the session, which informs the server', async () => {
+  test('ends by command of the session, which informs the server', async () => {
     const call = await startCall();
     call.says(words('And now '));
     const [utteranceId = ''] = ids(call);
@@ -47,7 +47,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toHaveLength(4);
   });
 
-  test('ends when the model answers, and keeps the words that trail', async () => {
+  test('ends when the model answers, and keeps the trailing words', async () => {
     const call = await startCall();
     call.says(words('Hello'), sound());
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -63,7 +63,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test('ends at once where the wire marks the last words', async () => {
+  test('ends at once if the wire marks the last words', async () => {
     const call = await startCall();
     call.says({ serverContent: { inputTranscription: { text: 'Yes.', finished: true } } });
     expect(told(call.events)).toEqual(['started', '~Yes.', 'ended', '=Yes.']);
@@ -99,7 +99,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended', '~Stop.', '=Stop.']);
   });
 
-  test('lasts a minute without words where the detector has begun it', async () => {
+  test('lasts a minute without words if the detector has begun it', async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     await call.advance(59_999);
@@ -108,7 +108,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended']);
   });
 
-  test('follows the older signal of the detector, and ends without words', async () => {
+  test("follows the detector's older signal, and ends without words", async () => {
     const call = await startCall();
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_EOS' } });
@@ -131,14 +131,14 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', '~No, wait.', 'ended', '=No, wait.']);
   });
 
-  test('ends after some time where its end is missing', async () => {
+  test('ends after some time if its end is missing', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, turnComplete);
     await call.advance(5_000);
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('begins anew with new speech', async () => {
+  test('begins again with new speech', async () => {
     const call = await startCall();
     call.says(words('One.'), sound(), interrupted);
     expect(told(call.events)).toEqual(['started', '~One.', 'ended', '=One.', 'started']);
@@ -146,8 +146,8 @@ describe('USER-SPEECH-1: an utterance', () => {
   });
 });
 
-describe('USER-SPEECH-2: words that come late', () => {
-  test('cause an error during an answer, and begin no utterance that would cut it off', async () => {
+describe('USER-SPEECH-2: words that arrive late', () => {
+  test('cause an error during an answer, and begin no utterance that would interrupt it', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
     await call.advance(600);
@@ -179,7 +179,7 @@ describe('USER-SPEECH-2: words that come late', () => {
     expect(told(call.events).at(-1)).toBe('=Hello.');
   });
 
-  test('begin an older utterance also as interim words', async () => {
+  test('begin an older utterance even as interim words', async () => {
     const call = await startCall();
     call.says(sound(), { serverContent: { interimInputTranscription: { text: 'Hello' } } });
     expect(told(call.events)).toEqual(['started', '~Hello', 'ended']);
@@ -187,14 +187,14 @@ describe('USER-SPEECH-2: words that come late', () => {
     expect(told(call.events).slice(3)).toEqual(['=Hello', 'started']);
   });
 
-  test('let an interruption after them begin an utterance of its own', async () => {
+  test('let a later interruption begin its own utterance', async () => {
     const call = await startCall();
     call.says(sound(), words('Hello.'), interrupted);
     expect(told(call.events)).toEqual(['started', '~Hello.', 'ended', '=Hello.', 'started']);
   });
 });
 
-test('USER-SPEECH-3: dates words before the moment at which they come', async () => {
+test('USER-SPEECH-3: dates words before the moment at which they arrive', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says(words('Hi.'));

@@ -170,7 +170,7 @@ describe.each(MODELS)('%s', (model) => {
     },
   );
 
-  test('P2, P3: asks the user a question, whose answer goes to the subagent alone', async () => {
+  test('P2, P3: asks the user a question, and passes the answer only to the subagent', async () => {
     const scene = await start({ model, subagents: ride });
     await scene.say('use ride');
     // This model says everything that it reads, which takes time.
@@ -185,7 +185,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('makes a request once when a late answer to other words overtakes it', async () => {
+  test('sends a request once when a late answer to other words overtakes it', async () => {
     const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
@@ -254,7 +254,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.said()).toHaveLength(2);
   });
 
-  test('leaves a server that goes away in time, and repeats nothing', async () => {
+  test('leaves a server in time that shuts down, and repeats nothing', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);

@@ -44,7 +44,7 @@ function load(inspectorWindow: FakeWindow) {
   return view;
 }
 
-test('sends everything to a window that opens late or is loaded again', async () => {
+test('sends everything to a window that opens late or is reloaded', async () => {
   const environment = simulatedEnvironment();
   const page = new FakeWindow();
   const inspectorWindow = new FakeWindow();
@@ -82,7 +82,7 @@ test('sends everything to a window that opens late or is loaded again', async ()
   expect(again.events('ses_1')).toEqual([]);
 });
 
-test('says what to do where there is no window', async () => {
+test('explains what to do if there is no window', async () => {
   await expect(
     createInspector({ environment: simulatedEnvironment(), to: { mode: 'browser' } }),
   ).rejects.toMatchObject({ name: 'ConfigurationError', code: 'NO_WINDOW' });

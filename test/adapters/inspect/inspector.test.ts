@@ -222,8 +222,8 @@ describe('an inspected scenario', () => {
   });
 });
 
-describe('a viewer that comes late', () => {
-  test('STREAM-2: gets every actor with its latest state, and none of the history', async () => {
+describe('a viewer that arrives late', () => {
+  test('STREAM-2: receives every actor with its latest state, and none of the history', async () => {
     const { inspect, view, inspector: relay } = await watched();
     ride(inspect);
     await view.until(isOver);

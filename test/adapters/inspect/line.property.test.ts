@@ -66,7 +66,7 @@ const lines: fc.Arbitrary<Line> = fc.oneof(
     })),
 );
 
-test('INSPECT-LINE-1, REDACT-1: a redacted message has no secret, and is within its size limit', () => {
+test('INSPECT-LINE-1, REDACT-1: keeps a redacted message free of secrets, and within its size limit', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text } = new Converter(redactWords, MAX_BYTES).convert(line);
@@ -77,7 +77,7 @@ test('INSPECT-LINE-1, REDACT-1: a redacted message has no secret, and is within 
   );
 });
 
-test('INSPECT-LINE-1: a message that shows everything is within its size limit too', () => {
+test('INSPECT-LINE-1: keeps a message that shows everything within its size limit too', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text, message } = new Converter(redactNothing, MAX_BYTES).convert(line);

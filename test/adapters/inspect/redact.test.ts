@@ -11,7 +11,7 @@ import {
 const show = (value: unknown, section = 'context', redact: Redact = redactWords): unknown =>
   shownValue(value, section, redact, { bytesLeft: 100_000 });
 
-describe('REDACT-1: a text is shown only under a known key, if it looks like a name', () => {
+describe('REDACT-1: shows a text only under a known key, if it looks like a name', () => {
   test.each([
     ['type', 'outbox.add'],
     ['status', 'timed_out'],
@@ -44,7 +44,7 @@ describe('REDACT-1: a text is shown only under a known key, if it looks like a n
   });
 });
 
-describe('REDACT-2: within a payload nothing is shown but its structure', () => {
+describe('REDACT-2: shows nothing but the structure within a payload', () => {
   test.each(['args', 'input', 'output', 'content', 'messages', 'result', 'answer', 'data'])(
     'hides the values below `%s`',
     (key) => {
@@ -69,7 +69,7 @@ describe('REDACT-2: within a payload nothing is shown but its structure', () => 
   });
 });
 
-test('REDACT-3: hides keys that do not look like names, and keeps them apart', () => {
+test('REDACT-3: hides keys that do not look like names, and keeps them distinct', () => {
   expect(show({ 'likes sushi': 1, 'likes apple': 2, 'sub_1.q1': 3 })).toEqual({
     '[redacted 11 chars] (0)': 1,
     '[redacted 11 chars] (1)': 2,
@@ -78,7 +78,7 @@ test('REDACT-3: hides keys that do not look like names, and keeps them apart', (
   expect(show({ 'likes sushi': 1 }, 'context', redactNothing)).toEqual({ 'likes sushi': 1 });
 });
 
-test('asks a custom redaction for every leaf, with its path', () => {
+test('calls a custom redaction for every leaf, with its path', () => {
   const asked: [unknown, string][] = [];
   const redact: Redact = (leaf, path) => {
     asked.push([leaf, path.join('.')]);
@@ -96,8 +96,8 @@ test('asks a custom redaction for every leaf, with its path', () => {
   ]);
 });
 
-describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are no plain data', () => {
-  test('shows errors, dates, maps, sets, functions, actors and sounds', () => {
+describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are not plain data', () => {
+  test('shows errors, dates, maps, sets, functions, actors and audio', () => {
     const cause = new Error('the user said so');
     const error = Object.assign(new TypeError('of Ann', { cause }), { code: 'E_ANN' });
     const value = {
@@ -129,7 +129,7 @@ describe('SHOWN-VALUE-1, SHOWN-VALUE-3: values that are no plain data', () => {
     expect(JSON.stringify(show(value))).not.toMatch(/Ann|said so/);
   });
 
-  test('marks cycles, and cuts what is too deep', () => {
+  test('marks cycles, and cuts values that are too deep', () => {
     const cyclic: { self?: unknown; twice: unknown[] } = { twice: [] };
     cyclic.self = cyclic;
     const same = {};

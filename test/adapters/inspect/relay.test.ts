@@ -58,14 +58,14 @@ function get(port: number, path: string, headers: Record<string, string> = {}, m
 }
 
 describe('RELAY-2: the stream', () => {
-  test('opens with the token only', async () => {
+  test('opens only with the token', async () => {
     const { streamUrl } = await relay();
     expect(await knock(streamUrl)).toBe('open');
     expect(await knock(streamUrl.replace(/token=.*/, 'token=guess'))).toBe('401');
     expect(await knock(streamUrl.replace(/\?.*/, ''))).toBe('401');
   });
 
-  test('refuses other web pages, with the token or without', async () => {
+  test('refuses other web pages, with or without the token', async () => {
     const { streamUrl, host } = await relay({ allowedOrigins: ['https://viewer.example'] });
     expect(await knock(streamUrl, { origin: `http://${host}` })).toBe('open');
     expect(await knock(streamUrl, { origin: 'https://viewer.example' })).toBe('open');
@@ -86,7 +86,7 @@ describe('RELAY-2: the stream', () => {
     expect(await knock(next.streamUrl.replace(/token=.*/, `token=${token}`))).toBe('401');
   });
 
-  test('RELAY-3: cuts off a viewer that sends too much, and keeps the others', async () => {
+  test('RELAY-3: disconnects a viewer that sends too much, and keeps the others', async () => {
     const { streamUrl, inspector: own } = await relay();
     const view = receive(streamUrl);
     const loud = new WebSocket(streamUrl);

@@ -87,7 +87,7 @@ async function ride(redact = true): Promise<{ view: Seen; stop: () => Promise<vo
   return { view, stop: () => inspector.stop() };
 }
 
-test('shows every actor of a session in one tree, and nothing that was said', async () => {
+test('shows every actor of a session in one tree, and no spoken words', async () => {
   const { view, stop } = await ride();
   const named = (part: string): string[] => view.ids.filter((id) => id.includes(part));
   const subagent = view.ids.find((id) => /^ses_1\/sub_[^/]+$/.test(id)) ?? '';
@@ -117,7 +117,7 @@ test('shows every actor of a session in one tree, and nothing that was said', as
   await stop();
 });
 
-test('shows what was said without redaction', async () => {
+test('shows the spoken words without redaction', async () => {
   const { view, stop } = await ride(false);
   const stream = JSON.stringify(view.messages);
   expect(SECRETS.filter((secret) => !stream.includes(secret))).toEqual([]);

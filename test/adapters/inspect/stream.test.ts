@@ -69,7 +69,7 @@ const fragile = setup({
   },
 }).createMachine({ id: 'fragile', on: { BREAK: { actions: 'fail' } } });
 
-describe('STREAM-1: inspecting is cheap and harmless', () => {
+describe('STREAM-1: the cost of inspecting', () => {
   test('converts and sends nothing before the interval is over', async () => {
     const { environment, view, inspect } = await watched();
     const get = vi.fn<() => string>(() => 'x');
@@ -104,7 +104,7 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
     expect(errors).toHaveLength(1);
   });
 
-  test('sends what waited on `stop`, and shows nothing after it', async () => {
+  test('sends waiting messages on `stop`, and nothing after it', async () => {
     const { environment, view, inspect, stop } = await watched();
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
     await stop();
@@ -115,7 +115,7 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
     await stop();
   });
 
-  test('sends a burst in slices, so that the event loop has its turns', async () => {
+  test('sends a burst in slices, so that the event loop can run', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(lamp, { id: 'lamp', inspect }).start();
     for (let index = 0; index < 1000; index += 1) actor.send({ type: 'TOGGLE' });
@@ -133,7 +133,7 @@ describe('STREAM-1: inspecting is cheap and harmless', () => {
 });
 
 describe('STREAM-3: a machine that throws', () => {
-  test('appears as failed, though XState reports no snapshot of it', async () => {
+  test('appears as failed, although XState reports no snapshot of it', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(fragile, { id: 'fragile', inspect });
     actor.subscribe({ error() {} });
@@ -148,7 +148,7 @@ describe('STREAM-3: a machine that throws', () => {
 });
 
 describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
-  test('gives the next invocation the place of the one before', async () => {
+  test('puts the next invocation in the place of the previous one', async () => {
     const { environment, view, inspect } = await watched();
     const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
       id: 'm',
@@ -169,7 +169,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('stopped');
   });
 
-  test('keeps two live actors of one id apart, and frees the name after its end', async () => {
+  test('distinguishes two live actors with one id, and frees the name afterwards', async () => {
     const { environment, view, inspect } = await watched();
     const first = createActor(lamp, { id: 'lamp', inspect }).start();
     const second = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -188,7 +188,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     ]);
   });
 
-  test('makes an actor without a known parent a root, and finds the nearest parent otherwise', async () => {
+  test('makes an actor without a known parent a root, and otherwise finds the nearest parent', async () => {
     const { environment, view, inspect } = await watched();
     startSubagent(inspect, 'sub_1', 'nobody');
     startSession(inspect, 'ses_2');
@@ -201,7 +201,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
   });
 
-  test('names the sender of an event as in the tree', async () => {
+  test("names an event's sender as in the tree", async () => {
     const { environment, view, inspect } = await watched();
     const child = setup({ types: { events: {} as { type: 'PING' } } }).createMachine({
       id: 'child',
@@ -233,7 +233,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
 });
 
 describe('ACTOR-REGISTRY-3: ended actors', () => {
-  test('shows only the latest of them to a late viewer', async () => {
+  test('show only the latest of them to a late viewer', async () => {
     const { environment, stream } = bare({ maxEndedActors: 3 });
     startSession(stream.inspect);
     for (let index = 0; index < 10; index += 1)
@@ -248,7 +248,7 @@ describe('ACTOR-REGISTRY-3: ended actors', () => {
 });
 
 describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
-  test('misses history and learns of it, but misses no actor or latest state', async () => {
+  test('misses history and is informed, but misses no actor or latest state', async () => {
     const { environment, stream } = bare({ maxQueuedLines: 100 });
     let isReady = false;
     const slow = viewer(() => isReady);
@@ -281,7 +281,7 @@ describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
   });
 });
 
-test('VIEWER-QUEUE-1: an actor that is invoked again and again does not fill the queue', async () => {
+test('VIEWER-QUEUE-1: does not fill the queue with an actor that is invoked repeatedly', async () => {
   const { environment, stream } = bare({ maxQueuedLines: 100 });
   let isReady = false;
   const slow = viewer(() => isReady);
@@ -304,7 +304,7 @@ test('VIEWER-QUEUE-1: an actor that is invoked again and again does not fill the
 });
 
 describe('STREAM-4: a viewer that fails', () => {
-  test('drops out, and harms neither the actors nor the other viewers', async () => {
+  test('drops out, without effect on the actors or the other viewers', async () => {
     const { environment, stream, errors } = bare();
     const good = viewer();
     const send = vi.fn<() => void>(() => {

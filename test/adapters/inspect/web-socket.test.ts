@@ -91,7 +91,7 @@ test('sends everything again after each lost connection', realSockets, async () 
   expect(environment.pendingTimers).toBe(0);
 });
 
-test('reports a server that is never there, and stops without waiting for it', async () => {
+test('reports a server that never responds, and stops without waiting for it', async () => {
   const environment = simulatedEnvironment();
   const { port, close } = await listen();
   await close();

@@ -40,7 +40,7 @@ const counter = setup({
   },
 });
 
-test('sends the messages of the package, apart from names and parents', async () => {
+test('sends the same messages as the package, apart from names and parents', async () => {
   const environment = simulatedEnvironment();
   const ours: InspectorMessage[] = [];
   const inspector = await createInspector({
@@ -89,7 +89,7 @@ test('sends the messages of the package, apart from names and parents', async ()
   actor.stop();
 });
 
-test('declares the types of the package, apart from the id', () => {
+test('declares the same types as the package, apart from the id', () => {
   expectTypeOf<Omit<EventMessage, 'id'>>().toExtend<Omit<StatelyEventEvent, 'id'>>();
   expectTypeOf<Omit<ActorMessage, 'id'>>().toExtend<Omit<StatelyActorEvent, 'id'>>();
   expectTypeOf<Omit<SnapshotMessage, 'id' | 'snapshot'>>().toExtend<
@@ -97,7 +97,7 @@ test('declares the types of the package, apart from the id', () => {
   >();
 });
 
-test('names an actor that is no machine', async () => {
+test('names an actor that is not a machine', async () => {
   const environment = simulatedEnvironment();
   const view = seen();
   const inspector = await createInspector({ environment, to: { mode: 'sink', send: view.take } });

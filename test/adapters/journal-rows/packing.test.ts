@@ -15,11 +15,11 @@ test('unpacks a packed value unchanged', () => {
     expect(unpacked(packed(text) ?? Buffer.of())).toBe(text);
 });
 
-test('packs no short value', () => {
+test('does not pack a short value', () => {
   expect(packed('x'.repeat(3999))).toBeNull();
 });
 
-test('DICTIONARIES-1: the dictionaries have the checksums that journals were packed with', () => {
+test('DICTIONARIES-1: keeps the checksums of the dictionaries that journals were packed with', () => {
   expect(DICTIONARIES.map((one) => crc32(one))).toEqual([2_101_770_692, 3_373_798_799]);
 });
 

@@ -87,9 +87,9 @@ async function guarded(options: Partial<GuardOptions> = {}) {
   return { guard, port, environment, errors, clients, dial, ask, enter, until };
 }
 
-describe('GUARD-1: nothing that comes in throws', () => {
+describe('GUARD-1: input from any client', () => {
   test.each(['/\\', 'http://a:99999/', 'http://[/', '//', '/%', '*'])(
-    'answers a target such as %s',
+    'gets an answer for a target such as %s',
     async (target) => {
       const { ask, port, errors, enter } = await guarded();
       expect(await ask(upgradeTo(target, `${HOST}:${port}`))).toMatch(/^HTTP\/1\.1 4\d\d /);
@@ -101,7 +101,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     },
   );
 
-  test('answers 500 when a listener throws, and reports the error to the operator only', async () => {
+  test('causes a 500 when a listener throws, and an error only to the operator', async () => {
     const { ask, port, errors } = await guarded({
       request: () => Promise.reject(new Error('no such table')),
     });
@@ -111,7 +111,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     expect(errors.map(String)).toEqual(['Error: no such column', 'Error: no such table']);
   });
 
-  test('answers bytes that are no HTTP', async () => {
+  test('gets an answer for bytes that are not HTTP', async () => {
     const { ask, port, enter } = await guarded();
     expect(await ask('hello\r\n\r\n')).toBe('HTTP/1.1 400 Bad Request');
     const long = `GET / HTTP/1.1\r\nHost: ${HOST}:${port}\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
@@ -119,7 +119,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     await enter();
   });
 
-  test('drops an expelled client that breaks the protocol', async () => {
+  test('ends an expelled client that breaks the protocol', async () => {
     const { dial, port, environment, until, enter } = await guarded();
     const socket = await dial();
     socket.write(upgradeTo('/?key=wrong', `${HOST}:${port}`));
@@ -131,7 +131,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     await enter();
   });
 
-  test('survives a listener that writes more after its answer', async () => {
+  test('tolerates a listener that writes more after its answer', async () => {
     const { ask, port, enter } = await guarded({
       request: ({ response }) => {
         response.end('served');
@@ -142,7 +142,7 @@ describe('GUARD-1: nothing that comes in throws', () => {
     await enter();
   });
 
-  test('survives a client that resets while its verdict is pending', async () => {
+  test('tolerates a client that resets while its verdict is pending', async () => {
     let decide: (verdict: Verdict) => void = () => {};
     const { dial, port, until, errors, guard } = await guarded({
       webSocket: {
@@ -180,7 +180,7 @@ describe('GUARD-2: a refused socket', () => {
 });
 
 describe('GUARD-3: unknown peers', () => {
-  test('ends each at the deadline of its phase, an expelled one sooner', async () => {
+  test('end at the deadline of each phase, expelled ones sooner', async () => {
     const { dial, port, until, environment } = await guarded({ authenticationTimeoutMs: 5_000 });
     const host = `${HOST}:${port}`;
     await dial();
@@ -195,7 +195,7 @@ describe('GUARD-3: unknown peers', () => {
     await until(0);
   });
 
-  test('limits their number without keeping a rightful client out', async () => {
+  test('have a limited number that does not block a rightful client', async () => {
     const { dial, guard, environment, enter } = await guarded({ maxUnauthenticated: 4 });
     for (let count = 0; count < 20; count += 1) await dial();
     await enter();
@@ -203,7 +203,7 @@ describe('GUARD-3: unknown peers', () => {
     expect(guard.size.connections).toBeLessThanOrEqual(5);
   });
 
-  test('PLACE-2: the peer with the most places gives way', () => {
+  test('PLACE-2: removes the peer with the most places first', () => {
     const places = new UnauthenticatedPlaces(3);
     const shed: string[] = [];
     places.take('a', () => shed.push('a1'));
@@ -221,7 +221,7 @@ describe('GUARD-3: unknown peers', () => {
 });
 
 describe('GUARD-4: the limit of clients', () => {
-  test('counts clients with the key only', async () => {
+  test('counts only clients with the key', async () => {
     const { dial, ask, port, enter, guard } = await guarded({ maxClients: 1 });
     const host = `${HOST}:${port}`;
     for (let count = 0; count < 10; count += 1)
@@ -261,7 +261,7 @@ describe('GUARD-4: the limit of clients', () => {
   });
 });
 
-describe('GUARD-5: names and pages of others', () => {
+describe('GUARD-5: foreign names and pages', () => {
   test('refuses another name or origin, in whatever form it is sent', async () => {
     const { ask, port } = await guarded();
     const host = `${HOST}:${port}`;
@@ -276,7 +276,7 @@ describe('GUARD-5: names and pages of others', () => {
     expect(await statusOf('/?key=right', host, ['Origin: null'])).toBe(403);
   });
 
-  test('accepts the names of the loopback interface only', () => {
+  test('accepts only the names of the loopback interface', () => {
     const names = ['127.0.0.1', 'localhost:80', 'LOCALHOST:8080', '[::1]:1'];
     const others = ['127.0.0.1.evil.example', 'localhost:', '127.0.0.1:1@evil', '', '127.0.0.2'];
     expect(names.filter(isLoopbackName)).toEqual(names);
@@ -292,7 +292,7 @@ describe('GUARD-5: names and pages of others', () => {
       expect(targetOf(none)).toBeNull();
   });
 
-  test('finds a secret equal to itself only', () => {
+  test('finds a secret equal only to itself', () => {
     expect(isSameSecret('abc', 'abc')).toBe(true);
     for (const other of ['abd', 'ab', 'abcd', '', null])
       expect(isSameSecret(other, 'abc')).toBe(false);
@@ -300,7 +300,7 @@ describe('GUARD-5: names and pages of others', () => {
   });
 });
 
-test('GUARD-6: `close` ends every socket, those of clients with code 1001', async () => {
+test('GUARD-6: ends every socket on `close`, those of clients with code 1001', async () => {
   const { guard, dial, port, enter } = await guarded();
   const client = await enter();
   await dial();
@@ -321,7 +321,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     return made;
   }
 
-  test('destroys its socket at once without a grace period', async () => {
+  test('loses its socket at once without a grace period', async () => {
     const { guard } = await deaf();
     expect(guard.size).toEqual({ connections: 1, clients: 1 });
     const closed = guard.close();
@@ -331,7 +331,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     await closed;
   });
 
-  test('keeps its socket for the grace period, and ends unknown peers at once', async () => {
+  test('keeps its socket for the grace period, while unknown peers end at once', async () => {
     const { guard, dial, until, environment } = await deaf();
     await dial();
     await until(2);
@@ -345,7 +345,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     expect(guard.size).toEqual({ connections: 0, clients: 0 });
   });
 
-  test('destroys an upgrade that another server hands over after `close`', async () => {
+  test('loses an upgrade that another server hands over after `close`', async () => {
     const { guard } = await guarded();
     const server = createServer();
     const handed = new Promise<void>((resolve) => {

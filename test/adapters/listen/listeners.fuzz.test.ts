@@ -53,7 +53,7 @@ async function untilGone(
 }
 
 describe.each(Object.entries(listeners))('%s', (name, start) => {
-  test('serves a rightful client in the middle of attacks, and keeps no socket of them', async () => {
+  test("serves a rightful client during attacks, and keeps no attacker's socket", async () => {
     const listener = await started(start);
     const chance = chanceOf(SEED, name);
     await listener.serveRightful();

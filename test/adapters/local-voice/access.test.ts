@@ -23,7 +23,7 @@ function upgrade(url: string, headers: Record<string, string>): Promise<number> 
 }
 
 describe('access', () => {
-  test('mints a key at start, and ends connections without it', async () => {
+  test('creates a key at start, and ends connections without it', async () => {
     const { address } = await startHarness();
     expect(address.apiKey).toMatch(/^local_.{12}/);
     expect(address.url).toBe(`ws://127.0.0.1:${address.port}/v1/realtime`);
@@ -42,7 +42,7 @@ describe('access', () => {
     expect(liar.events.map(({ type }) => type)).toEqual(['error']);
   });
 
-  test('takes the key as a subprotocol, and never sends it back', async () => {
+  test('accepts the key as a subprotocol, and never sends it back', async () => {
     const { address } = await startHarness({ apiKey: 'secret-key' });
     const protocols = ['realtime', 'openai-insecure-api-key.secret-key'];
     const client = new WireClient(`${address.url}?model=gpt-realtime-2.1`, {}, protocols);
@@ -51,7 +51,7 @@ describe('access', () => {
     client.socket.terminate();
   });
 
-  test('refuses web pages but those of an allowed origin', async () => {
+  test('refuses web pages except those of an allowed origin', async () => {
     const { address } = await startHarness({ allowedOrigins: ['http://127.0.0.1:8080'] });
     const authorization = `Bearer ${address.apiKey}`;
     expect(await upgrade(address.url, { authorization, origin: 'http://evil.example' })).toBe(403);
@@ -68,14 +68,14 @@ describe('access', () => {
     expect(await upgrade(address.url, { authorization, host })).toBe(101);
   });
 
-  test('serves /v1/realtime only', async () => {
+  test('serves only /v1/realtime', async () => {
     const { address } = await startHarness();
     expect(await upgrade(`ws://127.0.0.1:${address.port}/v1/other`, {})).toBe(404);
     const response = await fetch(`http://127.0.0.1:${address.port}/v1/realtime`);
     expect(response.status).toBe(404);
   });
 
-  test('admits maxConnections clients at most', async () => {
+  test('admits at most maxConnections clients', async () => {
     const { address, connect } = await startHarness({ maxConnections: 1 });
     const first = await connect();
     const authorization = `Bearer ${address.apiKey}`;
@@ -87,7 +87,7 @@ describe('access', () => {
 });
 
 describe('a hostile client', () => {
-  test('loses its own connection only for a frame of more than 15 MiB', async () => {
+  test('loses only its own connection for a frame of more than 15 MiB', async () => {
     const { connect } = await startHarness();
     const [big, other] = [await connect(), await connect()];
     big.socket.send('x'.repeat(15 * 1024 * 1024 + 1));
@@ -95,7 +95,7 @@ describe('a hostile client', () => {
     await other.fence();
   });
 
-  test('harms no other when it speaks no HTTP, or leaves in the middle', async () => {
+  test('affects no other client when it speaks no HTTP, or leaves early', async () => {
     const { address, connect } = await startHarness();
     for (const bytes of ['\0\u0001\u0002rubbish\r\n\r\n', 'GET /v1/realtime HTTP/1.1\r\nUpgr']) {
       await new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ describe('a hostile client', () => {
 describe('the server', () => {
   const parts = { model: scriptedModel(), environment: nodeEnvironment() };
 
-  test('starts once, and close ends every connection and may be called twice', async () => {
+  test('starts once, and close ends every connection and may be repeated', async () => {
     const speech = scriptedSpeech();
     const voice = localVoice({ ...parts, speech });
     const address = await voice.start();
@@ -140,7 +140,7 @@ describe('the server', () => {
     expect(speech.closed).toBe(false);
   });
 
-  test('fails to start on a port that is taken', async () => {
+  test('fails to start on a port in use', async () => {
     const { address } = await startHarness();
     const voice = localVoice({ ...parts, speech: scriptedSpeech(), port: address.port });
     onTestFinished(() => voice.close());

@@ -54,7 +54,7 @@ describe('keep-alive', () => {
     }
   });
 
-  test('drops a client at the next ping that did not answer', async () => {
+  test('drops a client at the next ping that was not answered', async () => {
     const { environment, take } = holding(KEEP_ALIVE_MS);
     const { address } = await startHarness({ environment });
     const headers = { authorization: `Bearer ${address.apiKey}` };
@@ -67,7 +67,7 @@ describe('keep-alive', () => {
 });
 
 describe('a client that does not read', () => {
-  test('pauses synthesis, so that no sound piles up in memory', async () => {
+  test('pauses synthesis, so that no audio accumulates in memory', async () => {
     const sentences = Array.from({ length: 1_000 }, (_, at) => `This is sentence number ${at}. `);
     const { environment, take } = holding(POLL_MS);
     const { connect, speech } = await startHarness({

@@ -99,7 +99,7 @@ describe('the end of a turn by its words', () => {
     expect(transcribed).toEqual([600 + 550, 600 + 1_500 + 600 + 550]);
   });
 
-  test('waits for silence alone with server_vad', async () => {
+  test('depends only on silence with server_vad', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 3_000));
@@ -107,7 +107,7 @@ describe('the end of a turn by its words', () => {
   });
 });
 
-describe('the end of a turn over an open question', () => {
+describe('the end of a turn during an open question', () => {
   const yesOrNo: OpenQuestion = { kind: 'approval', options: [] };
   test.each([
     ['an option', rides, ECONOMY, 300],
@@ -128,7 +128,7 @@ describe('the end of a turn over an open question', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('takes questions, which the server announces, and refuses an invalid one', async () => {
+  test('accepts questions, which the server announces, and refuses an invalid one', async () => {
     const { client } = await start();
     expect((await client.next('session.updated'))['session'].extensions).toEqual([
       'session.open_question',
@@ -170,14 +170,14 @@ describe('the end of a turn by a function of the app', () => {
     ]);
   });
 
-  test('follows the function against the list', async () => {
+  test('prefers the function to the list', async () => {
     const { client } = await start({ endOfTurn: () => 1 });
     client.speak(tone(UM, 600));
     client.speak(tone(0, 3_000));
     expect(await waitedMs(client)).toBe(500);
   });
 
-  test('END-OF-TURN-1: asks no function about an answer', async () => {
+  test('END-OF-TURN-1: does not call the function for an answer', async () => {
     const { client } = await start({ endOfTurn: () => 0 });
     client.send({ type: 'session.open_question', question: rides });
     client.speak(tone(ECONOMY, 600));
@@ -236,7 +236,7 @@ test('END-OF-TURN-2: gives a function half a second to answer', async () => {
 });
 
 describe('the longest utterance', () => {
-  test('cuts a voice that never pauses, reports its words, and hears what follows', async () => {
+  test('ends a voice that never pauses, reports its words, and hears what follows', async () => {
     const { client } = await start({ longestUtteranceMs: 4_000 });
     client.speak(tone(WHOLE, 6_000));
     client.speak(tone(ECONOMY, 600));
@@ -281,7 +281,7 @@ describe('transcription in a pause', () => {
     expect(transcribed).toHaveLength(1);
   });
 
-  test('INPUT-AUDIO-6: reports words that stop the speech before the utterance is over, and once', async () => {
+  test('INPUT-AUDIO-6: reports words that stop the speech once, before the utterance is over', async () => {
     const DELTA = 'conversation.item.input_audio_transcription.delta';
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve('Stop.'));
@@ -294,7 +294,7 @@ describe('transcription in a pause', () => {
     expect(client.count(DELTA)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: begins again with all of the silence when the pause gave no words', async () => {
+  test('INPUT-AUDIO-4: begins again with the complete silence when the pause gave no words', async () => {
     const { client, speech, transcribed } = await start();
     for (let count = 0; count < 2; count += 1)
       speech.nextTranscriptions.push(() => Promise.resolve(''));
@@ -306,7 +306,7 @@ describe('transcription in a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: gives no text for a pause that was not the last', async () => {
+  test('INPUT-AUDIO-4: returns no text for a pause that was not the last', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 300));
@@ -317,7 +317,7 @@ describe('transcription in a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('leaves only the whole utterance to transcribe when it is null', async () => {
+  test('covers only the whole utterance when it is null', async () => {
     const { client, transcribed } = await start({ transcribeAfterMs: null });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 2_000));

@@ -31,7 +31,7 @@ const silence = (count: number): number[] => Array.from({ length: count }, () =>
 const speech = (count: number): number[] => Array.from({ length: count }, () => 0.9);
 
 describe('Endpointer', () => {
-  test('starts at the first speech less the padding; stops after the silence', () => {
+  test('starts at the first speech minus the padding, and stops after the silence', () => {
     const endpoints = run([...silence(20), ...speech(10), ...silence(20)]);
     expect(endpoints).toEqual([
       { type: 'started', startMs: 20 * WINDOW_MS - 300, at: 21 },
@@ -40,11 +40,11 @@ describe('Endpointer', () => {
     ]);
   });
 
-  test('never begins before the sound does', () => {
+  test('never starts before the audio does', () => {
     expect(run(speech(2))).toMatchObject([{ type: 'started', startMs: 0 }]);
   });
 
-  test('ENDPOINTING-2: starts nothing at a click', () => {
+  test('ENDPOINTING-2: does not start at a click', () => {
     expect(run([...silence(5), 0.99, ...silence(5), 0.99, ...silence(40)])).toEqual([]);
   });
 
@@ -55,7 +55,7 @@ describe('Endpointer', () => {
     expect(run(fading).map(({ type }) => type)).toEqual(['started']);
   });
 
-  test('ENDPOINTING-1: alternates starts and stops, whatever comes', () => {
+  test('ENDPOINTING-1: alternates starts and stops for any input', () => {
     const probabilities = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 400 });
     fc.assert(
       fc.property(probabilities, (given) => {
@@ -68,7 +68,7 @@ describe('Endpointer', () => {
     );
   });
 
-  test('ENDPOINTING-4: cuts a sound that never ends, and starts the next utterance', () => {
+  test('ENDPOINTING-4: cuts audio that never ends, and starts the next utterance', () => {
     const endpoints = run(speech(100), { longestMs: 50 * WINDOW_MS });
     expect(endpoints.slice(0, 3).map(({ type }) => type)).toEqual([
       'started',

@@ -34,7 +34,7 @@ describe('findSpeech', () => {
     expect(spans(pattern)).toEqual(expected);
   });
 
-  test('cuts speech longer than 24 s where it is quietest, and loses nothing', () => {
+  test('cuts speech longer than 24 s at its quietest point, and loses nothing', () => {
     const cut = spans(`${'#'.repeat(200)}+${'#'.repeat(120)}`);
     expect(cut).toEqual([
       [0, 20_000],
@@ -51,7 +51,7 @@ describe('findSpeech', () => {
 });
 
 describe('transcribeSound', () => {
-  test('gives each stretch of speech with a little silence around it, and joins the words', async () => {
+  test('adds a little silence around each stretch of speech, and joins the words', async () => {
     const speech = scriptedSpeech({ 1000: 'one', 2000: 'two' });
     const lengths: number[] = [];
     const { transcribe } = speech;
@@ -73,7 +73,7 @@ describe('transcribeSound', () => {
 });
 
 describe('SoundBuffer', () => {
-  test('takes a stretch out, by time, and forgets what came before', () => {
+  test('extracts a stretch by time, and drops what came before', () => {
     const buffer = new SoundBuffer(1_000);
     buffer.append(Int16Array.of(0, 1, 2));
     buffer.append(Int16Array.of(3, 4, 5));
@@ -91,7 +91,7 @@ describe('SoundBuffer', () => {
 });
 
 describe('SpokenWords', () => {
-  test('SPOKEN-WORDS-1: gives words their share of the sentence’s sound, white space included', () => {
+  test('SPOKEN-WORDS-1: gives words their share of the sentence’s audio, including white space', () => {
     const words = placeWords('It is  booked. ', 1_000, 1_500);
     expect(words.map(({ text }) => text).join('')).toBe('It is  booked. ');
     expect(words[0]?.startMs).toBe(1_000);
@@ -103,7 +103,7 @@ describe('SpokenWords', () => {
     expect(placeWords(' ', 0, 0)).toMatchObject([{ text: ' ' }]);
   });
 
-  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words that had sounded at a truncation, and adds none later', () => {
+  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words that had been played at a truncation, and adds none later', () => {
     const spoken = new SpokenWords();
     for (const word of placeWords('One two three', 0, 1_300)) spoken.addWord(word);
     spoken.addSound(1_300);

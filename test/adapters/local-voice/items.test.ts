@@ -86,7 +86,7 @@ describe('creating an item', () => {
     expect(client.count('conversation.item.added')).toBe(1);
   });
 
-  test('transcribes sound in a message, and shows a picture to the model', async () => {
+  test('transcribes audio in a message, and shows a picture to the model', async () => {
     const { connect, model } = await startHarness({
       answers: [['ok']],
       words: { 4000: 'look at this' },
@@ -149,7 +149,7 @@ describe('deleting and retrieving an item', () => {
     expect(model.prompt(0)).toMatchObject([{ content: [{ text: 'keep' }] }]);
   });
 
-  test('retrieves an answer with its sound', async () => {
+  test('retrieves an answer with its audio', async () => {
     const { connect } = await startHarness({ answers: [['Hi.']] });
     const client = await connect();
     client.send({ type: 'response.create' });
@@ -179,7 +179,7 @@ describe('deleting and retrieving an item', () => {
     expect(error.message).toContain("'nobody' does not exist");
   });
 
-  test('does not restore an item that was deleted while it was said', async () => {
+  test('does not restore an item that was deleted during its speech', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['Gone', { until: held.opened }], ['ok']],
@@ -219,7 +219,7 @@ describe('truncating an item', () => {
     return { ...harness, client, truncate, id: response.output[0].id as string };
   }
 
-  test('takes the unheard words out of the item and out of the model’s memory', async () => {
+  test('removes the unheard words from the item and from the model’s memory', async () => {
     const { client, truncate, id, model } = await spoken();
     // 'One two three ' is 14 characters long, so it was heard after 280 ms.
     truncate(14 * MS_PER_CHARACTER);
@@ -278,7 +278,7 @@ describe('truncating an item', () => {
     expect(client.count('conversation.item.truncated')).toBe(0);
   });
 
-  test('SPOKEN-WORDS-2: forgets words after a truncation', async () => {
+  test('SPOKEN-WORDS-2: drops words after a truncation', async () => {
     const held = gate();
     const { connect, model } = await startHarness({
       answers: [['First. ', { until: held.opened }, 'Second.'], ['ok']],

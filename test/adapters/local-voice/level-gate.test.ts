@@ -52,7 +52,7 @@ describe('LEVEL-GATE-1: a gate', () => {
     expect(share).toBe(expected);
   });
 
-  test('admits before the first utterance what stands out from noise, or is loud at once', () => {
+  test('admits loud sounds, or sounds above the noise, before the first utterance', () => {
     const gate = new LevelGate(15);
     expect(hear(gate, { db: USER_DB, ms: 320 })).toBe(1);
     const quiet = new LevelGate(15);
@@ -99,7 +99,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
   });
 });
 
-test('LEVEL-GATE-1: takes the level of an utterance from its nearest voice', () => {
+test("LEVEL-GATE-1: uses the level of an utterance's nearest voice", () => {
   const user = Array.from({ length: 30 }, (_, index) => USER_DB - (index % 10));
   const far = Array.from({ length: 200 }, () => USER_DB - 30);
   expect(nearestLevel([...far, ...user, ...far])).toBeGreaterThan(USER_DB - 8);
@@ -111,7 +111,7 @@ test('LEVEL-GATE-1: takes the level of an utterance from its nearest voice', () 
 });
 
 describe('LEVEL-GATE-3: a voice below the level', () => {
-  test('gets in at its second utterance when it is a user who moved away', () => {
+  test('passes at its second utterance when it is a user who moved away', () => {
     const gate = afterUser();
     const away = { db: USER_DB - 18, ms: 2_500 };
     expect(hear(gate, away)).toBe(0);
@@ -119,7 +119,7 @@ describe('LEVEL-GATE-3: a voice below the level', () => {
     expect(hear(gate, away)).toBe(1);
   });
 
-  test('remains out when it is a television that talks on', () => {
+  test('stays out when it is a television that keeps talking', () => {
     const gate = afterUser();
     hear(gate, { db: USER_DB - 18, ms: 30_000 });
     hear(gate, silence(2_000));
@@ -131,11 +131,11 @@ describe('LEVEL-GATE-4: the beginning of an utterance', () => {
   const levels = (...parts: readonly (readonly [level: number, windows: number])[]) =>
     parts.flatMap(([level, windows]) => Array.from({ length: windows }, () => level));
 
-  test('skips the television before the nearest voice, and the pause between', () => {
+  test('skips the television before the nearest voice, and the pause between them', () => {
     expect(windowsBeforeNearest(levels([-50, 100], [-70, 10], [-18, 60]))).toBe(104);
   });
 
-  test('includes a voice that begins quietly or speaks up', () => {
+  test('includes a voice that begins quietly or becomes louder', () => {
     expect(windowsBeforeNearest(levels([-70, 9], [-45, 6], [-18, 60]))).toBe(0);
     expect(windowsBeforeNearest(levels([-35, 100], [-18, 60]))).toBe(0);
   });
@@ -144,13 +144,13 @@ describe('LEVEL-GATE-4: the beginning of an utterance', () => {
     expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
   });
 
-  test('skips nothing of an empty utterance, and nothing of less than a voice', () => {
+  test('skips nothing of an empty utterance, or of less than a voice', () => {
     expect(windowsBeforeNearest([])).toBe(0);
     expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });
 });
 
-test('levelOf gives 0 dB for full scale, and far less for silence', () => {
+test('returns 0 dB for full scale from levelOf, and far less for silence', () => {
   expect(levelOf(tone(32_767, 20))).toBeCloseTo(0, 1);
   expect(levelOf(tone(3_277, 20))).toBeCloseTo(-20, 1);
   expect(levelOf(tone(0, 20))).toBeLessThan(-80);
@@ -190,7 +190,7 @@ describe('a level gate over the wire', () => {
     return stopped.length < 2 ? null : stopped[1]?.['audio_end_ms'] - 3_200;
   }
 
-  test('ends the turn of the user while a television talks', async () => {
+  test("ends the user's turn while a television talks", async () => {
     // The last loud window counts for two more windows.
     expect(await stoppedAfterMs(15)).toBe(500 + 2 * 20);
   });

@@ -147,7 +147,7 @@ describe('the client `openai`', () => {
 });
 
 describe('the client `@openai/agents-realtime`', () => {
-  test('keeps a history of what was said, with a tool and an interruption', async () => {
+  test('keeps a history of the conversation, with a tool and an interruption', async () => {
     const held = gate();
     const { address } = await startHarness({
       words,

@@ -11,7 +11,7 @@ import { scriptedModel } from './support/scripted-model.ts';
 import { scriptedSpeech, tone } from './support/scripted-speech.ts';
 
 describe('a transcriber of the app', () => {
-  test('gets speech only, and gives the words', async () => {
+  test('receives only speech, and returns the words', async () => {
     const heard: number[] = [];
     const transcriber: Transcriber = {
       transcribe: async ({ samples, sampleRateHz }) => {
@@ -44,7 +44,7 @@ describe('a transcriber of the app', () => {
 });
 
 describe('a voice of the app', () => {
-  test('speaks whatever voice the client asks for, at the requested speed', async () => {
+  test('speaks whichever voice the client requests, at the requested speed', async () => {
     const said: { text: string; speed: number | undefined }[] = [];
     const voice: Voice = {
       async *synthesize({ text, speed }) {

@@ -31,7 +31,7 @@ async function outline(items: readonly Remembered[]): Promise<string[]> {
 }
 
 describe('toModelMessages', () => {
-  test('puts an answer right after its call', async () => {
+  test('puts an answer directly after its call', async () => {
     expect(
       await outline([
         says('user', 'Go'),
@@ -52,7 +52,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('puts a late answer where it came', async () => {
+  test('puts a late answer where it arrived', async () => {
     const items = [says('user', 'Go'), call('c1'), says('user', 'And?'), answer('c1', 'A')];
     expect(await outline(items)).toEqual([
       'user: Go',
@@ -64,7 +64,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('joins words and calls of the assistant in one message, also of a repeated call', async () => {
+  test('joins words and calls of the assistant in one message, including a repeated call', async () => {
     const items = [
       says('user', 'Go'),
       says('assistant', 'I look.'),
@@ -81,7 +81,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('gives system messages the role that the model takes', async () => {
+  test('gives system messages the role that the model accepts', async () => {
     const items = [says('user', 'Go'), says('system', 'A note'), says('user', 'And?')];
     expect((await toModelMessages(items)).map(({ role }) => role)).toEqual([
       'user',
@@ -95,7 +95,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('begins and ends with a message of the user', async () => {
+  test('begins and ends with a user message', async () => {
     expect(await outline([says('assistant', 'Gone.')])).toEqual([
       'user: [The user has not said anything yet.]',
       'assistant: Gone.',
@@ -103,7 +103,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('keeps the reasoning and the signature of a call, those of OpenAI once', async () => {
+  test("keeps a call's reasoning and signature, and OpenAI's only once", async () => {
     const providerOptions = (provider: string) => ({ [provider]: { signature: 's' } });
     const made = (provider: string): Remembered => ({
       kind: 'call',
@@ -133,19 +133,19 @@ describe('toModelMessages', () => {
     }
   });
 
-  test('leaves out empty messages, and answers whose call was deleted', async () => {
+  test('omits empty messages, and answers whose call was deleted', async () => {
     expect(await outline([says('assistant', ' '), answer('c1', 'A'), says('user', 'Hm')])).toEqual([
       'user: Hm',
     ]);
   });
 
-  test('passes arguments on as text that are not JSON', async () => {
+  test('passes on arguments as text that are not JSON', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
     const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);
   });
 
-  test('marks speech without understood words', async () => {
+  test('marks speech without recognised words', async () => {
     const words = Promise.resolve('');
     const items: Remembered[] = [
       { kind: 'message', role: 'user', parts: [{ type: 'sound', words }] },

@@ -82,7 +82,7 @@ describe('a spoken conversation', () => {
     for (const each of [client, listener]) each.socket.close();
   });
 
-  test('takes silence and noise for no speech', async () => {
+  test('does not take silence and noise for speech', async () => {
     const client = await connect({ type: 'server_vad', silence_duration_ms: 300 });
     let seed = 1;
     const noise = new Int16Array(48_000).map(() => {

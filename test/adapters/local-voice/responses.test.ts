@@ -6,7 +6,7 @@ import { MS_PER_CHARACTER } from './support/scripted-speech.ts';
 const RATE_HZ = 24_000;
 
 describe('a response', () => {
-  test('RESPONSE-RUN-1, RESPONSE-MESSAGE-1: sends the events of the real server in its order, as text', async () => {
+  test("RESPONSE-RUN-1, RESPONSE-MESSAGE-1: sends the real server's events in its order, as text", async () => {
     const { connect, model } = await startHarness({ answers: [['Hi there, friend!']] });
     const client = await connect();
     client.send({
@@ -65,7 +65,7 @@ describe('a response', () => {
     });
   });
 
-  test('speaks sentence by sentence in pieces of at most 100 ms, the words in step', async () => {
+  test('speaks sentence by sentence in pieces of at most 100 ms, in step with the words', async () => {
     const text = 'Your ride is booked. The driver comes at noon.';
     const { connect, speech } = await startHarness({ answers: [[text]] });
     const client = await connect();
@@ -110,7 +110,7 @@ describe('a response', () => {
     expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
   });
 
-  test('sets the silence around each sentence itself, and keeps the places of words', async () => {
+  test('sets the silence around each sentence itself, and keeps the positions of words', async () => {
     const { connect, speech } = await startHarness({
       answers: [['One. Two three four. Five.']],
     });
@@ -252,7 +252,7 @@ describe('a response', () => {
     expect((await client.next('response.done'))['response'].status).toBe('failed');
   });
 
-  test('takes metadata and settings from its request', async () => {
+  test('uses metadata and settings of its request', async () => {
     const { connect, model, speech } = await startHarness({ answers: [['Yes.']] });
     const client = await connect();
     client.send({
@@ -297,7 +297,7 @@ describe('a response', () => {
     expect(speech.spoken[0]?.voice).toBe('rms');
   });
 
-  test('gives the model something to answer before anything was said', async () => {
+  test('gives the model a message to answer before anything was said', async () => {
     const { connect, model } = await startHarness({ answers: [['Hello!']] });
     const client = await connect();
     client.send(textOnly);
@@ -321,7 +321,7 @@ describe('a response', () => {
     });
   });
 
-  test('RESPONSE-RUN-1: ends as failed with what was written when the model fails', async () => {
+  test('RESPONSE-RUN-1: ends as failed with the written words when the model fails', async () => {
     const { connect } = await startHarness({
       answers: [['Half a', { fail: 'no credit' }], ['ok']],
     });
@@ -432,7 +432,7 @@ describe('cancelling a response', () => {
     expect(client.count('response.output_item.added')).toBe(0);
   });
 
-  test('fails where none is active', async () => {
+  test('fails if none is active', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     client.send({ type: 'response.cancel', event_id: 'c1' });
@@ -449,7 +449,7 @@ describe('cancelling a response', () => {
 });
 
 describe('a response out of band', () => {
-  test('REALTIME-SESSION-2: runs beside the active one, in no conversation', async () => {
+  test('REALTIME-SESSION-2: runs together with the active one, in no conversation', async () => {
     const [first, second] = [gate(), gate()];
     const { connect, model } = await startHarness({
       answers: [
@@ -545,7 +545,7 @@ describe('a response out of band', () => {
     expect(model.prompt(0)).toEqual([{ role: 'user', content: [{ type: 'text', text: 'First' }] }]);
   });
 
-  test('runs beside seven others at most', async () => {
+  test('runs together with at most seven others', async () => {
     const held = gate();
     const answers = Array.from({ length: 9 }, () => ['x', { until: held.opened }]);
     const { connect } = await startHarness({ answers });

@@ -35,7 +35,7 @@ describe('the session', () => {
     expect(client.events[0]?.['session'].id).toMatch(/^sess_/);
   });
 
-  test('changes deeply what an update names, and nothing else', async () => {
+  test('changes exactly what an update names, at any depth', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     const update = async (session: Record<string, unknown>) => {
@@ -122,7 +122,7 @@ describe('the session', () => {
     expect((await client.next('session.updated'))['session'].max_output_tokens).toBe('inf');
   });
 
-  test('fixes the voice after the first sound', async () => {
+  test('fixes the voice after the first audio', async () => {
     const { connect } = await startHarness({ answers: [['Hi.']] });
     const client = await connect();
     const choose = (voice: string): void =>
@@ -141,7 +141,7 @@ describe('the session', () => {
   });
 });
 
-describe('REALTIME-SESSION-1: messages that are no event', () => {
+describe('REALTIME-SESSION-1: messages that are not events', () => {
   test.each([
     ['an unknown type', '{"type":"ping","event_id":"e"}', 'invalid_value', 'e'],
     ['no type', '{"event_id":"e"}', 'missing_required_parameter', 'e'],
@@ -172,7 +172,7 @@ describe('REALTIME-SESSION-1: messages that are no event', () => {
     expect((await client.next('response.done'))['response'].status).toBe('completed');
   });
 
-  test('get an error as binary frames', async () => {
+  test('cause an error as binary frames', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     client.socket.send(Buffer.alloc(64));

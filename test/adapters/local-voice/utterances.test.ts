@@ -186,7 +186,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('reports no words without transcription, while the model still hears them', async () => {
+  test('reports no words without transcription, although the model still hears them', async () => {
     const { client, model } = await start({ answers: [['Noted.']] });
     configure(client, { type: 'server_vad' }, null);
     say(client, ECONOMY);
@@ -231,7 +231,7 @@ describe('server_vad', () => {
     expect(JSON.stringify(model.prompt(0))).toContain('at last');
   });
 
-  test('tries another cut of the sound when no words are found', async () => {
+  test('tries another cut of the audio when no words are found', async () => {
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve(''));
     configure(client, { type: 'server_vad', create_response: false });
@@ -255,7 +255,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('premium');
   });
 
-  test('INPUT-AUDIO-2: forgets an utterance under way at a clear', async () => {
+  test('INPUT-AUDIO-2: drops a current utterance at a clear', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -290,7 +290,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('takes the announced id for a manual commit during speech', async () => {
+  test('uses the announced id for a manual commit during speech', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -362,7 +362,7 @@ describe('a session without turn detection', () => {
     expect((await client.next(type))['transcript']).toBe('economy please');
   });
 
-  test('refuses sound that cannot be decoded', async () => {
+  test('refuses audio that cannot be decoded', async () => {
     const { client } = await start();
     client.send({ type: 'input_audio_buffer.append', audio: 'AAAA', event_id: 'odd' });
     client.send({ type: 'input_audio_buffer.append', audio: '!!!', event_id: 'rubbish' });
@@ -378,7 +378,7 @@ describe('a session without turn detection', () => {
     });
   });
 
-  test('INPUT-AUDIO-3: holds ten minutes of sound at most', async () => {
+  test('INPUT-AUDIO-3: holds at most ten minutes of audio', async () => {
     const { client } = await start();
     configure(client, null);
     const minute = encodePcm16Base64(tone(0, 60_000));

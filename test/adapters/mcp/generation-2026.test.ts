@@ -208,7 +208,7 @@ test('returns a result without an answer to a client that cannot be asked', asyn
   expect((await ask('tools/call', ride)).result).toMatchObject({ resultType: 'complete' });
 });
 
-test('keeps tasks to clients with the capability, and to their user', async () => {
+test('restricts tasks to clients with the capability, and to their user', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -226,7 +226,7 @@ test('keeps tasks to clients with the capability, and to their user', async () =
   }
 });
 
-test('takes an answer once, and leaves out keys that are not open', async () => {
+test('accepts an answer once, and omits keys that are not open', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -279,7 +279,7 @@ test('confirms an answer when it is in the journal', async () => {
   await expect.poll(state).toMatchObject({ status: 'completed' });
 });
 
-test('serves discovery and tools, and refuses headers that disagree', async () => {
+test('serves discovery and tools, and refuses contradictory headers', async () => {
   const { ask, post } = await served();
   expect((await ask('server/discover')).result).toMatchObject({
     resultType: 'complete',
@@ -297,7 +297,7 @@ test('serves discovery and tools, and refuses headers that disagree', async () =
   expect((await post('tools/list', {}, { token: 'mallory' })).status).toBe(401);
 });
 
-test('survives whatever is posted', async () => {
+test('survives any posted body', async () => {
   const { url, ask, errors } = await served();
   const method = fc.constantFrom('tools/call', 'tasks/get', 'tasks/update', 'tasks/cancel', 'x');
   const message = fc.record({

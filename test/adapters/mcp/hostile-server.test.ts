@@ -112,7 +112,7 @@ describe('a form of a server', () => {
   });
 });
 
-test('aborts an answer without an end', async () => {
+test('aborts an endless answer', async () => {
   const { url } = await served((_call, response) => {
     response.setHeader('content-type', 'text/event-stream');
     const piece = 'data: x\n'.repeat(64 * 1024);

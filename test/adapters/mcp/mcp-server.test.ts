@@ -108,7 +108,7 @@ async function until(
 }
 
 describe('tools', () => {
-  test('a call without a task waits, asks, and returns the result', async () => {
+  test('waits for a call without a task, asks, and returns the result', async () => {
     const { url } = await served();
     const { client, asked } = await connected(url, { answer: answers('premium') });
     const { tools } = await client.listTools();
@@ -137,7 +137,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('reports what was said as progress, and no state', async () => {
+  test('reports the spoken words as progress, and no state', async () => {
     const { url } = await served();
     const { client } = await connected(url, { answer: answers('premium') });
     const told: (string | undefined)[] = [];
@@ -147,7 +147,7 @@ describe('tools', () => {
     expect(told).toEqual(['Economy or Premium?']);
   });
 
-  it('reports progress at least every 15 s, also while its own user is asked', async () => {
+  it('reports progress at least every 15 s, even while its own user is asked', async () => {
     const environment = simulatedEnvironment();
     const told: string[] = [];
     const gone = new AbortController();
@@ -171,7 +171,7 @@ describe('tools', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  it('takes more calls than results may wait, since a returned result waits no longer', async () => {
+  it('accepts more calls than results may wait, because a returned result no longer waits', async () => {
     const { url } = await served();
     const { client } = await connected(url);
     const call = () => client.callTool({ name: 'broken', arguments: { task: 'x' } });
@@ -187,7 +187,7 @@ describe('tools', () => {
     expect(result).toBeDefined();
   });
 
-  test('an approval is consent to one call, and is denied by `decline`', async () => {
+  test('treats an approval as consent to one call, and `decline` as a denial', async () => {
     const { url } = await served();
     const yes = await connected(url, { answer: answers(true) });
     const sent = await yes.client.callTool({ name: 'mailer', arguments: { task: 'Write to Bob' } });
@@ -213,7 +213,7 @@ describe('tools', () => {
     expect(asked[0]?.message).toBe('Which folder?');
   });
 
-  test('distinguishes arguments that do not fit from unknown tools', async () => {
+  test('distinguishes invalid arguments from unknown tools', async () => {
     const { url } = await served();
     const one = await connected(url);
     const wrong = await one.client.callTool({ name: 'worker', arguments: { what: 'x' } });
@@ -230,7 +230,7 @@ describe('tools', () => {
     expect(textOf(result)).toContain('failed');
   });
 
-  test('ends the subagent of a call that the client aborts', async () => {
+  test("ends a call's subagent when the client aborts", async () => {
     const { url } = await served();
     const one = await connected(url);
     const stop = new AbortController();
@@ -249,7 +249,7 @@ describe('tools', () => {
 });
 
 describe('tasks', () => {
-  test('delegates, asks and returns the result through the stream of the SDK', async () => {
+  test("delegates, asks and returns the result through the SDK's stream", async () => {
     const { url } = await served();
     const { client, tasks, asked } = await connected(url, { answer: answers('economy') });
     await client.listTools();
@@ -332,7 +332,7 @@ describe('tasks', () => {
     expect(textOf(await one.tasks.getTaskResult(id, CallToolResultSchema))).toContain('failed');
   });
 
-  test('refuses answers that do not fit, and asks again at most three times', async () => {
+  test('refuses invalid answers, and asks again at most three times', async () => {
     const { url } = await served();
     let times = 0;
     const one = await connected(url, {
@@ -362,7 +362,7 @@ describe('tasks', () => {
     expect((await one.tasks.getTask(id)).status).toBe('input_required');
   });
 
-  test('confirms a task, and an answer, when it is in the journal', async () => {
+  test('confirms a task, and an answer, once it is in the journal', async () => {
     const inner = memoryJournal();
     const kept: string[] = [];
     let gate: Promise<void> | null = null;
@@ -395,7 +395,7 @@ describe('tasks', () => {
     );
   });
 
-  test('limits the requests of a user that wait for a task', async () => {
+  test("limits a user's requests that wait for a task", async () => {
     const { url } = await served({ limits: { waitsPerUser: 1 } });
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
@@ -445,7 +445,7 @@ describe('storage of tasks', () => {
     expect((await one.tasks.listTasks()).tasks).toEqual([]);
   });
 
-  test('releases an idle user and resumes it, but never one that waits', async () => {
+  test('unloads an idle user and resumes it, but never a waiting one', async () => {
     const { pass, runtime } = moved();
     const { url, server } = await served({ runtime, limits: { idleMs: 1_000_000 } });
     const one = await connected(url);
@@ -493,7 +493,7 @@ describe('access', () => {
     expect([eve, unknown]).toEqual([404, 404]);
   });
 
-  test('counts the sessions of a user, and keeps nothing of uninitialized ones', async () => {
+  test("counts a user's sessions, and stores nothing of uninitialized ones", async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const headers = {
       authorization: 'Bearer ann',
@@ -513,7 +513,7 @@ describe('access', () => {
     await connected(url, { token: 'eve' });
   });
 
-  test('counts sessions that begin at the same time, too', async () => {
+  test('also counts sessions that begin at the same time', async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const params = {
       protocolVersion: '2025-11-25',
@@ -538,7 +538,7 @@ describe('access', () => {
     expect(server.size.connections).toBe(2);
   });
 
-  test('survives whatever is posted', async () => {
+  test('survives any posted body', async () => {
     const { url, server, errors } = await served();
     const ann = await connected(url);
     const headers = {
@@ -586,7 +586,7 @@ describe('access', () => {
   });
 });
 
-describe('a server in a process of its own', () => {
+describe('a server in its own process', () => {
   function folder(): string {
     const path = mkdtempSync(join(tmpdir(), 'offstage-mcp-'));
     onTestFinished(() => rmSync(path, { recursive: true, force: true }));
@@ -638,7 +638,7 @@ describe('a server in a process of its own', () => {
     expect(later.asked).toEqual([]);
   });
 
-  test('works over standard input and output, also after it was killed', async () => {
+  test('works over standard input and output, even after it was killed', async () => {
     const path = folder();
     const open = async (answer: Answerer) => {
       const client = new Client(

@@ -18,7 +18,7 @@ const fact = (id: string, text = `fact ${id}`) => ({ id, scope: 'ann', text, at:
 const allOf = async (store = fileMemory({ path })): Promise<string[]> =>
   (await store.facts({ scope: 'ann', limit: 1_000 })).map(({ id }) => id);
 
-test('keeps facts beyond the life of the store, also those with line breaks', async () => {
+test('keeps facts beyond the life of the store, including those with line breaks', async () => {
   const store = fileMemory({ path });
   const written = { ...fact('a', 'two\nlines'), category: 'c', source: 's' };
   await store.remember(written);
@@ -27,7 +27,7 @@ test('keeps facts beyond the life of the store, also those with line breaks', as
   expect(await fileMemory({ path }).facts({ scope: 'ann', limit: 9 })).toEqual([written]);
 });
 
-test('makes the folder, and has no facts without a file', async () => {
+test('creates the folder, and has no facts without a file', async () => {
   path = join(folder, 'deep', 'er', 'memory.jsonl');
   const store = fileMemory({ path });
   expect(await allOf(store)).toEqual([]);
@@ -36,7 +36,7 @@ test('makes the folder, and has no facts without a file', async () => {
   expect(await readdir(join(folder, 'deep', 'er'))).toEqual(['memory.jsonl']);
 });
 
-test('FILE-MEMORY-2: keeps a hundred calls at once, in order', async () => {
+test('FILE-MEMORY-2: stores a hundred simultaneous calls, in order', async () => {
   const store = fileMemory({ path });
   const names = Array.from({ length: 100 }, (_, n) => `n${n}`);
   const forgotten: Promise<boolean>[] = [];
@@ -54,7 +54,7 @@ test('FILE-MEMORY-2: keeps a hundred calls at once, in order', async () => {
   expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(even);
 });
 
-test('FILE-MEMORY-2: a refused fact leaves the others unharmed', async () => {
+test('FILE-MEMORY-2: stores the others when a fact is refused', async () => {
   const store = fileMemory({ path, limits: { maxFacts: 2, maxTextChars: undefined } });
   const ends = await Promise.allSettled(
     ['a', 'b', 'c'].map(async (id) => store.remember(fact(id))),
@@ -75,7 +75,7 @@ describe('FACT-FILE-1: a crash', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('FILE-MEMORY-1, FILE-MEMORY-3: a failed write rejects and changes nothing, and the next one can succeed', async () => {
+  test('FILE-MEMORY-1, FILE-MEMORY-3: rejects a failed write without a change, and succeeds the next time', async () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');
@@ -122,12 +122,12 @@ describe('FACT-FILE-2: a file that cannot be read', () => {
     expect(await allOf(store)).toEqual(['a']);
   });
 
-  test('calls a path that is no file unreadable', async () => {
+  test('reports a path that is not a file as unreadable', async () => {
     const store = fileMemory({ path: folder });
     await expect(allOf(store)).rejects.toMatchObject({ code: 'MEMORY_FILE_UNREADABLE' });
   });
 
-  test('refuses a pipe by name, and does not wait for it', async () => {
+  test('refuses a pipe by name, without waiting for it', async () => {
     execFileSync('mkfifo', [path]);
     const store = fileMemory({ path });
     for (const used of [allOf(store), store.remember(fact('a'))])

@@ -22,7 +22,7 @@ describe('yieldThen', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  test('runs each task once when tasks bring tasks, a thousand times', async () => {
+  test('runs each task once when tasks add tasks, a thousand times', async () => {
     const { scheduler } = nodeEnvironment();
     const ran: number[] = [];
     let next = 0;
@@ -83,7 +83,7 @@ describe('schedule', () => {
     },
   );
 
-  test.each([0, 1])('runs no task of %d ms that was cancelled, also twice', async (ms) => {
+  test.each([0, 1])('runs no task of %d ms that was cancelled, even twice', async (ms) => {
     const { scheduler } = nodeEnvironment();
     const ran: number[] = [];
     const takeBack = scheduler.schedule(() => ran.push(ms), ms);
@@ -93,7 +93,7 @@ describe('schedule', () => {
     expect(ran).toEqual([]);
   });
 
-  test('keeps no process running for a task in the background', () => {
+  test('keeps no process running for a background task', () => {
     const script = `
       const { nodeEnvironment } = await import(process.argv[1]);
       const { scheduler } = nodeEnvironment();
@@ -109,7 +109,7 @@ describe('schedule', () => {
   });
 });
 
-test('makes unique ids of the prefix and 72 random bits', () => {
+test('creates unique ids of the prefix and 72 random bits', () => {
   const { ids } = nodeEnvironment();
   const made = Array.from({ length: 2000 }, () => ids.next('sub'));
   for (const id of made) expect(id).toMatch(/^sub_[\w-]{12}$/);
@@ -152,7 +152,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(11 * hour);
   });
 
-  test('shows the wall time beside it, which goes back when it is corrected', () => {
+  test('also shows the wall time, which goes back when it is corrected', () => {
     const { wall, clock } = set();
     wall.mockReturnValue(970 * hour);
     expect(clock.now()).toBe(970 * hour);
@@ -160,7 +160,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect([clock.now(), clock.wall?.()]).toEqual([970 * hour, 11 * hour]);
   });
 
-  test('never goes back, even when both clocks of the host do', () => {
+  test("never goes back, even when both of the host's clocks do", () => {
     const { wall, monotonic, clock } = set();
     clock.now();
     wall.mockReturnValue(0);

@@ -12,7 +12,7 @@ async function folder(): Promise<string> {
   return directory;
 }
 
-test('FILE-CLAIMS-1: reads a text as it was last kept, also through another store', async () => {
+test('FILE-CLAIMS-1: reads the last stored version of a text, even through another store', async () => {
   const directory = join(await folder(), 'deep', 'down');
   const claims = fileClaims({ directory });
   expect(await claims.read('ses/sub:1')).toBeNull();
@@ -23,7 +23,7 @@ test('FILE-CLAIMS-1: reads a text as it was last kept, also through another stor
   expect((await readdir(directory)).length).toBe(1);
 });
 
-test('FILE-CLAIMS-2: gives each reference a file of its own inside the folder', async () => {
+test('FILE-CLAIMS-2: gives each reference its own file inside the folder', async () => {
   const above = await folder();
   const directory = join(above, 'claims');
   const claims = fileClaims({ directory });
@@ -50,7 +50,7 @@ test('FILE-CLAIMS-2: gives each reference a file of its own inside the folder', 
   expect(files.filter((file) => file.isFile()).length).toBe(references.length);
 });
 
-test('forgets the references with the prefix only', async () => {
+test('deletes only the references with the prefix', async () => {
   const claims = fileClaims({ directory: await folder() });
   for (const reference of ['ses/sub1:1', 'ses/sub1:2', 'ses/sub10:1', 'sesx/sub1:1'])
     await claims.keep(reference, 'text');
@@ -62,7 +62,7 @@ test('forgets the references with the prefix only', async () => {
 });
 
 test.each([119, 195, 196, 200, 1_000])(
-  'forgets by prefix in a session whose name has %i characters',
+  'deletes by prefix in a session whose name has %i characters',
   async (length) => {
     const directory = await folder();
     const claims = fileClaims({ directory });

@@ -82,7 +82,7 @@ describe('a session that expires', () => {
     expect(of('transport.expiring')).toEqual([{ type: 'transport.expiring', inMs: 60_000 }]);
   });
 
-  test('reports no expiry where the clocks disagree', async () => {
+  test('reports no expiry if the clocks disagree', async () => {
     const call = startExpiring(-1000);
     await call.advance(60_000);
     expect(call.of('transport.expiring')).toEqual([]);

@@ -27,7 +27,7 @@ describe('a session that is stored', () => {
     ]);
   });
 
-  test('gives no token where nothing is stored', () => {
+  test('gives no token if nothing is stored', () => {
     const call = dial();
     call.peer.opens();
     call.peer.starts();
@@ -107,7 +107,7 @@ describe('a resumed session', () => {
     },
   );
 
-  test('FORKED-CONNECTION-1: closes when the new session fails too', () => {
+  test('FORKED-CONNECTION-1: closes when the new session also fails', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.fails('gone');
     call.peer.fails('gone');
@@ -165,7 +165,7 @@ test('repeats notes that were not consumed, but no requests', () => {
   ]);
 });
 
-test('gives the same diagnostics without a fork', () => {
+test('returns the same diagnostics without a fork', () => {
   expect(startCall().connection.diagnostics).toEqual({
     unknownEvents: {},
     malformedEvents: 0,

@@ -23,7 +23,7 @@ describe('historyOf', () => {
     expect(history.at(-1)?.text).toBe('Word 299.');
   });
 
-  test('HISTORY-1: leaves out a message that does not fit, with all before it', () => {
+  test('HISTORY-1: omits a message that does not fit, and all before it', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(700)), said('Last.')]);
     expect(history.map(({ text }) => text)).toEqual([
       expect.stringContaining('2 older messages'),
@@ -37,7 +37,7 @@ describe('historyOf', () => {
     expect(history[1]?.text.startsWith(sentence)).toBe(true);
   });
 
-  test('keeps within the limits of the wire, whatever was said', () => {
+  test("stays within the wire's limits, whatever was said", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('Rome. ', sentence, '出发。', '🚕'), fc.nat(400)), {
@@ -54,7 +54,7 @@ describe('historyOf', () => {
     );
   });
 
-  test('leaves out items that are no messages', () => {
+  test('omits items that are not messages', () => {
     expect(historyOf([said('Hi.'), { type: 'response.cancel' }, said('  ')])).toEqual([
       { role: 'user', text: 'Hi.' },
     ]);

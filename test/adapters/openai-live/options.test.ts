@@ -7,7 +7,7 @@ afterEach(() => {
 });
 
 describe('the key', () => {
-  test('comes from OPENAI_API_KEY, anew for each connection', () => {
+  test('comes from OPENAI_API_KEY, read again for each connection', () => {
     vi.stubEnv('OPENAI_API_KEY', 'sk-from-the-environment');
     const { peer } = dial({ apiKey: undefined as unknown as string });
     expect(peer.options.headers).toMatchObject({
@@ -26,15 +26,15 @@ describe('the key', () => {
   });
 });
 
-describe('the address', () => {
+describe('the URL', () => {
   test.each([
     ['https://example.test/v1/live/sessions', 'wss://example.test/v1/live/sessions'],
     ['http://127.0.0.1:8080/live', 'ws://127.0.0.1:8080/live'],
-  ])('becomes a WebSocket address: %s', (url, address) => {
+  ])('becomes a WebSocket URL: %s', (url, address) => {
     expect(dial({ url }).peer.url).toBe(address);
   });
 
-  test('follows OPENAI_BASE_URL where that is set', () => {
+  test('follows OPENAI_BASE_URL if it is set', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://proxy.test/v1/');
     expect(dial().peer.url).toBe('wss://proxy.test/v1/live/sessions');
   });

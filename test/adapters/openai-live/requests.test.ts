@@ -21,7 +21,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
     ]);
   });
 
-  test('gets the first such response only', () => {
+  test('gets only the first such response', () => {
     const { peer, news } = asked();
     peer.replies('It is done.');
     news();
@@ -86,7 +86,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(told(call)).toEqual([]);
   });
 
-  test('waits while the model speaks, muted or not, and goes out when it is silent', () => {
+  test('waits while the model speaks, muted or not, and leaves when it is silent', () => {
     const call = startCall();
     const { peer, news, request, send } = call;
     peer.sounds(100);
@@ -181,7 +181,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
 });
 
 describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
-  test('comes once when nothing is said in time', async () => {
+  test('occurs once when nothing is said in time', async () => {
     const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
     await advance(3999);
     expect(news()).toEqual([]);
@@ -191,7 +191,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('comes once when the server refuses the text', () => {
+  test('occurs once when the server refuses the text', () => {
     const { peer, news, request } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     const id = peer.appends[0]?.event_id;
@@ -205,7 +205,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('comes once when it is cancelled, and its late answer is dropped', async () => {
+  test('occurs once when it is cancelled, and its late answer is dropped', async () => {
     const { peer, news, send, frames, advance } = asked();
     send({ type: 'response.cancel' });
     send({ type: 'response.cancel' });
@@ -255,7 +255,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     return call;
   }
 
-  test('remains unsent when its late answer comes, which answers the repeated request', async () => {
+  test('remains unsent when its late answer arrives, which answers the repeated request', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(2900);
@@ -264,7 +264,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('gets an early answer whole when the repeated request comes during it', async () => {
+  test('gets an early answer completely when the repeated request arrives during it', async () => {
     const call = await lapsed();
     call.peer.sounds(300);
     call.peer.speaks('It is done.');
@@ -285,7 +285,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
   test.each([
     ['nothing is asked for', undefined],
     ['something else is asked for', 'report'],
-  ])('leads to no late answer if %s', async (_, subject) => {
+  ])('produces no late answer if %s', async (_, subject) => {
     const call = await lapsed();
     if (subject !== undefined) ask(call, 'offer:2', subject);
     call.peer.sounds(300);
@@ -295,7 +295,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(call.frames).toEqual([]);
   });
 
-  test('goes out again to a silent model, and the second of two answers is dropped', async () => {
+  test('repeats for a silent model, and the second of two answers is dropped', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(3000);
@@ -340,14 +340,14 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
 });
 
 describe('the text of a request', () => {
-  test('goes out as commentary', () => {
+  test('leaves as commentary', () => {
     const { peer } = asked();
     expect(peer.told).toEqual([
       ['commentary', null, expect.stringMatching(/^Tell the user: it is done\. Do not wait/)],
     ]);
   });
 
-  test('asks for a reply where there are no instructions', () => {
+  test('asks for a reply if there are no instructions', () => {
     const { peer, request } = startCall();
     request('reply:1');
     expect(peer.told).toEqual([
@@ -382,7 +382,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('goes out as a note first when it is too long for one append', () => {
+  test('leaves as a note first when it is too long for one append', () => {
     const { peer, request, news } = startCall();
     const long = 'The train to Rome leaves at noon. '.repeat(80);
     request('offer:1', long);
@@ -399,7 +399,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('APPENDS-2: matches answers in order where the server does not name them', () => {
+  test('APPENDS-2: matches answers in order if the server does not name them', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.says({ type: 'session.commentary.appended', start_ms: 0, end_ms: 0 });

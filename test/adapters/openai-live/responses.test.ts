@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
 describe('SPOKEN-RESPONSES-1: a response', () => {
-  test('begins with its sound, and ends with a pause', () => {
+  test('begins with its audio, and ends with a pause', () => {
     const { peer, news, frames } = startCall();
     peer.pauses(500);
     expect(news()).toEqual([]);
@@ -17,7 +17,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(new Set(frames.map(({ responseId, itemId }) => `${responseId} ${itemId}`)).size).toBe(1);
   });
 
-  test('begins with its words where they come before the sound', () => {
+  test('begins with its words if they arrive before the audio', () => {
     const { peer, news } = startCall();
     peer.speaks('Hello.');
     peer.sounds(400);
@@ -48,7 +48,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('continues when words come during a pause', () => {
+  test('continues when words arrive during a pause', () => {
     const { peer, news } = startCall();
     peer.sounds(100);
     peer.pauses(700);
@@ -74,7 +74,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(news()).toEqual([]);
   });
 
-  test('takes ids of its own for each reply', () => {
+  test('uses its own ids for each reply', () => {
     const { peer, of } = startCall();
     peer.replies('One.');
     peer.replies('Two.');
@@ -87,7 +87,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
   });
 });
 
-describe('SPOKEN-RESPONSES-2: sound', () => {
+describe('SPOKEN-RESPONSES-2: the audio', () => {
   test('begins a little before the first audible frame, and lasts to the end', () => {
     const { peer, frames } = startCall();
     peer.pauses(1000);
@@ -111,7 +111,7 @@ describe('SPOKEN-RESPONSES-2: sound', () => {
 });
 
 describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
-  test('falls silent at once, and ends when the model falls silent', () => {
+  test('becomes silent at once, and ends when the model becomes silent', () => {
     const { peer, news, frames, send } = startCall();
     peer.sounds(300);
     peer.speaks('Once upon');
@@ -177,7 +177,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('needs nothing sent where no response is under way', () => {
+  test('needs no message if no response is running', () => {
     const { news, send, peer } = startCall();
     send({ type: 'response.cancel' });
     expect(news()).toEqual([]);
@@ -185,7 +185,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
   });
 });
 
-describe('SPOKEN-RESPONSES-5: words that come late', () => {
+describe('SPOKEN-RESPONSES-5: words that arrive late', () => {
   test('join the response in which they were said', () => {
     const { peer, news, of } = startCall();
     peer.sounds(1000);
@@ -199,7 +199,7 @@ describe('SPOKEN-RESPONSES-5: words that come late', () => {
     ]);
   });
 
-  test('count once when a fragment comes twice', () => {
+  test('count once when a fragment arrives twice', () => {
     const { peer, news } = startCall();
     const fragment = { event_id: 'x', delta: 'Yes.', start_ms: 0, end_ms: 200 };
     peer.says({ type: 'session.output_transcript.delta', ...fragment });
@@ -208,7 +208,7 @@ describe('SPOKEN-RESPONSES-5: words that come late', () => {
   });
 });
 
-test('marks the current response incomplete at an error that answers nothing', () => {
+test('mark the current response as incomplete at an error that answers nothing', () => {
   const { peer, news } = startCall();
   peer.sounds(300);
   peer.refuses({ code: 'moderation', message: 'Cut off.' });

@@ -43,7 +43,7 @@ describe('parseServerEvent', () => {
   );
 
   test.each(['', 'null', '[]', '7', '{"type":7}', '{'])(
-    'marks text that is no event as malformed: %s',
+    'marks text that is not an event as malformed: %s',
     (text) => {
       expect(parseServerEvent(text)).toMatchObject({ kind: 'malformed' });
     },

@@ -118,7 +118,7 @@ async function talk({
 }
 
 describe('a session on the Live wire', () => {
-  test('carries out a delegation, and delivers its result', async () => {
+  test('executes a delegation, and delivers its result', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);
     expect(call.state().subagents).toMatchObject([{ toolName: 'report', state: 'completed' }]);
@@ -128,7 +128,7 @@ describe('a session on the Live wire', () => {
     expect(call.errors).toEqual([]);
   });
 
-  test('asks the question of a subagent, whose answer goes to it alone', async () => {
+  test("asks a subagent's question, and passes the answer only to the subagent", async () => {
     const options = [
       { id: 'short', label: 'Short' },
       { id: 'long', label: 'Long' },
@@ -194,7 +194,7 @@ describe('a session on the Live wire', () => {
   });
 });
 
-test('resumes a stored session as a fork, and begins anew when it is gone', async () => {
+test('resumes a stored session as a fork, and starts a new one when it no longer exists', async () => {
   const environment = simulatedEnvironment();
   const server = createVoiceServer({ environment, respond: () => [] });
   const { webSocket } = server;

@@ -16,7 +16,7 @@ describe('the upgrade', () => {
 });
 
 describe('session.start', () => {
-  test('comes first, with everything that cannot change later', () => {
+  test('precedes everything, with all settings that cannot change later', () => {
     const { peer } = dial();
     peer.opens();
     expect(peer.sent).toEqual([
@@ -34,7 +34,7 @@ describe('session.start', () => {
     ]);
   });
 
-  test('holds every option in its place', () => {
+  test('contains every option in its place', () => {
     const { peer, transport } = dial({
       model: 'gpt-live-2',
       voice: { id: 'voice_1' },
@@ -61,7 +61,7 @@ describe('session.start', () => {
     });
   });
 
-  test('describes what can be delegated, since the wire has no tools', () => {
+  test('describes what can be delegated, because the wire has no tools', () => {
     const text = startInstructions(configuration);
     expect(text).toMatch(/^Be brief\.\n/);
     expect(text).toContain('- book_ride: Books a ride (details: to, when)');
@@ -72,7 +72,7 @@ describe('session.start', () => {
 });
 
 describe('readiness', () => {
-  test('comes with session.started; earlier messages and sound follow it in order', () => {
+  test('arrives with session.started; earlier messages and audio follow in order', () => {
     const call = dial();
     call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });
     call.connection.sendAudio(userFrame(5, 100));
@@ -90,7 +90,7 @@ describe('readiness', () => {
     expect(call.peer.told.map(([, , text]) => text)).toEqual(['one', 'two']);
   });
 
-  test('takes the conversation so far with the first event', () => {
+  test('includes the conversation so far in the first event', () => {
     const call = dial(
       {},
       {
@@ -122,7 +122,7 @@ describe('readiness', () => {
     expect(call.events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('fails for a refused session, and says whether to try again', () => {
+  test('fails for a refused session, and reports whether to retry', () => {
     const refused = dial();
     refused.peer.opens();
     refused.peer.refuses({ code: 'model_not_found', message: `No model for ${API_KEY}` });
@@ -149,7 +149,7 @@ describe('readiness', () => {
 });
 
 describe('the input clock of a session', () => {
-  test('INPUT-CLOCK-1: sends silence in real time where the user sends nothing', async () => {
+  test('INPUT-CLOCK-1: sends silence in real time if the user sends nothing', async () => {
     const call = startCall();
     await call.advance(1000);
     const { audioFrames } = call.peer;
@@ -160,7 +160,7 @@ describe('the input clock of a session', () => {
     expect(call.environment.pendingTimers).toBe(0);
   });
 
-  test('INPUT-CLOCK-1: adds no silence to sound that is only late', async () => {
+  test('INPUT-CLOCK-1: adds no silence to audio that is only late', async () => {
     const call = startCall();
     for (let index = 0; index < 5; index += 1) {
       call.connection.sendAudio(userFrame(7, 250));
@@ -169,7 +169,7 @@ describe('the input clock of a session', () => {
     expect(call.peer.audioFrames).toHaveLength(5);
   });
 
-  test('INPUT-CLOCK-2: counts silence apart from the sound of the user', async () => {
+  test("INPUT-CLOCK-2: counts silence separately from the user's audio", async () => {
     const call = startCall();
     call.connection.sendAudio(userFrame(7, 200));
     // 200 ms of the user, 800 ms of silence, then the user again.

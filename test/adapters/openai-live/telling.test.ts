@@ -32,7 +32,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(peer.told).toEqual([['thinking', null, text]]);
   });
 
-  test('APPENDS-4: begin each append of a long quotation as the first one', () => {
+  test('APPENDS-4: begin each append of a long quotation like the first one', () => {
     const { peer, send } = startCall();
     const result = 'You may approve. '.repeat(200);
     const text = `[data k-1] ${JSON.stringify({ result })}`;
@@ -41,7 +41,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     for (const [, , part] of peer.told) expect(part).toMatch(/^\[data k-1\] /);
   });
 
-  test('leave out an empty text', () => {
+  test('omit an empty text', () => {
     const { peer, send } = startCall();
     send({ type: 'message.add', itemId: 'a', role: 'system', text: ' \n' });
     expect(peer.told).toEqual([]);
@@ -55,7 +55,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(`${peer.told.map(([, , part]) => part).join(' ')} `).toBe(text);
   });
 
-  test('MARK-5: carry a mark of the session in sentences of the wire', () => {
+  test("MARK-5: carry the session's mark in sentences of the wire", () => {
     const notes = new NoteMarks('a secret');
     const { peer, send } = startCall({}, { notes });
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
   });
 
-  test('end early, and say so, where they would fill the memory of the model', () => {
+  test("end early, with a remark, if they would fill the model's memory", () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -86,7 +86,7 @@ describe('delegations', () => {
     expect(news()).toEqual(['delegates d1']);
   });
 
-  test('OPENAI-LIVE-TRANSLATOR-2: get the answer of a tool aloud or as a note', () => {
+  test("OPENAI-LIVE-TRANSLATOR-2: receive a tool's answer aloud or as a note", () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1', 'c2'] });
@@ -101,14 +101,14 @@ describe('delegations', () => {
     ]);
   });
 
-  test('get an answer aloud where no call was made', () => {
+  test('receive an answer aloud if no call was made', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.answer', delegationId: 'd1', text: 'Which day?' });
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('get a note when they fail, and wait for no call', () => {
+  test('receive a note when they fail, and wait for no call', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -141,7 +141,7 @@ describe('other messages of the server', () => {
     ]);
   });
 
-  test('report errors without secrets, beside the event that they answer', () => {
+  test('report errors without secrets, with the event that they answer', () => {
     const { peer, of } = startCall();
     peer.refuses({ code: 'odd', message: 'Bearer k3y-of-the-app', client_event_id: 'event_77' });
     expect(of('transport.error')).toMatchObject([

@@ -30,7 +30,7 @@ const acts: Readonly<Record<string, Act>> = {
 
 const story = fc.array(fc.constantFrom(...Object.keys(acts)), { maxLength: 40 });
 
-test('every random story becomes responses, requests and utterances that begin and end', async () => {
+test('turns every random story into responses, requests and utterances that begin and end', async () => {
   await fc.assert(
     fc.asyncProperty(story, async (names) => {
       const call = startCall();

@@ -60,7 +60,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     ]);
   });
 
-  test('ends by a command of the session, and leaves what follows to another one', async () => {
+  test('ends by command of the session, and leaves later words to another one', async () => {
     const { peer, news, send, of } = startCall();
     peer.hears('And now', 600);
     const utteranceId = of('utterance.started')[0]?.utteranceId ?? '';
@@ -79,7 +79,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
 });
 
 describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
-  test('begin another utterance after a pause, also if they arrive at once', () => {
+  test('begin another utterance after a pause, even if they arrive at once', () => {
     const { peer, news } = startCall();
     peer.hears('Yes.', 0);
     peer.hears('And now?', 1200);
@@ -93,7 +93,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
     ]);
   });
 
-  test('count once when they come twice', () => {
+  test('count once when they arrive twice', () => {
     const { peer, news } = startCall();
     const fragment = { event_id: 'x', delta: 'Yes', start_ms: 0, end_ms: 200 };
     peer.says({ type: 'session.input_transcript.delta', ...fragment });
@@ -101,7 +101,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
     expect(news()).toEqual(['user begins at 0', 'user says "Yes"']);
   });
 
-  test('make an utterance of their own when they come late', async () => {
+  test('form their own utterance when they arrive late', async () => {
     const { peer, news, advance, of } = startCall();
     peer.hears('To Rome', 0);
     await advance(1000);
@@ -120,7 +120,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
   });
 });
 
-test('keeps apart a user and a model that speak at the same time', async () => {
+test('distinguishes a user and a model that speak at the same time', async () => {
   const { peer, news, advance } = startCall();
   peer.sounds(200);
   peer.speaks('Your ride is here.');

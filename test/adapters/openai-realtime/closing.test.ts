@@ -23,7 +23,7 @@ describe('a close by the session', () => {
     expect(client.events.map(({ type }) => type)).not.toContain('utterance.started');
   });
 
-  test('happens once when it is called twice', async () => {
+  test('occurs once when it is called twice', async () => {
     const { client } = await startCall();
     const first = client.connection.close();
     expect(client.connection.close()).toBe(first);
@@ -43,7 +43,7 @@ describe('a close by the session', () => {
     expect(client.events.at(-1)).toMatchObject({ type: 'transport.closed', retryable: false });
   });
 
-  test('ends a connection that still connects', async () => {
+  test('ends a connection that is still connecting', async () => {
     const server = await startFakeServer({ onUpgrade: () => {} });
     const client = connectTo(server.url);
     await client.connection.close();
@@ -53,7 +53,7 @@ describe('a close by the session', () => {
     await server.close();
   });
 
-  test('makes later commands and sound ineffective', async () => {
+  test('makes later commands and audio ineffective', async () => {
     const { client } = await startCall();
     await client.connection.close();
     const before = client.events.length;
@@ -132,7 +132,7 @@ describe('keep-alive', () => {
     expect(client.events.map(({ type }) => type)).not.toContain('transport.closed');
   });
 
-  test('drops a peer that says nothing from one ping to the next', async () => {
+  test('drops a peer that sends nothing between two pings', async () => {
     const { client, peer } = await startCall({ keepAliveMs: 1_000 });
     peer.socket.pause();
     client.environment.advance(2_000);

@@ -16,7 +16,7 @@ describe('the client event of a command', () => {
   });
 
   test(
-    'OPENAI-REALTIME-TRANSLATOR-5: gets one answer to a change, session.updated or the error that names it',
+    'OPENAI-REALTIME-TRANSLATOR-5: receives one answer to a change, session.updated or the error that names it',
     { tags: ['B69'] },
     async () => {
       const { client, peer } = await startCall();
@@ -52,7 +52,7 @@ describe('the client event of a command', () => {
     },
   );
 
-  test('goes out for question.expect only to a server that announces the extension', async () => {
+  test('supports question.expect only for a server that announces the extension', async () => {
     const question = { kind: 'choice', options: [{ id: 'e', label: 'Economy' }] } as const;
     const sent = async (session: Record<string, unknown>): Promise<unknown[]> => {
       const server = await startFakeServer();
@@ -74,7 +74,7 @@ describe('the client event of a command', () => {
     expect(await sent({ type: 'realtime' })).toMatchObject([{ type: 'input_audio_buffer.commit' }]);
   });
 
-  test('adds a message behind an item, whatever the length of its id', async () => {
+  test('adds a message after an item, whatever the length of its id', async () => {
     const { client, peer } = await startCall();
     const afterItemId = 'an_id_of_a_session_that_the_wire_does_not_take';
     client.send({ type: 'message.add', itemId: afterItemId, role: 'user', text: 'A' });
@@ -122,7 +122,7 @@ describe('the client event of a command', () => {
     expect(second.item.id).not.toBe(first.item.id);
   });
 
-  test('gives the answer of a tool without a request for a response', async () => {
+  test("sends a tool's answer without a request for a response", async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'tool.answer', callId: 'call_1', output: '{"status":"working"}' });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -136,7 +136,7 @@ describe('the client event of a command', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('response.create');
   });
 
-  test('restores an earlier call of a tool', async () => {
+  test('restores an earlier tool call', async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'tool.recall',
@@ -160,7 +160,7 @@ describe('the client event of a command', () => {
     });
   });
 
-  test('adds the instructions of a response to the newest ones of the session', async () => {
+  test("adds a response's instructions to the newest ones of the session", async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'session.configure',
@@ -172,7 +172,7 @@ describe('the client event of a command', () => {
     );
   });
 
-  test('carries an id of its own', async () => {
+  test('carries its own id', async () => {
     const { client, peer } = await startCall();
     for (let n = 0; n < 5; n += 1) client.send({ type: 'item.delete', itemId: `item_${n}` });
     for (let n = 0; n < 5; n += 1) await peer.next('conversation.item.delete');
@@ -182,7 +182,7 @@ describe('the client event of a command', () => {
   });
 });
 
-describe('sound of the user', () => {
+describe("the user's audio", () => {
   test('arrives sample by sample', async () => {
     const { client, peer } = await startCall();
     const samples = Int16Array.of(0, 1, -1, 32_767, -32_768);
@@ -208,7 +208,7 @@ describe('sound of the user', () => {
     ]);
   });
 
-  test('SOCKET-CONNECTION-4: costs a bounded amount where the server does not read, and the newest survives', async () => {
+  test('SOCKET-CONNECTION-4: uses bounded memory if the server does not read, and keeps the newest', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
@@ -231,7 +231,7 @@ describe('sound of the user', () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: goes out by itself after a long message in front of it', async () => {
+  test('SOCKET-CONNECTION-4: leaves by itself after a long message in front of it', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

@@ -31,7 +31,7 @@ async function firstEvent(options: OpenaiRealtimeOptions = {}) {
 }
 
 describe('the upgrade', () => {
-  test('carries the key in the Authorization header, the model in the address, and the configured headers', async () => {
+  test('carries the key in the Authorization header, the model in the URL, and the configured headers', async () => {
     const { peer } = await firstEvent({
       model: 'gpt-realtime-2.1-mini',
       headers: { 'OpenAI-Project': 'proj_1', authorization: 'Bearer not-mine' },
@@ -43,7 +43,7 @@ describe('the upgrade', () => {
   });
 });
 
-describe('SOCKET-CONNECTION-3: session.update comes first', () => {
+describe('SOCKET-CONNECTION-3: precedes session.update, which is the first message', () => {
   test('switches both flags of the detector off', async () => {
     const { event } = await firstEvent();
     expect(event).toEqual({
@@ -71,7 +71,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
     });
   });
 
-  test('asks for text where the app has a voice of its own', async () => {
+  test('asks for text if the app has its own voice', async () => {
     const { event } = await firstEvent({ output: 'text' });
     expect(event).toMatchObject({ session: { output_modalities: ['text'] } });
     const { capabilities } = openaiRealtime({ apiKey: API_KEY, output: 'text' });
@@ -79,7 +79,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
     expect(capabilities).toMatchObject({ output: 'text', truncatesAudio: false });
   });
 
-  test('holds every option in its place', async () => {
+  test('contains every option in its place', async () => {
     const { event } = await firstEvent({
       voice: { id: 'voice_1' },
       speed: 1.2,
@@ -131,7 +131,7 @@ describe('SOCKET-CONNECTION-3: session.update comes first', () => {
 });
 
 describe('the readiness of a connection', () => {
-  test('lets commands wait in order, and the newest sound too', async () => {
+  test('lets commands wait in order, and the newest audio too', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { maxBufferedAudioMs: 200 });
     client.send({ type: 'message.add', itemId: 'item_1', role: 'user', text: 'hello' });
@@ -160,7 +160,7 @@ describe('the readiness of a connection', () => {
     expect(client.events).toEqual([{ type: 'transport.ready' }]);
   });
 
-  test('needs more than session.created', async () => {
+  test('requires more than session.created', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -171,7 +171,7 @@ describe('the readiness of a connection', () => {
     expect(client.events.map(({ type }) => type)).toEqual(['utterance.ended']);
   });
 
-  test('comes once', async () => {
+  test('occurs once', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'session.configure', configuration });
     await peer.next('session.update');
@@ -196,7 +196,7 @@ describe('the readiness of a connection', () => {
 });
 
 describe('transport.closed', () => {
-  test('follows an upgrade that is never answered', async () => {
+  test('fails after an upgrade that is never answered', async () => {
     const upgraded = deferred();
     const server = await startServer({ onUpgrade: () => upgraded.resolve() });
     const client = connectTo(server.url, { connectTimeoutMs: 700 });
@@ -213,7 +213,7 @@ describe('transport.closed', () => {
     await client.completed;
   });
 
-  test('follows a session.update that is never answered', async () => {
+  test('fails after a session.update that is never answered', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -229,7 +229,7 @@ describe('transport.closed', () => {
     ['invalid_request_error', 'invalid_value', false],
     ['server_error', null, true],
     ['invalid_request_error', 'rate_limit_exceeded', true],
-  ])('follows a session.update that is refused: %s, %s', async (type, code, retryable) => {
+  ])('fails after a session.update that is refused: %s, %s', async (type, code, retryable) => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -254,7 +254,7 @@ describe('transport.closed', () => {
     [429, 'rate_limit_exceeded', 'Slow down', true],
     [503, 'overloaded', 'Later', true],
   ])(
-    'follows HTTP %i with its reason, without the key',
+    'fails after HTTP %i with its reason, without the key',
     async (status, code, message, retryable) => {
       const body = JSON.stringify({ error: { code, message } });
       const server = await startServer({
@@ -274,7 +274,7 @@ describe('transport.closed', () => {
     },
   );
 
-  test('follows a refusal whose body never ends', async () => {
+  test('fails after a refusal whose body never ends', async () => {
     const refused = deferred();
     const server = await startServer({
       onUpgrade: (_, socket) => {
@@ -288,7 +288,7 @@ describe('transport.closed', () => {
     expect(await client.next('transport.closed')).toMatchObject({ retryable: true });
   });
 
-  test('follows a refused connection', async () => {
+  test('fails after a refused connection', async () => {
     const server = await startFakeServer();
     await server.close();
     const client = connectTo(server.url);
@@ -299,7 +299,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('follows a factory that throws', async () => {
+  test('fails after a factory that throws', async () => {
     const client = connectTo('ws://127.0.0.1:1', {
       webSocket: () => {
         throw new TypeError('no sockets today');
@@ -311,7 +311,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('follows a key that cannot be a header, without showing it', async () => {
+  test('fails after a key that cannot be a header, without showing it', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { apiKey: 'sk-broken\nkey-0123456789' });
     const closed = await client.next('transport.closed');

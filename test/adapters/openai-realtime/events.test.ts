@@ -3,7 +3,7 @@ import type { ServerEventBody } from './support/fake-server.ts';
 import { startCall, userAudio } from './support/connected.ts';
 
 describe('the speech of the user', () => {
-  test('becomes an utterance, partial transcripts that grow, and the final one', async () => {
+  test('becomes an utterance, growing partial transcripts, and the final one', async () => {
     const { client, peer } = await startCall();
     const delta = (item: string, text?: string): ServerEventBody => ({
       type: 'conversation.item.input_audio_transcription.delta',
@@ -86,7 +86,7 @@ describe('the speech of the user', () => {
     },
   );
 
-  test('OPENAI-REALTIME-TRANSLATOR-6: ends once when it ended by itself before, and an empty commit is no error', async () => {
+  test('OPENAI-REALTIME-TRANSLATOR-6: ends once when it already ended by itself, and an empty commit is not an error', async () => {
     const { client, peer } = await startCall();
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
     await client.next('utterance.started');
@@ -103,7 +103,7 @@ describe('the speech of the user', () => {
     ]);
   });
 
-  test('begins at a time that counts from the first sound of the session', async () => {
+  test("begins at a time that counts from the session's first audio", async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 100 });
     // More than fits at once: an open wire loses nothing.
     for (let n = 0; n < 5; n += 1) client.connection.sendAudio(userAudio());
@@ -130,7 +130,7 @@ describe('the speech of the user', () => {
   });
 });
 
-describe('a message without sense', () => {
+describe('a meaningless message', () => {
   const stillWorks = async ({ client, peer }: Awaited<ReturnType<typeof startCall>>) => {
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 0, item_id: 'after' });
     expect(await client.next('utterance.started')).toMatchObject({ utteranceId: 'after' });
@@ -155,7 +155,7 @@ describe('a message without sense', () => {
     expect(client.connection.diagnostics.unknownEvents['response.sung']).toBe(3);
   });
 
-  test('takes bounded memory when a peer invents types', async () => {
+  test('uses bounded memory when a peer invents types', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 200; n += 1) peer.sendRaw(`{"type":"invented.${n}"}`);
@@ -181,7 +181,7 @@ describe('a message without sense', () => {
     expect(client.connection.diagnostics.malformedEvents).toBe(1);
   });
 
-  test('causes an error for sound of incomplete samples', async () => {
+  test('causes an error for audio of incomplete samples', async () => {
     const call = await startCall();
     call.peer.send({
       type: 'response.output_audio.delta',

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 
 describe('the key', () => {
-  test('comes from the option, else from the environment, read anew at each connect', () => {
+  test('comes from the option, otherwise from the environment, read again at each connection', () => {
     expect(resolveOptions({ apiKey: 'sk-option' }).apiKey()).toBe('sk-option');
     const settings = resolveOptions({});
     expect(settings.apiKey()).toBe('sk-from-environment');
@@ -32,7 +32,7 @@ describe('the key', () => {
   );
 });
 
-describe('the address', () => {
+describe('the URL', () => {
   const addressOf = (options: OpenaiRealtimeOptions) => resolveOptions(options).url();
 
   test('names OpenAI and the model by default', () => {
@@ -110,7 +110,7 @@ describe('other options', () => {
   });
 });
 
-test('says what to install where the package ws is missing', () => {
+test('name the install command if the package ws is missing', () => {
   const notInstalled = () => {
     throw Object.assign(new Error("Cannot find module 'ws'"), { code: 'MODULE_NOT_FOUND' });
   };

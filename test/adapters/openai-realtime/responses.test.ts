@@ -15,7 +15,7 @@ async function settle({ client, peer }: Call) {
 }
 
 describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
-  test('becomes start, sound, words and end', async () => {
+  test('produces start, audio, words and end', async () => {
     const call = await startCall();
     const { client, peer } = call;
     await request(call, 'answer_1');
@@ -66,7 +66,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('lists the sound of each item in order', async () => {
+  test('lists the audio of each item in order', async () => {
     const call = await startCall();
     const first = responseEvents('resp_1', { itemId: 'item_1' });
     const second = responseEvents('resp_1', { itemId: 'item_2' });
@@ -83,7 +83,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('takes words of a text part as words of the assistant', async () => {
+  test('reads words of a text part as words of the assistant', async () => {
     const { client, peer } = await startCall();
     const part = { response_id: 'r', item_id: 'i', output_index: 0, content_index: 0 };
     peer.send({ type: 'response.output_text.delta', ...part, delta: 'Hi' });
@@ -174,7 +174,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
 
-  test('name no response for other commands, and take the type where the code is missing', async () => {
+  test('name no response for other commands, and use the type if the code is missing', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'item.delete', itemId: 'gone' });
     const { event_id: eventId } = await peer.next('conversation.item.delete');
@@ -190,7 +190,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
 });
 
 describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
-  test('sends nothing where nothing is active', async () => {
+  test('sends nothing if nothing is active', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.cancel' });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -198,7 +198,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('response.cancel');
   });
 
-  test('goes out once when it is called twice', async () => {
+  test('leaves once when it is called twice', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.client.send({ type: 'response.cancel' });
@@ -208,7 +208,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
     expect(call.peer.received.filter(({ type }) => type === 'response.cancel')).toHaveLength(1);
   });
 
-  test('leaves no error when it came too late', async () => {
+  test('causes no error when it was too late', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -234,7 +234,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
 });
 
 describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
-  test('drops sound after the cancel, before and after the end of its response', async () => {
+  test('drops audio after the cancel, before and after the end of its response', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -347,7 +347,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
   const withArguments = response.callArguments('call_1', 'book_ride', '{"to":"airport"}');
   const itemDone = response.callDone('call_1', 'book_ride', '{"to":"airport"}');
 
-  test('arrive once, before the end of the response, however often the wire says them', async () => {
+  test('arrive once, before the end of the response, however often the wire sends them', async () => {
     const call = await startCall();
     for (const event of [withArguments, itemDone, withArguments, itemDone, response.done()]) {
       call.peer.send(event);

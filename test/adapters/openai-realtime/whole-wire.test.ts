@@ -30,7 +30,7 @@ describe('usage and limits', () => {
     expect(await client.next('usage.reported')).toMatchObject({ inputTokens: 7, outputTokens: 2 });
   });
 
-  test('report cached and sound tokens, and leave out parts of a wrong form', async () => {
+  test('report cached and audio tokens, and omit parts of a wrong form', async () => {
     const { client, peer } = await startCall();
     const ends = (usage: object): void =>
       peer.send({ type: 'response.done', response: { id: 'r1', status: 'completed', usage } });
@@ -52,7 +52,7 @@ describe('usage and limits', () => {
     expect([type, used]).toEqual(['usage.reported', { inputTokens: 1, outputTokens: 2 }]);
   });
 
-  test('report limits in milliseconds, and leave out one without numbers', async () => {
+  test('report limits in milliseconds, and omit one without numbers', async () => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'rate_limits.updated',
@@ -123,7 +123,7 @@ test('adds a picture as a message of the user', async () => {
   });
 });
 
-test('leaves nothing in the conversation, and nothing to truncate, of a response out of band', async () => {
+test('leaves nothing of an out-of-band response in the conversation, and nothing to truncate', async () => {
   const { client, peer } = await startCall();
   const { connection } = client;
   connection.send({ type: 'response.request', responseKey: 'filler', outOfBand: true });
@@ -153,7 +153,7 @@ test('leaves nothing in the conversation, and nothing to truncate, of a response
   expect(peer.received.some(({ type }) => type === 'conversation.item.truncate')).toBe(false);
 });
 
-test('sends further fields of the session, below the ones that it sets itself', async () => {
+test('sends further session fields, below the ones that it sets itself', async () => {
   const session = { truncation: 'disabled', tracing: 'auto', output_modalities: ['text'] };
   const { peer } = await startCall({ session });
   const [first] = peer.received;
@@ -170,7 +170,7 @@ describe('a client secret', () => {
     return { requests, options };
   }
 
-  test('comes from a request beside the socket, with the options of the session', async () => {
+  test('comes from a request outside the socket, with the options of the session', async () => {
     const { requests, options } = await started(200, '{"value":"ek_1","expires_at":1800000000}');
     const made = await createClientSecret({
       options: { ...options, voice: 'cedar' },
@@ -203,7 +203,7 @@ describe('a client secret', () => {
     expect(String(error)).not.toContain('secret-of-ours');
   });
 
-  test('needs a valid time, which the error names', async () => {
+  test('requires a valid time, which the error names', async () => {
     await expect(createClientSecret({ expiresInSeconds: 5 })).rejects.toThrow('expiresInSeconds');
   });
 });

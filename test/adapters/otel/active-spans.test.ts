@@ -213,7 +213,7 @@ test('puts spans of models and tools in a voice session below their work', async
   );
 });
 
-test('puts spans of `prepareStep`, `stopWhen` and `toolApproval` of an SDK agent below their work', async () => {
+test("puts spans of an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` below their work", async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);

@@ -55,7 +55,7 @@ afterEach(() => {
   globalThis.AI_SDK_TELEMETRY_INTEGRATIONS = undefined;
 });
 
-test('writes one trace with a traced journal, and no span of the SDK (TRACED-JOURNAL-6)', async () => {
+test('writes one trace with a traced journal, and no SDK span (TRACED-JOURNAL-6)', async () => {
   const { tracerProvider, spansOf } = app();
   await rides(tracedJournal(storeOf().journal, { tracerProvider }));
   expect(spansOf('ai').names).toEqual([]);
@@ -71,7 +71,7 @@ test('writes one trace with a traced journal, and no span of the SDK (TRACED-JOU
   ]);
 });
 
-test('writes spans of the SDK without a traced journal, named by the agent (MODEL-TELEMETRY-2)', async () => {
+test('writes SDK spans without a traced journal, named by the agent (MODEL-TELEMETRY-2)', async () => {
   const { spansOf } = app();
   await rides(memoryJournal());
   expect(spansOf('offstage').names).toEqual([]);
@@ -89,13 +89,13 @@ test('writes both kinds of spans with `sdkSpans`', async () => {
   expect(agentsOf(spansOf('offstage').names)).toContain('invoke_agent ride_booker');
 });
 
-test('keeps the spans of the SDK with a traced journal that has no provider', async () => {
+test("keeps the SDK's spans with a traced journal that has no provider", async () => {
   const { spansOf } = app();
   await rides(tracedJournal(storeOf().journal));
   expect(agentsOf(spansOf('ai').names)).toContain('invoke_agent ride_booker');
 });
 
-test('passes every call to an integration without spans beside a traced journal (MODEL-TELEMETRY-1)', async () => {
+test('passes every call to an integration without spans in addition to a traced journal (MODEL-TELEMETRY-1)', async () => {
   const { tracerProvider, spansOf } = app();
   const called: unknown[] = [];
   registerTelemetry({ onStart: (event) => void called.push(event.functionId) });

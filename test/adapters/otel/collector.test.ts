@@ -280,8 +280,8 @@ test('exports as many series after ten conversations as after two', async () => 
   expect(await seriesOf(10)).toBe(await seriesOf(2));
 });
 
-describe('a receiver with trouble', () => {
-  test('leaves the conversation whole when it is away, and the SDK informs the app', async () => {
+describe('a receiver with faults', () => {
+  test('leaves the conversation complete when it is unreachable, and the SDK informs the app', async () => {
     const to = await receiver();
     to.close();
     const sdk = exportingTo(to.url, 'json');
@@ -314,7 +314,7 @@ describe('a receiver with trouble', () => {
     expect(roots).toHaveLength(2);
   });
 
-  test.each([429, 503])('gets each span once when its first answers are %i', async (code) => {
+  test.each([429, 503])('receives each span once when its first answers are %i', async (code) => {
     const to = await receiver();
     const refused = new Set<string>();
     to.answers((response, path) => {
@@ -331,7 +331,7 @@ describe('a receiver with trouble', () => {
     expect(taken.length).toBe(2 * new Set(taken.map(({ spanId }) => spanId)).size);
   });
 
-  test('loses a batch when it answers 500, and gets the next', async () => {
+  test('loses a batch when it answers 500, and receives the next', async () => {
     const to = await receiver();
     to.answers((response) => response.writeHead(500).end());
     const sdk = exportingTo(to.url, 'json');

@@ -132,7 +132,7 @@ test('measures a conversation with a question, an approval and a late result (ME
   expect(all['offstage.time_to_heard']).toHaveLength(1);
 });
 
-test('times each call of a model and of a tool once, failed ones with their code', async () => {
+test('times each model and tool call once, failed ones with their code', async () => {
   const { meterProvider, measured } = sdk();
   const environment = simulatedEnvironment();
   const limited = apiError(429, 'Slow down');
@@ -256,7 +256,7 @@ test('measures after a crash what it appends, with times from before (METERED-JO
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
 
-test('counts subagents at any depth, also without a waiting call, until they end', async () => {
+test('counts subagents at any depth, even without a waiting call, until they end', async () => {
   const { meterProvider, measured } = sdk();
   const metered = meteredJournal(storeOf().journal, { meterProvider });
   let seq = 0;
@@ -358,7 +358,7 @@ test('counts the cost of a subtree at its root, however deep (METERED-JOURNAL-1)
   expect(all[`${tokens}.reasoning.output_tokens`]?.[1]).toBe('b a chat unknown 2');
 });
 
-test('separates the sound tokens of a voice model from the rest', async () => {
+test("separates a voice model's audio tokens from the rest", async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const usage = { inputTokens: 10, outputTokens: 3, audioInputTokens: 8, audioOutputTokens: 3 };
@@ -374,7 +374,7 @@ test('separates the sound tokens of a voice model from the rest', async () => {
   expect(all['offstage.cost']).toEqual(['lead lead 2']);
 });
 
-test('counts and prices an answer that cannot be used', async () => {
+test('counts and prices an unusable answer', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const [spawned, failed] = [
@@ -400,7 +400,7 @@ test('counts and prices an answer that cannot be used', async () => {
   });
 });
 
-test('keeps faults of the SDK from the journal (WATCHED-JOURNAL-2)', async () => {
+test('isolates the journal from faults of the SDK (WATCHED-JOURNAL-2)', async () => {
   const meterProvider = {
     getMeter() {
       throw new Error('broken');
@@ -453,7 +453,7 @@ function logs() {
   };
 }
 
-test('measures the first sound, interruptions, attempts and waiting deliveries of a call (METERED-JOURNAL-1)', async () => {
+test("measures a call's first audio, interruptions, attempts and waiting deliveries (METERED-JOURNAL-1)", async () => {
   const { meterProvider, measured } = sdk();
   const { loggerProvider, written } = logs();
   const environment = simulatedEnvironment();

@@ -206,7 +206,7 @@ describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', ()
     expect(ids).toEqual(expect.arrayContaining([before.split('-')[2], after.split('-')[2]]));
   });
 
-  test('covers the work of the agent with its usage, and has no model call', async () => {
+  test("covers the agent's work with its usage, and has no model call", async () => {
     const relay = scriptedRelay();
     const charging: Relay = {
       name: relay.name,
@@ -252,7 +252,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
       ...options,
     });
 
-  test('puts all of a run into the trace of its program, also after a question', async () => {
+  test("puts a whole run into its program's trace, even after a question", async () => {
     const { tracerProvider, spans } = sdk();
     const journal = tracedJournal(memoryJournal(), { tracerProvider });
     const { result } = runSubagent(
@@ -315,7 +315,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
   });
 
   test.each(HOSTILE)(
-    'ignores an invalid header, and begins no trace with it: %j',
+    'ignores an invalid header, and starts no trace with it: %j',
     async (given) => {
       const { tracerProvider, spans } = sdk();
       const kept: string[] = [];

@@ -118,7 +118,7 @@ test.each<[string, (handler: JobHandler) => Jobs]>([
     });
 });
 
-test('asks for the same job after a kill in a tool, below another span of its trace', async () => {
+test('requests the same job after a kill during a tool, below another span of its trace', async () => {
   withContexts();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -248,7 +248,7 @@ test.each([false, true])(
   },
 );
 
-test('does a job without a readable trace, and begins no span (TRACED-HANDLER-1)', async () => {
+test('executes a job without a readable trace, and starts no span (TRACED-HANDLER-1)', async () => {
   withContexts();
   const { bare, spans, handler } = worker();
   const job = { key: 'k', name: 'n', once: false, body: '{}' };
@@ -294,7 +294,7 @@ test('marks refused, failed, lost and cancelled jobs as errors of their span (TR
   ).not.toContain('secret');
 });
 
-test('keeps faults of the SDK from the job (TRACED-HANDLER-3)', async () => {
+test('isolates the job from faults of the SDK (TRACED-HANDLER-3)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -309,7 +309,7 @@ test('keeps faults of the SDK from the job (TRACED-HANDLER-3)', async () => {
   );
 });
 
-test('does a job of an earlier version, and a job for one, alike', async () => {
+test('executes a job of an earlier version, and a job for one, in the same way', async () => {
   const { environment, config, bare } = worker();
   const asked: Job[] = [];
   const jobs = localJobs({

@@ -61,7 +61,7 @@ test('writes a conversation with a question, an approval and a late result as on
   for (const word of ['please', 'Window', 'charged', 'Booked']) expect(written).not.toContain(word);
 });
 
-test('continues the trace of a conversation that was killed in a model call (TRACED-JOURNAL-1)', async () => {
+test('continues the trace of a conversation that was killed during a model call (TRACED-JOURNAL-1)', async () => {
   const before = sdk();
   const first = storeOf();
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ test('continues the trace of a conversation that was killed in a model call (TRA
   await killed.close();
 });
 
-test('begins one span only for an append that is refused and tried again (TRACED-JOURNAL-3)', async () => {
+test('starts only one span for an append that is refused and retried (TRACED-JOURNAL-3)', async () => {
   const { exporter, tracerProvider } = sdk();
   const { journal } = storeOf();
   let refusals = 1;
@@ -130,7 +130,7 @@ test('begins one span only for an append that is refused and tried again (TRACED
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['offstage.session']);
 });
 
-test('keeps faults of the SDK from the session (WATCHED-JOURNAL-2)', async () => {
+test('isolates the session from faults of the SDK (WATCHED-JOURNAL-2)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -152,7 +152,7 @@ test('passes an event on unchanged without a provider (TRACED-JOURNAL-5)', async
   expect(store.kept[0]).toBe(given);
 });
 
-test('tries one span without a provider, and uses a later one (TRACED-JOURNAL-5)', async () => {
+test('tries one span without a provider, and uses a later provider (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   let tried = 0;
   const deaf = {

@@ -159,7 +159,7 @@ describe('a service of a program', () => {
   );
 });
 
-test('leaves out spans that a snapshot without tracing does not know', async () => {
+test('omits spans that a snapshot without tracing does not contain', async () => {
   const { exporter: _, ...own } = sdk();
   let isTraced = false;
   const of = world({
@@ -242,7 +242,7 @@ describe('a scope with two processes', () => {
     expect(drawn(there.spans())).toEqual(['invoke_agent lead cause=delivery', '  chat']);
   });
 
-  test('continues with the entries of others after a lease was lost and taken again', async () => {
+  test('continues with the entries of others after a lease was lost and claimed again', async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -265,7 +265,7 @@ describe('a scope with two processes', () => {
     expect(tracesIn([...here.spans(), ...there.spans()])).toBe(1);
   });
 
-  test('shows a reader without claims what others have written since', async () => {
+  test('shows a reader without claims what others have since written', async () => {
     const inner = memoryJournal();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(inner, { tracerProvider: here.tracerProvider });

@@ -26,14 +26,14 @@ async function run(command: Command, ...args: readonly string[]) {
 
 const replay = (...args: readonly string[]) => run(replayFor(null), ...args);
 
-test('SOURCE-1: refuses a database without a journal, and makes no tables in it', async () => {
+test('SOURCE-1: refuses a database without a journal, and creates no tables in it', async () => {
   const { status, complained } = await replay(address());
   expect(status).toBe(2);
   expect(complained).toContain('Expected the tables of a journal in the schema offstage');
   expect(await ask(`select 1 from pg_namespace where nspname = 'offstage'`)).toEqual([]);
 });
 
-test('replay shows a running session by the address of the database', async () => {
+test('replays a running session by the database URL', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -47,7 +47,7 @@ test('replay shows a running session by the address of the database', async () =
   await session.close();
 });
 
-test('SESSIONS-2: refuses a live process’s session with its address, and acts in it after its death', async () => {
+test('SESSIONS-2: refuses a live process’s session with its address, and acts on it after its death', async () => {
   const schema = newSchema();
   const journal = await open({ schema, address: 'http://10.0.0.7:3000' });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });

@@ -15,7 +15,7 @@ test('keeps any text of models, tools and users unchanged', async () => {
   expect(read).toEqual(JSON.parse(JSON.stringify(inMemory.read())));
 });
 
-test('APPEND-QUEUE-5: a refused entry leaves the others of its statement unharmed', async () => {
+test('APPEND-QUEUE-5: writes the other entries of a statement when one is refused', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   await journal.claim('scope');

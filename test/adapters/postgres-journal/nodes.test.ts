@@ -30,7 +30,7 @@ async function costOf(statement: string, values: readonly string[]): Promise<Pla
 const buffers = (plan: Plan): number => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 
 describe('the cost of a node', () => {
-  test('a heartbeat writes one row, however many sessions the node has', async () => {
+  test('includes one written row for a heartbeat, however many sessions the node has', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -44,7 +44,7 @@ describe('the cost of a node', () => {
     expect(buffers(plan)).toBeLessThan(20);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-4: a look reads under 100 pages where 200,000 sessions are awake and none due', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-4: includes under 100 pages for a search with 200,000 awake sessions and none due', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -73,7 +73,7 @@ describe('the cost of a node', () => {
 });
 
 describe('sessions that are due', () => {
-  test('POSTGRES-JOURNAL-WAKE-TIMES-5: go to one process each when several look at once', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-5: reach one process each when several search at once', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 4 }, () => open({ schema })));
     const due = Array.from({ length: 100 }, (_, index) => `ses_${index}`);
@@ -117,7 +117,7 @@ describe('sessions that are due', () => {
     await lives?.append(entry(1, 'unit', 'alive'));
   });
 
-  test('move to another process at once when they are given back', async () => {
+  test('move to another process at once when they are released', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     await one?.claim('scope');
@@ -131,7 +131,7 @@ describe('sessions that are due', () => {
   });
 });
 
-test('names the holder of a lease, with the address that it has given', async () => {
+test('names the holder of a lease, with its address', async () => {
   const schema = newSchema();
   const address = 'http://10.0.0.7:3000';
   await (await open({ schema, address })).claim('scope');
@@ -159,8 +159,8 @@ test('LEASES-7: the next heartbeat releases a lease whose release failed', async
   await (await open({ schema })).claim('scope');
 });
 
-describe('two releases side by side', () => {
-  test('LEASES-6: the earlier one keeps its own scopes, and takes none that a later one wrote', async () => {
+describe('two releases at the same time', () => {
+  test("LEASES-6: keep the earlier one's own scopes, but give it none that a later one wrote", async () => {
     const schema = newSchema();
     const [old, later] = await Promise.all([open({ schema }), open({ schema, release: 7 })]);
     for (const [journal, scope] of [
@@ -224,7 +224,7 @@ describe('two releases side by side', () => {
     expect(failed).toEqual([]);
   });
 
-  test('a process of layout 2 keeps its lease as long as it renews it, and claims no more', async () => {
+  test('lets a process of layout 2 keep its lease as long as it renews it, and claim no more', async () => {
     const schema = newSchema();
     const first = await open({ schema });
     await first.claim('scope');

@@ -52,7 +52,7 @@ describe('errors', () => {
     },
   );
 
-  test('become JOURNAL_IO for a fault of the server', () => {
+  test('become JOURNAL_IO for a server error', () => {
     const error = Object.assign(new Error('lost a page'), { code: 'XX001', severity: 'ERROR' });
     expect(explained(error, 'pg')).toMatchObject({ code: 'JOURNAL_IO', retryable: true });
   });
@@ -111,7 +111,7 @@ describe('appends', () => {
     expect(await journal.read()).toEqual([]);
   });
 
-  test('APPEND-QUEUE-3: a takeover waits for the append under way, and finds it', async () => {
+  test('APPEND-QUEUE-3: delay a takeover until the running append, which it then finds', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -135,7 +135,7 @@ describe('appends', () => {
   });
 
   test.each(['a\0b', '\ud83d'])(
-    'refuse a name that is no text, and harm no other: %j',
+    'refuse a name that is not text, without affecting others: %j',
     async (name) => {
       const journal = await open({ schema: newSchema() });
       await journal.claim('scope');
@@ -147,7 +147,7 @@ describe('appends', () => {
     },
   );
 
-  test('STORED-ENTRY-1: a read names a changed entry', async () => {
+  test('STORED-ENTRY-1: names a changed entry in a read', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -172,7 +172,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails an append under way, which is kept once when tried again', async () => {
+  test('fails a running append, which is stored once when retried', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
@@ -188,7 +188,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails an append whose answer is late, which is kept once when tried again', async () => {
+  test('fails an append whose answer is late, which is stored once when retried', async () => {
     const schema = newSchema();
     await open({ schema });
     const journal = await open({ schema, timeoutMs: 1000 });
@@ -203,7 +203,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('leases', () => {
-  test('LEASES-2: the heartbeat of the node renews them, in the background', async () => {
+  test("LEASES-2: last through the node's heartbeats, in the background", async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -223,7 +223,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-3: a lost lease is not renewed, and its append fails without a query', async () => {
+  test('LEASES-3: end when lost, and appends then fail without a query', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -244,7 +244,7 @@ describe('leases', () => {
     expect(await ask(lease)).toEqual(before);
   });
 
-  test('LEASES-1: tokens grow, also after a release', async () => {
+  test('LEASES-1: have growing tokens, even after a release', async () => {
     const schema = newSchema();
     const tokens: number[] = [];
     for (let turn = 0; turn < 3; turn += 1) {
@@ -281,7 +281,7 @@ describe('leases', () => {
     expect(await other.read()).toEqual([entry(1)]);
   });
 
-  test('end at a close that waits for a claim under way', async () => {
+  test('end at a close that waits for a running claim', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
@@ -299,7 +299,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-5: a claim during a release gets the scope afterwards', async () => {
+  test('LEASES-5: pass to a claim during a release afterwards', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -311,7 +311,7 @@ describe('leases', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('a release does not wait for writers of other scopes', async () => {
+  test('end without waiting for writers of other scopes', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     await journal.claim('busy');
@@ -364,7 +364,7 @@ describe('forgetting', () => {
 describe('long events', () => {
   const long = { ...entry(2), event: { type: 'said', long: 'a long text '.repeat(1000) } as never };
 
-  test('STORED-ENTRY-2: packs them, and accepts the same one again', async () => {
+  test('STORED-ENTRY-2: become packed, and may be repeated', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -380,7 +380,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('STORED-ENTRY-1: names a changed one', async () => {
+  test('STORED-ENTRY-1: cause an error with their name when changed', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -419,7 +419,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('READING-1: a concurrent read finds a scope as it was before, or as it is afterwards', async () => {
+  test('READING-1: shows a concurrent read a scope as it was before, or as it is afterwards', async () => {
     const schema = newSchema();
     // A page reads only its rows.
     const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
@@ -449,7 +449,7 @@ describe('trimming', () => {
     expect(found).toEqual(entries.slice(-found.length));
   });
 
-  test('DELETIONS-1: a deletion during a takeover deletes nothing, and is refused', async () => {
+  test('DELETIONS-1: deletes nothing during a takeover, and is refused', async () => {
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
     const journal = await open({ schema, connection: named, leaseMs: 600_000 });
@@ -468,7 +468,7 @@ describe('trimming', () => {
     await expect(journal.append(entry(4))).rejects.toMatchObject({ code: 'FENCED' });
   });
 
-  test('DELETIONS-1: a takeover waits for a deletion under way', async () => {
+  test('DELETIONS-1: delays a takeover until it is complete', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -527,7 +527,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: follow a write under way, and the latest one counts', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: follow a running write, and the latest one counts', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -597,7 +597,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('refuse what cannot be stored, and harm no other', async () => {
+  test('refuse values that cannot be stored, without affecting others', async () => {
     const { wakeTimes } = await open({ schema: newSchema() });
     const other = wakeTimes.set('other', 1);
     for (const [scope, at] of [
@@ -621,7 +621,7 @@ describe('wake times', () => {
 });
 
 describe('opening', () => {
-  test('POSTGRES-JOURNAL-DATABASE-2: several processes make the tables at the same time', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-2: creates the tables once from several simultaneous processes', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 5 }, () => open({ schema })));
     await journals[0]?.claim('scope');
@@ -665,7 +665,7 @@ describe('opening', () => {
     expect(await ask(`select version from ${schema}.layout`)).toEqual([{ version: 1 }]);
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: leaves tables of a newer version alone', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: does not change tables of a newer version', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`update ${schema}.layout set version = 99`);
@@ -689,7 +689,7 @@ describe('opening', () => {
     expect(await journal.read()).toEqual([entry(1, 'unit', 'ours')]);
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: leaves all tables of another program alone', async () => {
+  test("POSTGRES-JOURNAL-DATABASE-1: does not change another program's tables", async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.entries (mine text)`);
@@ -698,7 +698,7 @@ describe('opening', () => {
     expect(tables).toEqual([{ tablename: 'entries' }]);
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: refuses other tables with the names of a journal', async () => {
+  test("POSTGRES-JOURNAL-DATABASE-1: refuses other tables with a journal's names", async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.layout (color text)`);
@@ -708,7 +708,7 @@ describe('opening', () => {
     });
   });
 
-  test('needs no right to create tables that exist', async () => {
+  test('needs no permission to create tables that exist', async () => {
     const schema = newSchema();
     await (await open({ schema })).close();
     await ask(`create role ${schema} login`);
@@ -739,7 +739,7 @@ describe('opening', () => {
     ).rejects.toMatchObject({ code: 'JOURNAL_UNREACHABLE', retryable: true });
   });
 
-  test('takes the address of a database as its connection', async () => {
+  test('accepts a database URL as its connection', async () => {
     const { host, user, database } = connection;
     const address = `postgres://${user}@${encodeURIComponent(host)}/${database}`;
     const journal = await open({ schema: newSchema(), connection: address });
@@ -760,7 +760,7 @@ describe('opening', () => {
     await expect(postgresJournal(options as never)).rejects.toThrow(name);
   });
 
-  test('says what to install where the package `pg` is missing', () => {
+  test('names the install command if the package `pg` is missing', () => {
     const missing = (): never => {
       throw new Error('not found');
     };
@@ -784,7 +784,7 @@ test('refuses every call after it was closed', async () => {
   await expect(journal.wakeTimes.earliest({ limit: 1 })).rejects.toMatchObject(closed);
 });
 
-test('leaves no kept word in any table after its scope is forgotten', async () => {
+test('leaves no stored word in any table after its scope is deleted', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const word = 'Xylophonmusik';

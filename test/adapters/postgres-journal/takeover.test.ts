@@ -43,7 +43,7 @@ async function takeOver(journal: PostgresJournal): Promise<void> {
 const seqs = (entries: readonly JournalEntry[]): number[] => entries.map(({ seq }) => seq);
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
-test('P9: another process takes over from a killed one, and no kept entry is lost', async () => {
+test('P9: takes over from a killed process, and loses no stored entry', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   let kept = 0;
@@ -66,7 +66,7 @@ test('P9: another process takes over from a killed one, and no kept entry is los
   }
 });
 
-test('APPEND-QUEUE-3: a stopped process is fenced when it resumes, and writes nothing more', async () => {
+test('APPEND-QUEUE-3: fences a stopped process when it resumes, which writes nothing more', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   const process = start(schema);

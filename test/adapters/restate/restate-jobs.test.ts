@@ -219,7 +219,7 @@ describe('attempts that Restate has not recorded', () => {
     return { worker: () => made(handler), begun: () => times };
   };
 
-  test('RESTATE-JOBS-1: make a permission void once another process has begun the job', async () => {
+  test('RESTATE-JOBS-1: invalidate a permission once another process has started the job', async () => {
     const { worker, begun } = counting();
     const [first, second] = [worker(), worker()];
     const attempt = invocation('inv_1');
@@ -230,7 +230,7 @@ describe('attempts that Restate has not recorded', () => {
   });
 
   test.each([true, false])(
-    'RESTATE-JOBS-1: leave a job whose permission was cut off (recorded: %s) to one process, once',
+    'RESTATE-JOBS-1: leave a job whose permission was interrupted (recorded: %s) to one process, once',
     async (isRecorded) => {
       const { worker, begun } = counting();
       const [first, second] = [worker(), worker()];
@@ -242,7 +242,7 @@ describe('attempts that Restate has not recorded', () => {
     },
   );
 
-  test('RESTATE-JOBS-2: give an unrecorded end to the next attempt in that process, once', async () => {
+  test('RESTATE-JOBS-2: give an unrecorded result to the next attempt in that process, once', async () => {
     const { worker, begun } = counting();
     const only = worker();
     const attempt = invocation('inv_1');
@@ -251,7 +251,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(begun()).toBe(1);
   });
 
-  test('JOBS-6: keep a deleted job under way apart from the next one of its key', async () => {
+  test('JOBS-6: separate a deleted running job from the next one with its key', async () => {
     const open: (() => void)[] = [];
     const handler: JobHandler = {
       do: () =>
@@ -269,7 +269,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(await next).toEqual({ done: 'time 1' });
   });
 
-  test('forget ends for which no attempt comes', async () => {
+  test('drop results for which no attempt arrives', async () => {
     let times = 0;
     const handler: JobHandler = {
       do: async () => ({ done: String((times += 1)).repeat(20_000_000) }),
@@ -301,19 +301,19 @@ describe('an ingress with faults', () => {
   });
 
   test.each(['{}', '{"done":7}', '{"lost":false}', '[]', 'null'])(
-    'causes JOB_UNREADABLE by the end %s',
+    'causes JOB_UNREADABLE for the result %s',
     async (end) => {
       await expect(asked([200, end])).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
     },
   );
 
-  test('makes an invocation that an operator killed a cancelled job', async () => {
+  test('treats an invocation that an operator killed as a cancelled job', async () => {
     expect(await asked([409, '{"message":"killed"}'])).toMatchObject({
       failed: { code: 'CANCELLED', retryable: false },
     });
   });
 
-  test('causes JOBS_UNREACHABLE where nothing listens', async () => {
+  test('causes JOBS_UNREACHABLE if nothing listens', async () => {
     const jobs = restateJobs({ ingress: 'http://127.0.0.1:9' });
     await expect(jobs.run(job, { signal })).rejects.toMatchObject({
       code: 'JOBS_UNREACHABLE',
@@ -323,7 +323,7 @@ describe('an ingress with faults', () => {
     jobs.cancel(job.key);
   });
 
-  test('gets the headers of the app with every request', async () => {
+  test("receives the app's headers with every request", async () => {
     const seen: unknown[] = [];
     const url = await ingress(async (_, headers) => {
       seen.push(headers['authorization']);

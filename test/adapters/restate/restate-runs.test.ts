@@ -151,7 +151,7 @@ describe.each(['steps', 'jobs'] as const)('conformance, with `%s`', (by) => {
   test.each(own)('$name', ({ run }) => run());
 });
 
-describe('the request of a program for the next view', () => {
+describe("a program's request for the next view", () => {
   /** Restate's ingress, which gives `outcome` to attached requests, and no view. */
   function waiting(outcome: Promise<object>) {
     const asked = Promise.withResolvers<AbortSignal | null | undefined>();
@@ -180,7 +180,7 @@ describe('the request of a program for the next view', () => {
     expect(request?.aborted).toBe(false);
   });
 
-  test('aborts when the program waits no longer', async () => {
+  test('aborts when the program no longer waits', async () => {
     const { engine, asked } = waiting(new Promise(() => {}));
     const over = new AbortController();
     const view = engine.view('r', 0, over.signal);
@@ -197,7 +197,7 @@ describe('the workflow', () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'completed' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
 
-  test('cancels the run at a cancel by an operator of Restate', async () => {
+  test('cancels the run when an operator of Restate cancels it', async () => {
     let reason: unknown;
     const handler: RunHandler = {
       step: noStep,
@@ -217,7 +217,7 @@ describe('the workflow', () => {
     expect(reason).toMatchObject({ code: 'CANCELLED', message: 'cancelled at the engine' });
   });
 
-  test('RESTATE-RUNS-2: lets another attempt in the same process join the turn under way', async () => {
+  test('RESTATE-RUNS-2: lets another attempt in the same process join the running turn', async () => {
     const gate = Promise.withResolvers<void>();
     let turns = 0;
     const handler: RunHandler = {
@@ -250,7 +250,7 @@ describe('the workflow', () => {
   const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
   const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
 
-  test('RESTATE-RUNS-3: begins an unrepeatable step once, in the process of the turn before', async () => {
+  test('RESTATE-RUNS-3: starts an unrepeatable step once, in the process of the previous turn', async () => {
     const news: unknown[] = [];
     const handler = (mark: string): RunHandler => ({
       step: () => Promise.reject(new Error('the turn does it')),
@@ -286,7 +286,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'begun' }, lost]);
   });
 
-  test('RESTATE-RUNS-3: loses an unrepeatable step in another process, and does the steps beside it there', async () => {
+  test('RESTATE-RUNS-3: loses an unrepeatable step in another process, and executes the other steps there', async () => {
     const done: string[] = [];
     const news: unknown[] = [];
     const steps = [
@@ -340,12 +340,12 @@ describe('the workflow', () => {
     return news;
   }
 
-  test('begins a turn with the cancel that came in an earlier process', async () => {
+  test('starts a turn with the cancellation that arrived in an earlier process', async () => {
     const news = await newsAfter({ type: 'cancel', reason: 'not needed' });
     expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
   });
 
-  test('replaces a turn that a message interrupted in an earlier process by one with the message', async () => {
+  test('replaces a turn that a message interrupted in an earlier process with one that has the message', async () => {
     const message = { id: 'm', content: 'Stop', mode: 'interrupt' };
     const news = await newsAfter({ type: 'message', message });
     const messages = [{ ...message, nth: 1 }];
@@ -361,7 +361,7 @@ describe('options', () => {
     [{ ingress: 'ftp://x' }, 'http'],
     [{ ingress: 'http://x', service: 'a b' }, 'a name of letters'],
     [{ ingress: 'http://x', colour: 'blue' }, 'colour'],
-  ])('restateRuns refuses %j', (options, message) => {
+  ])('refuses %j in restateRuns', (options, message) => {
     expect(() => restateRuns(options as never)).toThrow(message);
   });
 
@@ -370,7 +370,7 @@ describe('options', () => {
     [{ restate: sdk }, 'a handler such as'],
     [{ restate: sdk, handler, keepMs: 0 }, 'keepMs'],
     [{ restate: sdk, handler, longestMs: 1.5 }, 'longestMs'],
-  ])('restateRunWorkflow refuses wrong options (case %#)', (options, message) => {
+  ])('refuses wrong options in restateRunWorkflow (case %#)', (options, message) => {
     expect(() => restateRunWorkflow(options as never)).toThrow(message);
   });
 });

@@ -69,7 +69,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
 });
 
 describe('AUDIO-UPLINK-3: times of the session', () => {
-  test('equal times of the server without drops', () => {
+  test("equal the server's times without drops", () => {
     const { uplink } = start();
     uplink.push(userAudio());
     uplink.open();
@@ -84,7 +84,7 @@ describe('AUDIO-UPLINK-3: times of the session', () => {
     expect(uplink.toSessionMs(40)).toBe(240);
   });
 
-  test('include a gap in the middle for what came after it', () => {
+  test('include a gap in the middle for later audio', () => {
     const { uplink, setBufferedBytes } = start();
     uplink.open();
     uplink.push(userAudio());

@@ -25,7 +25,7 @@ describe('close frames', () => {
     [4000, 'server_error', true],
     [4008, 'rate_limit_exceeded', true],
     [4999, '', false],
-  ])('decide about a new attempt: %i %s', (code, reason, retryable) => {
+  ])('decide whether to retry: %i %s', (code, reason, retryable) => {
     const ending = classifyClose(code, reason);
     expect(ending).toMatchObject({ code, retryable });
     expect(ending.reason).toContain(`(${code})`);
@@ -50,7 +50,7 @@ describe('refused upgrades', () => {
     expect(classifyHttp(status, text)).toMatchObject({ code: status, retryable });
   });
 
-  test('take their reason from the body', () => {
+  test('give their reason in the body', () => {
     expect(classifyHttp(429, body('rate_limit_exceeded', 'Slow down')).reason).toBe(
       'The server refused the connection (HTTP 429): rate_limit_exceeded: Slow down',
     );
@@ -68,7 +68,7 @@ describe('errors before the socket was open', () => {
     ['ETIMEDOUT', true],
     ['CERT_HAS_EXPIRED', false],
     ['ERR_INVALID_CHAR', false],
-  ])('decide about a new attempt: %s', (code, retryable) => {
+  ])('decide whether to retry: %s', (code, retryable) => {
     const error = Object.assign(new Error(`it failed: ${code}`), { code });
     expect(classifyError(error)).toEqual({
       code: null,
@@ -77,7 +77,7 @@ describe('errors before the socket was open', () => {
     });
   });
 
-  test('take their code as the reason where the message is missing', () => {
+  test('use their code as the reason if the message is missing', () => {
     const error = Object.assign(new AggregateError([], ''), { code: 'ECONNREFUSED' });
     expect(classifyError(error).reason).toBe('Could not connect: ECONNREFUSED');
   });
@@ -94,7 +94,7 @@ describe('redact', () => {
     expect(redacted).toContain('[redacted]');
   });
 
-  test('leaves ordinary words alone', () => {
+  test('does not change ordinary words', () => {
     const text = 'ask-me about risk-free tasks on localhost';
     expect(redact(text, 'local')).toBe(text);
   });

@@ -45,7 +45,7 @@ test('refuses a second subscriber while the first continues', () => {
   expect(first.seen).toEqual([{ n: 1 }]);
 });
 
-test('puts events that a handler causes behind the held ones', () => {
+test('puts events that a handler causes after the held ones', () => {
   const held = createHeldStream<{ n: number }>();
   held.next({ n: 1 });
   held.next({ n: 2 });

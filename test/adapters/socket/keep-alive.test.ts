@@ -34,7 +34,7 @@ function begun() {
 }
 
 describe('createKeepAlive', () => {
-  it('reports once that nothing came from one ping to the next', () => {
+  it('reports once that nothing arrived between two pings', () => {
     const { seen, turn } = begun();
     for (let each = 0; each < 5; each += 1) turn();
     expect(seen).toEqual(['ping', 'silence']);
@@ -48,7 +48,7 @@ describe('createKeepAlive', () => {
     expect(seen).toEqual(['ping', 'ping', 'ping']);
   });
 
-  it('does nothing once it is stopped, in the middle of a turn too', () => {
+  it('does nothing once it is stopped, even in the middle of a turn', () => {
     const { keepAlive, seen, turn } = begun();
     turn();
     turn(() => keepAlive.stop());

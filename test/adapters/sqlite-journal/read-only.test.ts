@@ -68,7 +68,7 @@ const files = () =>
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
 describe('READ-ONLY-1: a journal that was closed', () => {
-  test('gives its entries without a write to it or beside it', async () => {
+  test('returns its entries without a write to it or next to it', async () => {
     await write(entry(1), entry(2), entry(1, 'other'));
     const before = files();
     const journal = open();
@@ -136,7 +136,7 @@ describe('a journal that was not closed', () => {
     rmSync(from, { recursive: true });
   }
 
-  test('READ-ONLY-1: gives the entries of its log too, and leaves both files as they were', async () => {
+  test('READ-ONLY-1: also returns the entries of its log, and leaves both files unchanged', async () => {
     await leave();
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
     const journal = open();
@@ -177,7 +177,7 @@ describe('a file that cannot be opened read-only', () => {
   const corpus = (name: string): string =>
     fileURLToPath(new URL(`../../corpus/${name}`, import.meta.url));
 
-  test.each([1, 2])('keeps its layout %d, and the error says what to do', (layout) => {
+  test.each([1, 2])('keeps its layout %d, and the error names the remedy', (layout) => {
     copyFileSync(corpus(`sqlite-layout-${layout}.journal`), path);
     const before = files();
     expect(() => open()).toThrow(
@@ -193,7 +193,7 @@ describe('a file that cannot be opened read-only', () => {
     expect(open().read().length).toBeGreaterThan(0);
   });
 
-  test('gives an error for a newer layout, another database, a text and an empty file', async () => {
+  test('causes an error for a newer layout, another database, a text and an empty file', async () => {
     await write(entry(1));
     const file = new DatabaseSync(path);
     file.exec('pragma user_version = 99');
@@ -216,7 +216,7 @@ describe('a file that cannot be opened read-only', () => {
     );
   });
 
-  test('gives JOURNAL_CORRUPT when its end is missing', async () => {
+  test('causes JOURNAL_CORRUPT when its end is missing', async () => {
     await write(...Array.from({ length: 200 }, (_, index) => entry(index + 1)));
     truncateSync(path, 8192);
     expect(() => open().read()).toThrow(code('JOURNAL_CORRUPT'));
@@ -237,13 +237,13 @@ describe('a folder that cannot be written', () => {
     return stdout + stderr;
   }
 
-  test('READ-ONLY-1: gives the entries of a file that was closed', async () => {
+  test('READ-ONLY-1: allows reading a file that was closed', async () => {
     await write(entry(1), entry(2));
     expect(readElsewhere()).toBe('2 entries\n');
     expect(readdirSync(folder)).toHaveLength(1);
   });
 
-  test('gives an error for a file that was not closed, which says what to do', async () => {
+  test('causes an error for a file that was not closed, with the remedy', async () => {
     const writer = open(false);
     await writer.append(entry(1));
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];

@@ -95,7 +95,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, 
   expect(codes).toContain('JOURNAL_CORRUPT');
 });
 
-test('APPEND-BATCH-1: resolves the appends of a turn after its end, all by one commit', async () => {
+test('APPEND-BATCH-1: resolves the appends of a turn after its end, all with one commit', async () => {
   const environment = simulatedEnvironment();
   const journal = open(environment);
   const kept: number[] = [];
@@ -126,7 +126,7 @@ describe('two writers of one unit', () => {
     expect(journal.read()).toEqual([entry(1)]);
   });
 
-  test('APPEND-BATCH-2: get a conflict for a taken number, and keep the entries beside it', async () => {
+  test('APPEND-BATCH-2: get a conflict for a number in use, and keep the other entries', async () => {
     const journal = open();
     await journal.append(entry(1));
     const [conflict, other] = await Promise.allSettled([
@@ -139,7 +139,7 @@ describe('two writers of one unit', () => {
   });
 });
 
-test('refuses an event that is no JSON, by its type', async () => {
+test('refuses an event that is not JSON, by its type', async () => {
   const journal = open();
   const event: Record<string, unknown> & { type: string } = { type: 'user.said' };
   event['self'] = event;
@@ -156,7 +156,7 @@ describe('scopes', () => {
     scope,
   });
 
-  test('forgetting a scope shrinks the file, and leaves the others as they are', async () => {
+  test('shrinks the file when a scope is deleted, and does not change the others', async () => {
     const journal = open();
     const text = 'x'.repeat(1000);
     await journal.append(of('one', 1));
@@ -172,7 +172,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([of('one', 1), of('three', 1)]);
   });
 
-  test('reuses room that is not given back at once', async () => {
+  test('reuses space that is not released at once', async () => {
     const text = 'x'.repeat(3000);
     const sizes: number[] = [];
     for (const scope of ['first', 'second', 'third', 'fourth']) {
@@ -190,7 +190,7 @@ describe('scopes', () => {
     expect(Math.max(...sizes)).toBeLessThan(first * 1.1);
   });
 
-  test('makes each unit of a file of layout 1 a scope', () => {
+  test('turns each unit of a file of layout 1 into a scope', () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-1.journal'), path);
     const before = JSON.parse(readFileSync(corpus('sqlite-layout-1.json'), 'utf8')) as Omit<
@@ -226,7 +226,7 @@ describe('scopes', () => {
     expect(open().read()).toEqual([...before, long]);
   });
 
-  test('LAYOUT-1: leaves a damaged file of an earlier version as it was', () => {
+  test('LAYOUT-1: does not change a damaged file of an earlier version', () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-1.journal'), path);
     const file = new DatabaseSync(path);
@@ -249,7 +249,7 @@ describe('scopes', () => {
 describe('long events', () => {
   const long = entry(2, 'ses', JSON.stringify({ state: 'waiting', 'äöü 🚕': null }).repeat(1000));
 
-  test('STORED-ENTRY-2: packs them, and accepts the same one again', async () => {
+  test('STORED-ENTRY-2: become packed, and may be repeated', async () => {
     const journal = open();
     for (const one of [entry(1), long, entry(3), long]) await journal.append(one);
     expect(journal.read()).toEqual([entry(1), long, entry(3)]);
@@ -357,7 +357,7 @@ describe('trimming', () => {
 });
 
 describe('wake times', () => {
-  test('come back to the next process page by page in order, ten thousand of them', async () => {
+  test('reach the next process page by page in order, ten thousand of them', async () => {
     const journal = open();
     const times = Array.from({ length: 10_000 }, (_, index) => ({
       scope: `ses_${index}`,
@@ -434,16 +434,19 @@ describe('wake times', () => {
     ['half \ud83d of a character', 1],
     ['the character \0', null],
     ['ses', Number.NaN],
-  ])('refuse what SQLite cannot store, and harm no other: %j, %j', async (scope, at) => {
-    const journal = open();
-    const [refused, other] = await Promise.allSettled([
-      journal.wakeTimes.set(scope, at),
-      journal.wakeTimes.set('other', 1),
-    ]);
-    expect(refused).toMatchObject({ reason: { code: 'INVALID_ENTRY', retryable: false } });
-    expect(other.status).toBe('fulfilled');
-    expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
-  });
+  ])(
+    'refuse values that SQLite cannot store, without affecting others: %j, %j',
+    async (scope, at) => {
+      const journal = open();
+      const [refused, other] = await Promise.allSettled([
+        journal.wakeTimes.set(scope, at),
+        journal.wakeTimes.set('other', 1),
+      ]);
+      expect(refused).toMatchObject({ reason: { code: 'INVALID_ENTRY', retryable: false } });
+      expect(other.status).toBe('fulfilled');
+      expect(await journal.wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'other', at: 1 }]);
+    },
+  );
 
   test.each(['sqlite-layout-1', 'sqlite-layout-2'])('fit into a file of %s', async (old) => {
     path = join(folder, 'old.journal');
@@ -485,7 +488,7 @@ describe('a file that cannot be used', () => {
     journal.close();
   };
 
-  test('SQLITE-JOURNAL-DATABASE-2: another database is refused, and left as it was', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: causes a refusal of another database without a change', () => {
     path = join(folder, 'other.db');
     const other = new DatabaseSync(path);
     other.exec('create table mine (x)');
@@ -495,14 +498,14 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  test('SQLITE-JOURNAL-DATABASE-2: a file that is no database is refused', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: causes a refusal of a file that is not a database', () => {
     path = join(folder, 'letter.txt');
     writeFileSync(path, 'Dear Sir or Madam, '.repeat(100));
     expect(() => open()).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
     expect(readFileSync(path, 'utf8')).toContain('Dear Sir');
   });
 
-  test('SQLITE-JOURNAL-DATABASE-2: a newer layout is refused', async () => {
+  test('SQLITE-JOURNAL-DATABASE-2: causes a refusal of a newer layout', async () => {
     await write(1);
     const file = new DatabaseSync(path);
     expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
@@ -516,7 +519,7 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('gives CANNOT_OPEN for a folder', () => {
+  test('causes CANNOT_OPEN for a folder', () => {
     path = folder;
     expect(() => open()).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
@@ -535,13 +538,13 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('gives JOURNAL_CORRUPT when half of it is missing', async () => {
+  test('causes JOURNAL_CORRUPT when half of it is missing', async () => {
     await write(200);
     truncateSync(path, Math.floor(statSync(path).size / 2));
     expect(() => open().read()).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }));
   });
 
-  test('gives an error or all entries when a page is noise', async () => {
+  test('causes an error or shows all entries when a page is noise', async () => {
     await write(60);
     const whole = readFileSync(path);
     const pageBytes = 4096;
@@ -564,7 +567,7 @@ describe('a file that cannot be used', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-3: opens a log that ends anywhere with what was committed before', async () => {
+test('SQLITE-JOURNAL-DATABASE-3: opens a log that ends anywhere with the entries committed before', async () => {
   const journal = open();
   // Each append is a separate transaction.
   for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));
@@ -599,7 +602,7 @@ describe('other processes', () => {
   const ended = (child: ChildProcess): Promise<void> =>
     new Promise((resolve) => child.once('close', () => resolve()));
 
-  test('P9: leave the entries they reported as kept after SIGKILL, and at most one more', async () => {
+  test('P9: leave their acknowledged entries after SIGKILL, and at most one more', async () => {
     let kept = 0;
     for (const killAfter of [1, 7, 20]) {
       const { child, lines } = start('unit');
@@ -632,7 +635,7 @@ describe('other processes', () => {
     expect(journal.read()).toHaveLength(2);
   });
 
-  test('get an error of a full disk, and keep what was kept before it', async () => {
+  test('receive a full-disk error, and keep earlier entries', async () => {
     const { lines } = start('unit', '200');
     let kept = 0;
     let last = '';

@@ -158,7 +158,7 @@ describe('a server with faults', () => {
     expect(await run(throws(failed))).toMatchObject({ failed: { code: 'CANCELLED' } });
   });
 
-  test('fails a job for good when its workflow failed', async () => {
+  test('fails a job finally when its workflow failed', async () => {
     const failed = named('WorkflowFailedError', 'failed', named('ApplicationFailure', 'a bug'));
     expect(await run(throws(failed))).toMatchObject({
       failed: { code: 'JOBS_REFUSED', retryable: false, message: expect.stringContaining('a bug') },
@@ -166,7 +166,7 @@ describe('a server with faults', () => {
   });
 
   test.each([null, {}, { done: 7 }, [], 'done', { lost: false }])(
-    'causes JOB_UNREADABLE by the result %j',
+    'causes JOB_UNREADABLE for the result %j',
     async (result) => {
       await expect(run(() => result)).rejects.toMatchObject({ code: 'JOB_UNREADABLE' });
     },

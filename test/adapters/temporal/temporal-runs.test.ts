@@ -206,7 +206,7 @@ describe.each([
 
 const noStep: RunHandler['step'] = () => Promise.reject(new Error('no step is left'));
 
-test('TEMPORAL-WORKFLOW-3: another turn takes the cancel of an operator', async () => {
+test("TEMPORAL-WORKFLOW-3: passes an operator's cancellation to another turn", async () => {
   const over = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: { status: 'cancelled' } };
   const order = { id: 'r', config: 'a', task: { description: '', toolName: 'a', args: {} } };
   const news: unknown[] = [];
@@ -230,7 +230,7 @@ test('TEMPORAL-WORKFLOW-3: another turn takes the cancel of an operator', async 
   ]);
 });
 
-describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a step under way', () => {
+describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a running step', () => {
   test.each([
     ['begins anew where it is full', true],
     ['continues where it has room', false],
@@ -266,7 +266,7 @@ describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a step 
   });
 });
 
-test('TEMPORAL-WORKFLOW-6: the end of the workflow stops a model call of a run that is cancelled', async () => {
+test('TEMPORAL-WORKFLOW-6: stops a model call of a cancelled run at the end of the workflow', async () => {
   let held: AbortSignal | undefined;
   const { configs } = runsConformanceAgents(() => Promise.resolve());
   const steps: JobHandler = {
@@ -329,7 +329,7 @@ describe('options and errors', () => {
     [{ client, lookMs: 0 }, 'lookMs'],
     [{ client, heartbeatTimeoutMs: 1 }, 'heartbeatTimeoutMs'],
     [{ client, colour: 'blue' }, 'colour'],
-  ])('temporalRuns refuses wrong options (case %#)', (options, message) => {
+  ])('refuses wrong options in temporalRuns (case %#)', (options, message) => {
     expect(() => temporalRuns(options as never)).toThrow(message);
   });
 
@@ -340,7 +340,7 @@ describe('options and errors', () => {
     expect(() => temporalRunActivities(options as never)).toThrow(message);
   });
 
-  test('RUN-ENGINE-4: a silent server counts as unreachable, and an unknown memo as unreadable', async () => {
+  test('RUN-ENGINE-4: reports a silent server as unreachable, and an unknown memo as unreadable', async () => {
     const signal = new AbortController().signal;
     const handleWith = (describeIt: () => Promise<object>) =>
       temporalRuns({

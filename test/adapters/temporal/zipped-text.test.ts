@@ -32,7 +32,7 @@ describe('zipped', () => {
     );
   });
 
-  test('ZIPPED-TEXT-2: restores a text that looks like a zipped one', () => {
+  test('ZIPPED-TEXT-2: restores a text that looks like a compressed one', () => {
     for (const text of ['z1:', 'z1:AAAA', `z1:${'x'.repeat(500)}`])
       expect(unzipped(zipped(text))).toBe(text);
   });
@@ -42,7 +42,7 @@ describe('zipped', () => {
     expect(unzippedEntries(written)).toEqual([entry]);
   });
 
-  test('halves entries at least, and restores packed ones as they are', () => {
+  test('halves entries at least, and restores packed ones unchanged', () => {
     const short = zippedEntries([entry]);
     expect(JSON.stringify(short).length * 2).toBeLessThan(JSON.stringify([entry]).length);
     expect(unzippedEntries(short)).toEqual([entry]);

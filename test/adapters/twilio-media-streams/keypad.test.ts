@@ -29,13 +29,13 @@ function keypadFor(...questions: Partial<AskedQuestion>[]) {
 }
 
 describe('a keypad during a question with options', () => {
-  test('chooses at once by a key, in the order of the options', () => {
+  test('selects at once by a key, in the order of the options', () => {
     const { press, done } = keypadFor({});
     press('2');
     expect(done).toEqual(['req_1 option_2']);
   });
 
-  test('chooses also for a question that is being presented, or one of several', () => {
+  test('also selects for a question that is being presented, or one of several', () => {
     const { press, done } = keypadFor(
       { state: 'answered' },
       { state: 'presenting' },
@@ -45,7 +45,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['req_2 option_1']);
   });
 
-  test('passes a key of no option on as typed text', () => {
+  test('passes on the key of no option as typed text', () => {
     const { press, done } = keypadFor({});
     press('7');
     press('0');
@@ -53,7 +53,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['7', '0', '*']);
   });
 
-  test('waits for a second key, or #, where options outnumber keys', async () => {
+  test('waits for a second key, or #, if options outnumber keys', async () => {
     const { press, done, environment } = keypadFor({ options: optionsOf(12) });
     press('1');
     expect(done).toEqual([]);
@@ -78,13 +78,13 @@ describe('a keypad without options', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('KEYPAD-1: consents with no key', () => {
+  test('KEYPAD-1: accepts no key as consent', () => {
     const { press, done } = keypadFor({ kind: 'approval' });
     press('1#');
     expect(done).toEqual(['1']);
   });
 
-  test('drops a begun input after the call', async () => {
+  test('drops an unfinished input after the call', async () => {
     const { keypad, press, done, environment } = keypadFor();
     press('47');
     keypad.stop();

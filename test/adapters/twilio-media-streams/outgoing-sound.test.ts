@@ -66,14 +66,14 @@ describe('OUTGOING-SOUND-1: reports', () => {
     ]);
   });
 
-  test('include what was sent before a mark that got lost', () => {
+  test('include audio that was sent before a mark that got lost', () => {
     const phone = onPhone();
     phone.speak('a', 300);
     phone.sound.marked(phone.marks()[2] as string);
     expect(phone.reports.at(-1)).toEqual({ itemId: 'a', playedMs: 300 });
   });
 
-  test('leave out unknown marks, and marks that came before', () => {
+  test('omit unknown and earlier marks', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.sound.marked('somebody else’s');
@@ -82,7 +82,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
     expect(phone.reports).toEqual([{ itemId: 'a', playedMs: 100 }]);
   });
 
-  test('leave out sound without an item, which is played all the same', () => {
+  test('omit audio without an item, which is still played', () => {
     const phone = onPhone();
     phone.speak(undefined, 100);
     phone.giveBack(1);
@@ -92,7 +92,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
 });
 
 describe('OUTGOING-SOUND-2: a clear', () => {
-  test('voids the marks that come back after it', () => {
+  test('invalidates the marks that arrive after it', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.giveBack(2);
@@ -113,7 +113,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.reports).toEqual([{ itemId: 'b', playedMs: 100 }]);
   });
 
-  test('reports 0 ms of an item of which nothing was proven', () => {
+  test('reports 0 ms for an item of which nothing was proven', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -121,7 +121,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.sound.clear()).toEqual({ itemId: 'b', playedMs: 0 });
   });
 
-  test('cuts nothing of what was all played, and reaches Twilio all the same', () => {
+  test('cuts nothing if everything was played, and still reaches Twilio', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -129,7 +129,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.sent.at(-1)).toEqual({ event: 'clear' });
   });
 
-  test('drops waiting sound', () => {
+  test('drops waiting audio', () => {
     const phone = onPhone({ maxAheadMs: 100 });
     phone.speak('a', 1000);
     phone.sound.clear();
@@ -140,7 +140,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
 });
 
 describe('OUTGOING-SOUND-3: pacing by marks', () => {
-  test('limits the sound that Twilio holds', () => {
+  test('limits the audio that Twilio holds', () => {
     const phone = onPhone({ maxAheadMs: 300 });
     phone.speak('a', 1000);
     expect(total(phone.sentMs())).toBe(300);
@@ -163,8 +163,8 @@ describe('OUTGOING-SOUND-3: pacing by marks', () => {
   });
 });
 
-describe('OUTGOING-SOUND-4: sound on its way out', () => {
-  test('consists of what was said, in order, at 8 kHz', () => {
+describe('OUTGOING-SOUND-4: outgoing audio', () => {
+  test('consists of the spoken words, in order, at 8 kHz', () => {
     const phone = onPhone();
     phone.speak('a', 60, 5000, 24_000);
     phone.speak('b', 60, -5000, 24_000);
@@ -180,7 +180,7 @@ describe('OUTGOING-SOUND-4: sound on its way out', () => {
     expect(Math.abs(samples[8 * 150] as number)).toBeLessThan(20);
   });
 
-  test('loses its end and never its middle when it does not fit, and reports it once', () => {
+  test('loses its end and never its middle when it does not fit, and reports this once', () => {
     const phone = onPhone({ maxAheadMs: 100, maxQueuedMs: 300 });
     phone.speak('a', 1000);
     phone.speak('a', 100);

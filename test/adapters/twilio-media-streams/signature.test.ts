@@ -19,7 +19,7 @@ const documented = {
 const signed = (text: string): string => createHmac('sha1', 'key').update(text).digest('base64');
 
 describe('a request', () => {
-  test('counts as Twilio’s with the signature of its address and fields', () => {
+  test('counts as Twilio’s with the signature of its URL and fields', () => {
     expect(isTwilioRequest('12345', documented)).toBe(true);
   });
 
@@ -52,7 +52,7 @@ describe('a request', () => {
     expect(isTwilioRequest('key', { url, params, signature: signed(`${url}axb1b2`) })).toBe(true);
   });
 
-  test('causes an error without a token or an address', () => {
+  test('causes an error without a token or a URL', () => {
     expect(() => isTwilioRequest('', documented)).toThrow(ConfigurationError);
     expect(() => isTwilioRequest('key', { url: '/call', signature: 'x' })).toThrow(
       /Expected an address with the host that Twilio knows, got "\/call"/,
@@ -82,7 +82,7 @@ describe('TwiML', () => {
   });
 
   test.each(['ws://example.com/call', 'https://example.com', 'wss://example.com/?key=1', '/call'])(
-    'refuses an address that Twilio would refuse: %s',
+    'refuses a URL that Twilio would refuse: %s',
     (url) => {
       expect(() => streamTwiml(url)).toThrow(ConfigurationError);
     },

@@ -82,7 +82,7 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
 });
 
 describe('the beginning of a call', () => {
-  test('takes a session that refused it at the first attempt', async () => {
+  test('accepts a session that refused it at the first attempt', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
       throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
@@ -95,7 +95,7 @@ describe('the beginning of a call', () => {
     expect(twilio.heard.length).toBeGreaterThan(0);
   });
 
-  test('takes its ids and parameters from Twilio', async () => {
+  test('has ids and parameters from Twilio', async () => {
     const { call } = await inCall();
     expect(call).toMatchObject({
       callSid: 'CA1',
@@ -128,7 +128,7 @@ describe('the beginning of a call', () => {
     expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
   });
 
-  test('fails with bytes, and with more than a message has', async () => {
+  test('fails with bytes, and with more than a message may have', async () => {
     for (const [text, isBinary] of [
       ['{}', true],
       [`"${'x'.repeat(70_000)}"`, false],
@@ -162,8 +162,8 @@ describe('the beginning of a call', () => {
   });
 });
 
-describe('TWILIO-CALL-3: the caller’s sound', () => {
-  test('reaches the session, also what was said before it was there', async () => {
+describe('TWILIO-CALL-3: the caller’s audio', () => {
+  test('reaches the session, even if it was said before the session was connected', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.say(8);
     twilio.say(16);
@@ -185,7 +185,7 @@ describe('TWILIO-CALL-3: the caller’s sound', () => {
     expect(session.heard).toHaveLength(2);
   });
 
-  test('leaves out the sound of the session', async () => {
+  test("omits the session's audio", async () => {
     const { twilio, session, connect } = await inCall();
     connect();
     twilio.say(100, 'outbound');
@@ -193,7 +193,7 @@ describe('TWILIO-CALL-3: the caller’s sound', () => {
   });
 });
 
-describe('the session’s sound', () => {
+describe('the session’s audio', () => {
   test('reaches the caller, and its playout is reported', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
@@ -233,7 +233,7 @@ describe('the session’s sound', () => {
 });
 
 describe('keys', () => {
-  test('answer the open question, or are typed', async () => {
+  test('answer the open question, or count as typed', async () => {
     const { twilio, session, connect, environment, errors } = await inCall();
     twilio.press('1');
     connect();
@@ -275,7 +275,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(session.heard).toEqual([]);
   });
 
-  test('comes when Twilio is silent for too long', async () => {
+  test('occurs when Twilio is silent for too long', async () => {
     const { environment, twilio, ends, connect } = await inCall({ silenceTimeoutMs: 1000 });
     connect();
     await environment.advance(900);
@@ -293,7 +293,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(session.attached).toBe(0);
   });
 
-  test('a call refuses a second session', async () => {
+  test('refuses a second session for a call', async () => {
     const { connect, call } = await inCall();
     connect();
     expect(() => call.connect(new Listener())).toThrow(ConfigurationError);
@@ -303,7 +303,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
 type Ringing = Awaited<ReturnType<typeof inCall>>;
 
 describe('TWILIO-CALL-2: unexpected messages', () => {
-  test('cause an error each, and no effect', async () => {
+  test('cause one error each, and no effect', async () => {
     const { twilio, session, connect, errors } = await inCall();
     connect();
     const mark = { mark: { name: 'played:1' } };
@@ -327,7 +327,7 @@ describe('TWILIO-CALL-2: unexpected messages', () => {
     expect(errors).toEqual([]);
   });
 
-  test('end the call when they are too many', async () => {
+  test('end the call when there are too many', async () => {
     const { twilio, environment, ends, errors } = await inCall();
     for (let count = 0; count < 50; count += 1) twilio.tellRaw('{');
     await environment.settle();
@@ -336,7 +336,7 @@ describe('TWILIO-CALL-2: unexpected messages', () => {
     expect(errors).toHaveLength(11);
   });
 
-  test('include an error of the socket, which is reported', async () => {
+  test('include a reported socket error', async () => {
     const { twilio, errors } = await inCall();
     twilio.fail(new Error('Max payload size exceeded'));
     expect(errors).toMatchObject([{ message: 'Max payload size exceeded' }]);
@@ -380,7 +380,7 @@ describe('TWILIO-CALL-4: a socket of another package', () => {
   );
 
   test.each(['throws', 'rejects'] as const)(
-    'ends the call although its `close` %s',
+    'ends the call even though its `close` %s',
     async (way) => {
       const { connect, session, twilio, environment, errors, ends } = await inCall();
       twilio.close = ways[way];

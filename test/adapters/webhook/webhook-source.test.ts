@@ -16,7 +16,7 @@ afterEach(() => hook.stop());
 const unauthorized = { status: 401, body: { error: 'Unauthorized' } };
 
 describe('a signed request', { tags: ['B76'] }, () => {
-  test('becomes an event with type and data, and gets 202 once that is accepted', async () => {
+  test('becomes an event with type and data, and gets 202 once the event is accepted', async () => {
     await start();
     const reply = await hook.sendSigned({ type: 'order.shipped', order: 7 });
     expect(reply).toMatchObject({ status: 202, body: { accepted: true } });
@@ -37,7 +37,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     expect((await reply).status).toBe(202);
   });
 
-  test('becomes the event that toEvent gives, or none', async () => {
+  test('becomes the event that toEvent returns, or none', async () => {
     await start({
       toEvent: ({ body, headers, id }) =>
         headers['x-kind'] === undefined
@@ -82,7 +82,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     },
   );
 
-  test('gets 422 when toEvent throws, and the message remains inside', async () => {
+  test('gets 422 when toEvent throws, and the message stays inside', async () => {
     await start({
       toEvent: () => {
         throw new Error('no such column');
@@ -93,7 +93,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     expect(hook.errors.map(String)).toEqual(['Error: no such column']);
   });
 
-  test('gets 422 also when toEvent throws over JSON of its own', async () => {
+  test('also gets 422 when toEvent throws over its own JSON', async () => {
     await start({ toEvent: () => JSON.parse('{') as never });
     expect(await hook.sendSigned({})).toMatchObject({
       status: 422,
@@ -121,7 +121,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
 });
 
 describe('WEBHOOK-SOURCE-1: the signature', () => {
-  test('leads to 401 with another secret, of another body, or when missing, all alike', async () => {
+  test('leads to 401 with another secret, for another body, or when missing, in the same way', async () => {
     await start();
     const at = hook.seconds();
     const good = standardHeaders('{}', { id: 'a', at, secret: SECRET });
@@ -152,7 +152,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect((await hook.send({ body: '{}', headers })).status).toBe(202);
   });
 
-  test('takes a secret of Standard Webhooks as a key in base64', async () => {
+  test('accepts a Standard Webhooks secret as a base64 key', async () => {
     const key = Buffer.alloc(24, 7);
     await start({ secret: `whsec_${key.toString('base64')}` });
     const at = hook.seconds();
@@ -206,8 +206,8 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
   });
 });
 
-describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
-  test('refuses a request that is late, or of the future, with 401', async () => {
+describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
+  test('fails with 401 when it is too old, or from the future', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     expect(await hook.sendSigned({}, { at: now - 61 })).toMatchObject(unauthorized);
@@ -215,7 +215,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({}, { at: now - 59 })).status).toBe(202);
   });
 
-  test('judges a time by the wall clock, although the clock of the actors does not go back', async () => {
+  test("has its time judged by the wall clock, although the actors' clock never goes back", async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     Object.assign(hook.environment.clock, { wall: () => now * 1000 });
@@ -223,7 +223,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({}, { at: now })).status).toBe(202);
   });
 
-  test('answers a repeated request so that its sender stops, and takes it once', async () => {
+  test('stops its sender when it is repeated', async () => {
     await start();
     await hook.sendSigned({ n: 1 });
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({
@@ -236,7 +236,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('refuses a replay for as long as its time would be accepted', async () => {
+  test('fails as a replay for as long as its time would be accepted', async () => {
     await start({ toleranceMs: 60_000 });
     const at = hook.seconds() + 60;
     expect((await hook.sendSigned({}, { at })).status).toBe(202);
@@ -247,14 +247,14 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('takes the same message once that comes twice at once', async () => {
+  test('counts once when it arrives twice at the same time', async () => {
     await start();
     const replies = await Promise.all([hook.sendSigned({}), hook.sendSigned({})]);
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 202]));
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('asks for a later attempt while the same message is pending', async () => {
+  test('causes a later attempt while the same message is pending', async () => {
     await start();
     let refuse: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (refuse = resolve));
@@ -270,7 +270,7 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect(hook.emitted).toHaveLength(2);
   });
 
-  test('takes a request again that could not be accepted', async () => {
+  test('succeeds later if it could not be accepted', async () => {
     await start();
     hook.receipt = { accepted: false, reason: 'full', message: 'full' };
     expect((await hook.sendSigned({})).status).toBe(503);
@@ -278,14 +278,14 @@ describe('WEBHOOK-SOURCE-2: a message is taken once', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  test('refuses a memory too small for the requests that are still in time', () => {
+  test('needs a memory large enough for the requests that are still in time', () => {
     const options = { path: PATH, secret: SECRET };
     expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
       'expected `maxRemembered` to be at least 60001',
     );
   });
 
-  test('remembers the newest messages where the signature has no time', async () => {
+  test('stays among the newest remembered if the signature has no time', async () => {
     await start({ signature: 'github', maxRemembered: 2 });
     const sendBody = (body: string) =>
       hook.send({
@@ -326,7 +326,7 @@ describe('the shape of a request', () => {
     expect(hook.emitted).toEqual([]);
   });
 
-  test('accepts any kind of JSON, and leads to 400 for signed text that is none', async () => {
+  test('allows any kind of JSON, and leads to 400 for signed text that is not JSON', async () => {
     await start();
     const at = hook.seconds();
     const headers = {
@@ -375,7 +375,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     while (hook.environment.pendingTimers < timers) await hook.environment.settle();
   };
 
-  test('end a body that does not come with 408', async () => {
+  test('end a body that does not arrive with 408', async () => {
     await start({ bodyTimeoutMs: 5_000 });
     const { answered, request } = dribble();
     await read(1);
@@ -384,7 +384,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.destroy();
   });
 
-  test('give the place of a slow body to the next one, and its sender a 503', async () => {
+  test("give a slow body's place to the next one, and its sender a 503", async () => {
     await start({ maxConcurrent: 1 });
     const { answered, request } = dribble();
     await read(1);
@@ -393,7 +393,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.destroy();
   });
 
-  test('keep others served beside any number of slow bodies', async () => {
+  test('serve others regardless of the number of slow bodies', async () => {
     await start({ maxConcurrent: 50 });
     const slow = Array.from({ length: 120 }, () => dribble());
     for (const { answered } of slow) answered.catch(() => undefined);
@@ -429,12 +429,12 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
 });
 
 describe('the listener', () => {
-  test('accepts connections of this machine only by default', async () => {
+  test('accepts only connections of this machine by default', async () => {
     await start();
     expect(hook.source.url).toMatch(new RegExp(`^http://127\\.0\\.0\\.1:\\d+${PATH}$`));
   });
 
-  test('fails to start on a port that is taken', { tags: ['B77'] }, async () => {
+  test('fails to start on a port in use', { tags: ['B77'] }, async () => {
     await start();
     const port = Number(new URL(hook.source.url ?? '').port);
     const second = webhookSource({ path: PATH, secret: SECRET, listen: { port } });
@@ -481,7 +481,7 @@ describe('the listener', () => {
       headers: standardHeaders('{}', { id: 'a', at: hook.seconds(), secret: SECRET }),
     });
 
-    test('answers by its handler, and with 503 once it is stopped', async () => {
+    test('answers with its handler, and with 503 once it is stopped', async () => {
       const url = await serve(() => Promise.resolve());
       expect(hook.source.url).toBeNull();
       expect((await send(url, signed())).status).toBe(202);

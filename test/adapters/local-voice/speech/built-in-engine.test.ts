@@ -10,7 +10,7 @@ afterAll(() => engine.close());
 const RATE_HZ = 24_000;
 
 describe('the built-in engine', () => {
-  test('detects speech, window by window, however the sound is cut', async () => {
+  test('detects speech window by window, however the audio is cut', async () => {
     const sound = await speak('economy please', { silenceMs: 320 });
     const whole = engine.createDetector(RATE_HZ);
     const windows = await whole.push(sound);
@@ -32,7 +32,7 @@ describe('the built-in engine', () => {
     expect(await cut.push(sound)).toEqual([]);
   });
 
-  test('keeps two streams apart', async () => {
+  test('keeps two streams separate', async () => {
     const [quiet, loud] = [engine.createDetector(RATE_HZ), engine.createDetector(RATE_HZ)];
     const sound = await speak('economy please');
     const pushes = [loud.push(sound), quiet.push(new Int16Array(sound.length)), loud.push(sound)];
@@ -47,14 +47,14 @@ describe('the built-in engine', () => {
     expect(text.toLowerCase()).toContain('never');
   });
 
-  test('gives no words for silence, or for sound that is too short', async () => {
+  test('returns no words for silence, or for audio that is too short', async () => {
     for (const length of [0, 1, 900, 2_399, RATE_HZ]) {
       const samples = new Int16Array(length);
       expect(await engine.transcribe({ samples, sampleRateHz: RATE_HZ })).toBe('');
     }
   });
 
-  test('speaks at the rate of the wire', async () => {
+  test("speaks at the wire's rate", async () => {
     const sound = await engine.synthesize({ text: 'Hello there.', voice: 'rms', speed: 1 });
     expect(sound.sampleRateHz).toBe(RATE_HZ);
     expect(sound.samples.length / RATE_HZ).toBeGreaterThan(0.5);
@@ -69,7 +69,7 @@ describe('the built-in engine', () => {
   });
 });
 
-test('loads no replaced parts, and keeps detection', async () => {
+test('loads no replaced parts, and keeps the detection', async () => {
   const samples = new Int16Array(16_000).fill(3);
   const part = createBuiltInEngine({
     transcriber: { transcribe: async () => 'theirs' },

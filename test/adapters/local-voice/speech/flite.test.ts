@@ -21,7 +21,7 @@ describe('Flite', () => {
     expect(loudest(sound.samples)).toBeGreaterThan(2_000);
   });
 
-  test('gives the same samples for the same text, and fewer at a higher speed', async () => {
+  test('returns the same samples for the same text, and fewer at a higher speed', async () => {
     const request = { text: 'The driver comes at noon.', voice: 'slt', speed: 1 };
     const [one, two] = [await flite.speak(request), await flite.speak(request)];
     expect(two.samples.every((sample, index) => sample === one.samples[index])).toBe(true);
@@ -31,7 +31,7 @@ describe('Flite', () => {
     expect(ratio).toBeLessThan(0.75);
   });
 
-  test('gives no samples where nothing can be pronounced', async () => {
+  test('returns no samples if nothing can be pronounced', async () => {
     for (const text of ['', '...', '🚕🚕', '\n']) {
       expect((await flite.speak({ text, voice: 'slt', speed: 1 })).samples.length).toBe(0);
     }
@@ -62,7 +62,7 @@ describe('speakableText', () => {
 });
 
 describe('speech for tests', () => {
-  test('comes at the wanted rate, with silence around it, and as a WAV file', async () => {
+  test('has the requested rate, silence around it, and the form of a WAV file', async () => {
     const plain = await speak('economy please');
     const padded = await speak('economy please', { silenceMs: 100 });
     expect(padded.length).toBe(plain.length + 2 * 2_400);

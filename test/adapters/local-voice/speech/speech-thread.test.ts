@@ -51,7 +51,7 @@ describe('a speech thread', () => {
     await expect(thread.call('transcribe', speech)).rejects.toBeInstanceOf(CancelledError);
   });
 
-  test('SPEECH-THREAD-3: waits at close for the running step of a model', async () => {
+  test("SPEECH-THREAD-3: waits at close for a model's running step", async () => {
     const thread = fragileThread();
     const steps = new Int32Array(new SharedArrayBuffer(12));
     const samples = new Int16Array(steps.buffer);
@@ -67,7 +67,7 @@ describe('a speech thread', () => {
     expect([...steps]).toEqual([1, 1, 1]);
   });
 
-  test('SPEECH-THREAD-3: a process that exits in the step of a model keeps its exit code', async () => {
+  test("SPEECH-THREAD-3: keeps the exit code of a process that exits during a model's step", async () => {
     const program = new URL('../support/exits-in-a-step.ts', import.meta.url);
     const child = spawn(process.execPath, [fileURLToPath(program)], { stdio: 'ignore' });
     expect(await once(child, 'exit')).toEqual([7, null]);

@@ -22,7 +22,7 @@ async function inEmptyFolder(): Promise<string> {
 }
 
 describe('the packages of the built-in voice', () => {
-  test('name the folder and the command that installs them when they are missing', async () => {
+  test('name the folder and the install command when they are missing', async () => {
     const folder = await inEmptyFolder();
     const file = () => voiceFile('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
     expect(file).toThrow(ConfigurationError);
@@ -32,7 +32,7 @@ describe('the packages of the built-in voice', () => {
     await expect(loadTokenizer()).rejects.toMatchObject({ code: 'MISSING_DEPENDENCY' });
   });
 
-  test('cause an error with its reason when one is damaged', async () => {
+  test('cause an error with the reason when one is damaged', async () => {
     await inEmptyFolder();
     const broken = join(voiceFolder(), 'node_modules', 'onnxruntime-node');
     mkdirSync(broken, { recursive: true });
@@ -41,7 +41,7 @@ describe('the packages of the built-in voice', () => {
     await expect(loadOnnx()).rejects.toThrow(/cannot be loaded \(.*gone\.js/s);
   });
 
-  test('VOICE-PACKAGES-1: carry one version and one checksum each, in manifest and lock', () => {
+  test('VOICE-PACKAGES-1: have one version and one checksum each, in manifest and lock', () => {
     const { manifest, lock } = voiceManifest() as {
       manifest: { dependencies: Record<string, string> };
       lock: { packages: Record<string, { version: string; integrity: string }> };
@@ -54,7 +54,7 @@ describe('the packages of the built-in voice', () => {
     }
   });
 
-  test('VOICE-PACKAGES-2: live in a folder of the platform, inside the configured one', async () => {
+  test('VOICE-PACKAGES-2: reside in a folder for the platform, inside the configured one', async () => {
     const folder = await inEmptyFolder();
     expect(voiceFolder()).toContain(join(folder, `${process.platform}-${process.arch}-`));
     expect(voiceFolder('elsewhere')).toMatch(/elsewhere/);
