@@ -1,8 +1,8 @@
-// Executes the effects of the lead agent's tool calls: checks, runs, delegates and answers them. Each call progresses
-// independently. Subagents that the lead agent spawns get its inline tools in the same way.
+// Executes the effects of the lead agent's tool calls: validates, runs, delegates and answers them. Each call
+// progresses independently. Subagents that the lead agent spawns receive its inline tools in the same way.
 //
-// A background call for work that is already running (the model asked again, or a provider delivered the call twice with two
-// ids) is treated as the configuration says:
+// A background call for work that is already running (the model asked again, or a provider delivered the call twice
+// with two ids) is handled as the configuration says:
 //
 // | `duplicates` | the second call                                                        |
 // |--------------|------------------------------------------------------------------------|
@@ -12,8 +12,8 @@
 // | `confirm`    | is executed if the user has spoken since the work was last held back   |
 //
 // Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
-// Does not: decide the next state of a call (its machine does), detect calls with different arguments for the same work, or
-//           decide which tools a subagent gets (subagents/grants.ts).
+// Does not: decide a call's next state (its machine does), detect calls with different arguments for the same work, or
+//           decide which tools a subagent receives (subagents/grants.ts).
 
 import { callKey } from '../../../values/json.ts';
 import type { JSONValue } from 'ai';
@@ -57,29 +57,29 @@ interface Answered {
   readonly status?: CallAnswer;
   readonly isOver?: boolean;
   readonly isRecorded?: boolean;
-  /** Whether the lead agent has to respond to the answer. @defaultValue true */
+  /** Whether the lead agent must respond to the answer. @defaultValue true */
   readonly wantsReply?: boolean;
 }
 
-/** The answer that the model gets if the work is not done. */
+/** The answer that the model receives if the work is not done. */
 interface Refusal {
   readonly error: Failure;
-  /** The answer to a call that was not a mistake of the model. */
+  /** The answer to a call that was not the model's mistake. */
   readonly output?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The limit of remembered held-back calls. */
+/** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
 
-/** After this many works, those of ended subagents are forgotten. */
+/** Beyond this number of works, those of ended subagents are forgotten. */
 const MAX_WORKS = 1000;
 
 export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
-  /** The subagent that last began a work, by the hash of the work. */
+  /** The subagent that last started a work, by the work's hash. */
   readonly #works = new Map<string, string>();
-  /** The words of the user to which a work was last held back, by work. */
+  /** The user's words for which a work was last held back, by work. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
@@ -92,7 +92,7 @@ export class CallEffects {
     this.#executing.clear();
   }
 
-  /** Resumes, after a crash, calls that were being checked, run or delegated; see `session-life.ts`. */
+  /** Resumes, after a crash, calls that were being validated, run or delegated; see `session-life.ts`. */
   resume(): void {
     const { records, unit, tree, projection } = this.#session;
     const workedOn = tree.liveCalls;
@@ -115,7 +115,7 @@ export class CallEffects {
     }
   }
 
-  /** Answers a call that had ended, if the journal does not say that the model got the answer. */
+  /** Answers a call that had ended, unless the journal says that the model received the answer. */
   #answerAgain({ callId, name, output, failed }: CallRecord): void {
     const status = failed === true ? 'failed' : 'result';
     const wantsReply = !isSaidByRuntime(name, output);
@@ -197,8 +197,8 @@ export class CallEffects {
   }
 
   /**
-   * Validates the arguments and checks that the inputs that they name are readable; with the error the model can call again at
-   * once.
+   * Validates the arguments, and checks that the inputs that they name are readable; the error lets the model call
+   * again at once.
    */
   async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
     const session = this.#session;
@@ -287,7 +287,7 @@ export class CallEffects {
     };
   }
 
-  /** Aborts a call that has left `executing`; the signal of the tool gives the reason. */
+  /** Aborts a call that has left `executing`; the tool's signal has the reason. */
   stop(callId: string): void {
     const controller = this.#executing.get(callId);
     if (!controller) return;
@@ -295,7 +295,7 @@ export class CallEffects {
     const { unit, records } = this.#session;
     const call = records.calls.get(callId);
     const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
-    // The tool did not end: the call was cancelled, or its time was over.
+    // The tool did not end by itself: the call was cancelled, or its time was over.
     const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
     controller.abort(
       isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
@@ -325,7 +325,7 @@ export class CallEffects {
     if (isOver) session.unit.calls.forget(callId);
   }
 
-  /** Records that the model has its answer to this call; `isRecorded`: the journal has it with the call. */
+  /** Records that the model has the answer to this call; `isRecorded`: the journal has it with the call. */
   answered(
     callId: string,
     name: string,
@@ -352,7 +352,7 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     const config = call && session.configs[call.name];
-    // If the outbox had no room for the result, the call was rejected in the same step.
+    // If the outbox had no room for the result, the same step rejected the call.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
     const definition = checkSubagentConfig(config);
     const task = {
@@ -399,7 +399,7 @@ export class CallEffects {
     });
   }
 
-  /** Returns why a call is not executed, because a subagent is doing the same work; null: it may be executed. */
+  /** Returns why a call is not executed, because a subagent is already doing the same work; null if it may be executed. */
   #heldBackBy({ name, duplicates }: SubagentDefinition, task: SubagentTask): Refusal | null {
     const work = workOf(task);
     const atWork = this.#atWork(work);
@@ -414,7 +414,7 @@ export class CallEffects {
         return duplicate(said, {
           status: 'already_in_progress',
           subagentId: atWork.id,
-          // The message has no ids, because a model may say it aloud.
+          // The message contains no ids, because a model may say it aloud.
           message: `${busy}. Nothing was started a second time; its result comes once.`,
         });
       case 'reject':
@@ -437,7 +437,7 @@ export class CallEffects {
     }
   }
 
-  /** Records an accepted work, and cancels the earlier one, of which the new one is now a full replacement. */
+  /** Records an accepted work, and cancels the earlier work that the new one fully replaces. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
@@ -481,9 +481,9 @@ interface CallOptions {
 }
 
 /**
- * Returns the tools of a lead agent for the subagents that its model spawns, by name. A tool that was made from an AI SDK tool
- * is that tool again, so that it gets the real caller; another inline tool is called as by the lead agent. Background calls
- * are not included, because only the lead agent can make them.
+ * Returns a lead agent's tools for the subagents that its model spawns, by name. A tool made from an AI SDK tool
+ * becomes that tool again, so that it receives the real caller; another inline tool is called as if by the lead agent.
+ * Background calls are not included, because only the lead agent can make them.
  */
 export function inheritedTools(
   session: EffectsSession,
@@ -510,7 +510,7 @@ export function inheritedTools(
   return tools;
 }
 
-/** Returns the context that an inline tool gets beside its arguments. */
+/** Returns the context that an inline tool receives together with its arguments. */
 function toolContext(
   session: EffectsSession,
   call: Pick<ToolContext, 'callId' | 'agentName' | 'abortSignal' | 'requester' | 'approver'>,
@@ -525,17 +525,17 @@ function toolContext(
   };
 }
 
-/** Calls a function of the app with the span of the call active. */
+/** Calls a function of the app with the call's span active. */
 function inSpanOfCall<T>({ id, host }: EffectsSession, callId: string, call: () => T): T {
   return inSpanOf(host, { scope: id, unit: id, part: { callId } }, call);
 }
 
-/** Returns the idempotency key of a call: the same for every attempt, also in a later process. */
+/** Returns a call's idempotency key: the same for every attempt, even in a later process. */
 function keyOf({ id }: EffectsSession, callId: string): string {
   return `${id}:${callId}`;
 }
 
-/** Converts the return value of an inline tool for the model, the journal and the wire: to JSON of a limited size. */
+/** Converts an inline tool's return value, for the model, the journal and the wire, to JSON of a limited size. */
 function answerOf(toolName: string, returned: unknown, maxBytes: number): Returned {
   if (isError(returned)) return { output: { error: messageOf(returned) }, failed: true };
   const kept = keepOutput(returned ?? null, maxBytes);
@@ -547,7 +547,7 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
   return { error: { code: 'DUPLICATE', message, retryable: false }, output };
 }
 
-/** Returns the identity of a work: the tool and its arguments, in any order. */
+/** Returns a work's identity: the tool and its arguments, in any order. */
 function workOf({ toolName, args }: SubagentTask): string {
   return callKey(toolName, args);
 }

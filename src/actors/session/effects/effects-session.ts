@@ -10,22 +10,22 @@ import type { LeadSession } from '../lead/lead-agents.ts';
 export interface EffectsSession extends LeadSession {
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
-  /** The ports that the subagents of background calls work for. */
+  /** The ports for which the subagents of background calls work. */
   readonly ofCalls: ScopePorts;
   readonly startedAt: number;
-  /** Gets the number of a snapshot that is in the journal. */
+  /** Receives the number of a snapshot that is in the journal. */
   readonly snapshots: { written(seq: number): void };
   /** The default of `SubagentConfig.speakProgress`. */
   readonly speakProgress: SpeakProgress;
-  /** Whether the lead model cannot leave a call open, so that each is answered at once. */
+  /** Whether the lead model cannot leave a call open, so that each call is answered at once. */
   readonly acknowledgesCalls: boolean;
-  /** Whether a result is shown unchanged before the model puts it into words. */
+  /** Whether a result is shown unchanged before the model rephrases it. */
   readonly showsRawResults: boolean;
-  /** Gets the ends of the model's turns. */
+  /** Receives the ends of the model's turns. */
   readonly upkeep: { turnEnded(): void };
-  /** Returns the results of subagents that were read while this call ran. */
+  /** Returns the subagents' results that were read while this call ran. */
   returnedTo(callId: string): readonly ReturnedResult[] | null;
-  /** Called when the floor may be free: settles whether results of tools were told. */
+  /** Called when the floor may be free: settles whether the results of tools were told. */
   settleTold(): void;
   readonly life: {
     ended(error: Failure | null): void;

@@ -12,13 +12,13 @@ import type { EventFor, Receiver } from '../../contracts/session-protocol.ts';
 
 type Posted = EventFor<'notices'>;
 
-/** The content of a notice; an absent property has its default. */
+/** The content of a notice; absent properties have defaults. */
 export type NewNotice = Pick<Posted, 'label' | 'text'> &
   Partial<Omit<Posted, 'type' | 'label' | 'text'>>;
 
 /**
- * Posts a notice, by default of normal priority, about no subagent, without an expiry and a reserved place, with the
- * prompt of `noticePrompt`. Returns the `deliveryId`.
+ * Posts a notice; by default it has normal priority, no subagent, no expiry and no reserved place, with the prompt from
+ * `noticePrompt`. Returns the `deliveryId`.
  */
 export function postNotice(session: Receiver & { readonly host: Host }, notice: NewNotice): string {
   const { label, text } = notice;
@@ -45,7 +45,7 @@ export interface NoticeOptions {
   readonly priority?: DeliveryPriority;
   /** The kind of news, in one or two words. @defaultValue 'SUBAGENT UPDATE' */
   readonly label?: string;
-  /** The time after which an untold notice is dropped, in milliseconds. @defaultValue none: it is kept */
+  /** The time after which an undelivered notice is dropped, in milliseconds. @defaultValue none: it is kept */
   readonly ttlMs?: number;
 }
 
@@ -57,7 +57,7 @@ const schema = z.strictObject({
 });
 
 /**
- * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options.
+ * @throws {ConfigurationError} `INVALID_NOTICE` if the text has no words, or an option is invalid.
  * @throws {CapacityError} `TEXT_TOO_LONG`
  */
 export function checkedNotice(text: string, options: NoticeOptions = {}): NewNotice {

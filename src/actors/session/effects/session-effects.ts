@@ -1,7 +1,7 @@
-// Executes the effects of a session's machines, after the commit: on the lead agent, the subagents, the services, the
-// app's hooks and the screens. Each of the results that are told together has a separate view.
+// Executes the effects of a session's machines after the commit: on the lead agent, the subagents, the services, the
+// app's hooks and the screens. Results that are told together each have a separate view.
 //
-// Owns:     the table of the effects' handlers. call-effects.ts has those of tool calls.
+// Owns:     the table of effect handlers; call-effects.ts has those for tool calls.
 // Does not: decide when a delivery is told (outbox), or which results are told with it (batch).
 
 import { CancelledError, CapacityError, messageOf, OffstageError } from '../../../values/errors.ts';
@@ -49,14 +49,14 @@ import { SubagentReports } from './subagent-reports.ts';
 /** The only activity of these machines that is not a deadline: a running inline tool. */
 const EXECUTE = 'call.execute';
 
-/** Why an invocation has to wait until earlier messages were told. */
+/** Why an invocation must wait until earlier messages were told. */
 const OUTBOX_FULL: Failure = {
   code: 'OUTBOX_FULL',
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',
   retryable: true,
 };
 
-/** The status for the model of each settlement that counts. */
+/** The status for the model of each accepted settlement. */
 const STATUS = {
   answer: 'answered',
   // A correction of a question that was still open is an answer.
@@ -68,14 +68,14 @@ const STATUS = {
   explain: 'explain_now',
 } as const satisfies Record<SettleAction, string>;
 
-/** The limit of a result that is quoted to the model. */
+/** The maximum length of a result that is quoted to the model. */
 const MAX_TOLD_CHARS = 300;
 
 export class SessionEffects {
   readonly #session: EffectsSession;
   readonly #calls: CallEffects;
   readonly #handlers: EffectHandlers;
-  /** Gets the reports of subagents. */
+  /** Receives the subagents' reports. */
   readonly subagentReports: SubagentReports;
 
   constructor(session: EffectsSession) {
@@ -209,7 +209,7 @@ export class SessionEffects {
     };
   }
 
-  /** Executes an effect. An effect without a handler is reported. */
+  /** Executes an effect; an effect without a handler is reported. */
   release({ actor, effect }: Posted): void {
     const kind = actor.split(':', 1)[0] ?? '';
     const name = `${kind}.${effect.name}`;
@@ -235,13 +235,13 @@ export class SessionEffects {
     const { questions } = this.#session.unit;
     for (const id of questions.ids) {
       const state = questions.stateOf(id);
-      // The final states of a question are named like its ends.
+      // A question's final states are named like its ends.
       if (state?.done) this.#reply(id, state.value as QuestionEnd);
     }
   }
 
   /**
-   * Executes everything that was due when the process ended, which follows from the state; see `session-life.ts`.
+   * Executes everything that was due when the process ended, as the state determines; see `session-life.ts`.
    * `isAsleep`: the session was idle when it was suspended, so the app is told nothing again.
    */
   resume(isAsleep: boolean): void {
@@ -266,7 +266,7 @@ export class SessionEffects {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
   }
 
-  /** Closes a session that was never opened. */
+  /** Closes a session that did not open. */
   endUnopened(): void {
     this.#session.projection.emit({ type: 'connection.changed', state: 'closed' });
     this.#session.services.kill();
@@ -318,7 +318,7 @@ export class SessionEffects {
     unit.questions.forget(requestId);
   }
 
-  /** Executes what the lead agent decided about a question, and answers its call. */
+  /** Executes the lead agent's decision about a question, and answers its call. */
   #settled(settled: EffectParams['answers.settled']): void {
     const { userInput, tree } = this.#session;
     const { callId, requestId, action, refused } = settled;
@@ -341,10 +341,7 @@ export class SessionEffects {
     answer(settlementOf(this.#session, requestId, STATUS[action]));
   }
 
-  /**
-   * Passes a corrected answer to the subagent that asked, in place of its current step, unless it has called a tool
-   * since.
-   */
+  /** Passes a corrected answer to the subagent that asked, replacing its current step, unless it has called a tool since. */
   #correct(
     callId: string,
     { subagentId, subagentName, requestId, question, answer, answeredAt }: AnsweredQuestion,
@@ -395,7 +392,7 @@ export class SessionEffects {
     );
   }
 
-  /** Updates the view of an actor after its effect. */
+  /** Updates an actor's view after its effect. */
   #project(actor: string): void {
     if (actor === 'session') {
       this.#session.life.connectionChanged();
@@ -437,7 +434,7 @@ export class SessionEffects {
       if (!projection.delivery(id)) records.deliveries.delete(id);
   }
 
-  /** Drops the unheard delivery of a question that is over. */
+  /** Drops the undelivered item of a question that is over. */
   #withdrawDelivery(requestId: string): void {
     const view = this.#session.projection.delivery(requestId);
     if (view && view.state !== 'delivered') this.#show(requestId, { state: 'dismissed' });
@@ -463,7 +460,7 @@ export class SessionEffects {
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
       const deliveries = batch.parts.flatMap((id) => records.delivery(id) ?? []);
-      // The open calls are answered one by one, and their results are then told together.
+      // The open calls are answered one by one, and then their results are told together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
       const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
@@ -497,7 +494,7 @@ export class SessionEffects {
     });
   }
 
-  /** Tells the model that a delivery will not be said, because it is on the screen. */
+  /** Tells the model that a delivery will not be spoken, because it is on the screen. */
   #rested(deliveryId: string): void {
     const { records, lead } = this.#session;
     this.#showEach(deliveryId, { state: 'pending', card: true });
@@ -518,21 +515,19 @@ export class SessionEffects {
       lead.show?.({ kind: 'card', deliveryId: part, seen: () => userInput.shown(part) });
   }
 
-  /** Returns the deliveries that an item of the outbox contains: itself, or the results of a batch. */
+  /** Returns the deliveries in an outbox item: itself, or the results of a batch. */
   #partsOf(deliveryId: string): readonly string[] {
     return this.#session.unit.batches.contextOf(deliveryId)?.parts ?? [deliveryId];
   }
 
-  /** Stops a batch member that is late. */
+  /** Stops a late batch member. */
   #stopMember(id: string): void {
     const { unit, tree } = this.#session;
     const subagent = unit.calls.has(id) ? tree.ofCall(id) : tree.get(subjectOf(id));
     subagent?.cancel(CEILING_REASON);
   }
 
-  /**
-   * Returns the names by which the lead model knows the members: tools that it called, and subagents that it spawned.
-   */
+  /** Returns the names by which the lead model knows the members: tools that it called, and subagents that it spawned. */
   #namesOf(members: readonly string[]): readonly string[] {
     const { records, projection } = this.#session;
     return members.flatMap((member) => {
@@ -547,7 +542,7 @@ export class SessionEffects {
 
   /**
    * Makes a delivery that is about to reach the user, or was dismissed, the answer of the call that stayed open for it:
-   * once, however often it is offered. Returns that call, if it is to be answered now.
+   * once, however often it is offered. Returns the call, if it must be answered now.
    */
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
@@ -557,7 +552,7 @@ export class SessionEffects {
     return callId;
   }
 
-  /** Tells the model of a delivery that reached the user, or was dismissed, without being told in words. */
+  /** Tells the model about a delivery that reached the user, or was dismissed, without being told in words. */
   #answerSilently(deliveryId: string, words?: Prompt): void {
     const { records, lead } = this.#session;
     const delivery = records.delivery(deliveryId);
@@ -617,8 +612,8 @@ function isHandled(handlers: EffectHandlers, name: string): name is keyof Effect
 }
 
 /**
- * Connects the services of a session to its outbox, its subagents and its events.
- * @throws {ConfigurationError} for a service with an invalid configuration.
+ * Connects a session's services to its outbox, its subagents and its events.
+ * @throws {ConfigurationError} if a service's configuration is invalid.
  */
 export function servicesOf(
   session: EffectsSession,
@@ -644,7 +639,7 @@ export function servicesOf(
     notify: (notice) => void postNotice(session, { ...notice, reserved: true }),
     dropped: (dropped) => {
       session.projection.emit({ type: 'service.dropped', event: dropped });
-      // The end of the session is no failure, nor is a cancellation.
+      // The end of the session is not a failure, nor is a cancellation.
       if (dropped.reason === 'stopped' || dropped.reason === 'cancelled') return;
       const { service, eventId, type, reason } = dropped;
       host.report(

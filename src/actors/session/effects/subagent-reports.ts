@@ -1,5 +1,5 @@
-// Passes on the reports of subagents: to screens, topics and hooks at once; to speech if the app requested that; and to
-// the calls and batches that wait for them.
+// Passes on subagents' reports: to screens, topics and hooks at once; to speech if the app requested it; and to the
+// calls and batches that wait for them.
 //
 // Owns:     the pace of spoken progress: screens show all progress, speech skips some.
 // Does not: run subagents, or decide which reports are told when (batch, outbox).
@@ -15,7 +15,7 @@ import { cancelledNote } from '../../conversation/prompts.ts';
 import { deliveryAbout } from '../../contracts/records.ts';
 import type { EffectsSession } from './effects-session.ts';
 
-/** The shortest interval between two spoken reports of one subagent, in milliseconds. */
+/** The minimum interval between two spoken reports of one subagent, in milliseconds. */
 export const PROGRESS_PACE_MS = 30_000;
 /** The time after which unspoken progress is dropped, in milliseconds. */
 const PROGRESS_TTL_MS = 30_000;
@@ -23,7 +23,7 @@ const PROGRESS_TTL_MS = 30_000;
 export class SubagentReports {
   readonly #session: EffectsSession;
   readonly #pace = new ProgressPace();
-  /** The latest unspoken progress of each subagent. */
+  /** Each subagent's latest unspoken progress. */
   readonly #spoken = new Map<string, string>();
 
   constructor(session: EffectsSession) {
@@ -49,13 +49,13 @@ export class SubagentReports {
       });
   }
 
-  /** Handles a progress report; `percent` is 0 to 100, or null if the report has none. */
+  /** Handles a progress report; `percent` is from 0 to 100, or null if the report does not contain it. */
   progressed(
     view: SubagentView,
     { update: text, percent }: { readonly update: string; readonly percent: number | null },
   ): void {
     const session = this.#session;
-    // From now on the same text in the subagent's view is no change.
+    // From now on, the same text in the subagent's view is not a change.
     session.projection.emit({ type: 'subagent.changed', subagent: { ...view, progress: text } });
     const timestamp = session.host.environment.clock.now();
     const { id: subagentId } = view;
@@ -76,7 +76,7 @@ export class SubagentReports {
     if (this.#pace.allows(view.id, how, percent, timestamp)) this.#postProgress(view, text);
   }
 
-  /** Shows a result unchanged, so that the user need not wait until the model puts it into words. */
+  /** Shows a result unchanged, so that the user need not wait until the model has rephrased it. */
   reportResult(deliveryId: string): void {
     const { records, lead, showsRawResults } = this.#session;
     const { kind, subagentId, label, text } = records.delivery(deliveryId) ?? {};
@@ -100,7 +100,7 @@ export class SubagentReports {
     );
   }
 
-  /** Handles the end of a subagent. `request`: the words of the user that led to it; null: none. */
+  /** Handles a subagent's end. `request`: the user's words that led to it; null if there are none. */
   ended(view: SubagentView, outcome: Outcome, callId: string | null, request: string | null): void {
     const { host, hooks, projection, unit } = this.#session;
     this.#dropUnspoken(view.id);
@@ -128,7 +128,7 @@ export class SubagentReports {
       this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
       return;
     }
-    // The result of a cancelled call is not awaited; the model is told that none will come.
+    // A cancelled call does not wait for its result; the model is told that no result will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
     this.#session.lead.note(
       cancelledNote(view.toolName, outcome.error.message, outcome.toolLedger),
@@ -163,7 +163,7 @@ export class SubagentReports {
 export class ProgressPace {
   readonly #said = new Map<string, { readonly at: number; readonly quarter: number }>();
 
-  /** Returns whether a report is spoken. `percent` is 0 to 100, or null if unknown. */
+  /** Returns whether a report is spoken. `percent` is from 0 to 100, or null if unknown. */
   allows(subagentId: string, how: SpeakProgress, percent: number | null, at: number): boolean {
     if (how === 'off') return false;
     const last = this.#said.get(subagentId);
@@ -174,7 +174,7 @@ export class ProgressPace {
     return true;
   }
 
-  /** Forgets a subagent that has ended. */
+  /** Forgets an ended subagent. */
   forget(subagentId: string): void {
     this.#said.delete(subagentId);
   }

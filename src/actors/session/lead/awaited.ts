@@ -1,13 +1,13 @@
-// The waits of an app: until the session is quiet, and for the next result that is told. Also whether a session is
+// The waits of an app: until the session is quiet, and for the next told result. Also determines whether a session is
 // idle, so that it can leave memory until an event from outside, and when its next deadline is due.
 //
-// Owns:     the open waits, and the results that were told and not yet returned.
-// Does not: decide when something is told (outbox), or whether a delivery was heard; suspend or wake the session
+// Owns:     the open waits, and the told results that were not returned yet.
+// Does not: decide when something is told (outbox) or whether a delivery was heard; suspend or wake the session
 //           (session-pool).
 //
 // Invariants
-//   AWAITED-1. Each result is returned once, in the order of telling; one that was told before a wait began is returned
-//       at once. Of unreturned results the latest `KEPT` are kept.
+//   AWAITED-1. Each result is returned once, in the order of telling; a result that was told before a wait started is
+//       returned at once. Of unreturned results, the latest `KEPT` are kept.
 //   AWAITED-2. A returned result counts as seen: a wait counts as a listener.
 //   AWAITED-3. A wait settles once: with its result, by its signal, or by the end of the session.
 
@@ -22,7 +22,7 @@ import type { LeadSession } from './lead-agents.ts';
 
 /** A result that was told. */
 export interface SessionResult extends DeliveryView {
-  /** The words of the lead agent that told the result; null: it was told by voice, or not in words. */
+  /** The lead agent's words that told the result; null if it was told by voice, or not in words. */
   readonly said: string | null;
 }
 
@@ -42,7 +42,7 @@ export interface IdleOptions {
 export interface NextResultOptions extends IdleOptions {
   /** The subagent whose result is awaited. @defaultValue any subagent */
   readonly subagentId?: string;
-  /** The call of the lead agent whose result is awaited. @defaultValue any call */
+  /** The lead agent's call whose result is awaited. @defaultValue any call */
   readonly callId?: string;
 }
 
@@ -56,9 +56,9 @@ interface Waiter {
 
 export class Awaited {
   readonly #session: LeadSession;
-  /** Results that were told and not yet returned. */
+  /** Results that were told, but not returned yet. */
   readonly #told = new Map<string, DeliveryView>();
-  /** Results that were returned recently. */
+  /** Recently returned results. */
   readonly #returned = new Set<string>();
   readonly #waiters = new Set<Waiter>();
   readonly #idle = new Set<() => void>();
@@ -169,7 +169,7 @@ export class Awaited {
       this.#told.delete(view.deliveryId);
       return;
     }
-    // The delivery was returned as a card, and that acknowledged it.
+    // The delivery was returned as a card, which acknowledged it.
     if (this.#returned.has(view.deliveryId)) return;
     const waiter = [...this.#waiters].find(({ wanted }) => this.#isWanted(view, wanted));
     if (waiter) {
@@ -202,10 +202,7 @@ export class Awaited {
     return isOfSubagent && isOfCall;
   }
 
-  /**
-   * Rejects waits for a subagent that has ended without a result to tell: it was cancelled, or its result was already
-   * read.
-   */
+  /** Rejects waits for a subagent that ended without a result to tell: it was cancelled, or its result was already read. */
   #refuseWhatNeverComes(): void {
     const { projection } = this.#session;
     for (const { wanted, reject } of this.#waiters) {
@@ -259,8 +256,8 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 
 /**
  * Returns whether the session is quiet: no model or tool works, no subagent runs, and every due delivery was told.
- * Everything that is open waits for the user (questions that were put), for time, or for an event from outside; a
- * delivery without a listener waits, too.
+ * Everything open waits for the user (presented questions), for time, or for an event from outside; a delivery without
+ * a listener also waits.
  */
 function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.snapshot;
@@ -295,14 +292,14 @@ export function isIdle(
     hasNothingUnderWay(session) &&
     // An attached client may speak at any time.
     session.userInput.clients <= ownClients &&
-    // The upkeep would be interrupted, and started again after the next turn.
+    // The upkeep would be interrupted, and restarted after the next turn.
     !session.upkeep.isBusy &&
-    // The sources of services listen only while the session is in memory.
+    // Services' sources listen only while the session is in memory.
     session.services.views.length === 0
   );
 }
 
-/** Returns when the session's next deadline is due, in milliseconds since 1970; null: none is pending. */
+/** Returns when the session's next deadline is due, in milliseconds since 1970; null if none is pending. */
 export function nextDueAt({ unit, tree }: LeadSession): number | null {
   const next = Math.min(unit.unit.nextDueAt, tree.nextDueAt);
   return next === Infinity ? null : next;

@@ -1,5 +1,5 @@
-// The hooks of an app, an alternative to subscriptions. A hook that throws is reported to `onError` and has no other
-// effect; no component waits for a hook.
+// An app's hooks, an alternative to subscriptions. If a hook throws, the error is reported to `onError`, without any
+// other effect; no component waits for a hook.
 
 import { aFunction, type ChecksOf } from '../../../values/checks.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
@@ -13,7 +13,7 @@ import type {
 import type { Outcome } from '../../contracts/outcome.ts';
 import type { LeadUsage, UsageView } from '../../contracts/usage.ts';
 
-/** The app's hooks of a session: each is called when its event happens. */
+/** The app's hooks for a session: each is called when its event happens. */
 export interface SessionHooks {
   /** Called when the session starts. */
   readonly onSessionStart?: (event: { sessionId: string }) => void;
@@ -35,8 +35,8 @@ export interface SessionHooks {
   /** The error that an inline tool threw, unchanged; its message is the answer to the call. */
   readonly onToolError?: (event: { callId: string; name: string; error: unknown }) => void;
   /**
-   * Called after a crash for a tool call that was running, may not have been done, and is not repeated, because its
-   * tool is not `idempotent`. The model is told so, too. `subagentId` is null for a call of the lead agent.
+   * Called after a crash for a tool call that was running, may not have been executed, and is not repeated, because its
+   * tool is not `idempotent`. The model is told too. `subagentId` is null for a call by the lead agent.
    */
   readonly onCallInDoubt?: (event: DoubtfulCall) => void;
   /** Called when a subagent starts. */
@@ -57,18 +57,18 @@ export interface SessionHooks {
     subagentName: string;
     outcome: Outcome;
   }) => void;
-  /** Called when a subagent asks the user a question, or for consent. */
+  /** Called when a subagent asks the user a question or for consent. */
   readonly onQuestion?: (event: AskedQuestion) => void;
   /** Called when the lead agent has changed, or, with `error`, when a transfer has failed. */
   readonly onTransfer?: (event: { from: string; to: string; error: Failure | null }) => void;
   /** Called when the model has completed its turn. `turn` counts from 1. */
   readonly onTurnEnd?: (event: { turn: number; agentName: string }) => void;
   /**
-   * Called when the lead agent's model has reported its use since the last report (`used`); `usage` is the total.
+   * Called when the lead agent's model has reported its usage since the last report (`used`); `usage` is the total.
    * Called once more after the end of the session, for the extraction of the last facts, which no state counts.
    */
   readonly onUsage?: (event: { usage: UsageView; used: LeadUsage }) => void;
-  /** Called when the provider of the voice model reports its remaining limits. */
+  /** Called when the voice model's provider reports its remaining limits. */
   readonly onLimits?: (event: { limits: readonly LimitView[] }) => void;
   /** Called for an event that could not be applied: late, duplicate, or for an actor that has ended. */
   readonly onIgnored?: (event: { unit: string; actor: string; type: string }) => void;

@@ -1,5 +1,5 @@
-// An agent that can talk to the user, as its author writes it: its instructions, its tools, and its hooks at the
-// beginning and end of leading. Also the checks of a list of agents.
+// An agent that can talk to the user, as its author defines it: its instructions, its tools, and its hooks for when it
+// starts and stops leading. Also checks lists of agents.
 
 import { z } from 'zod';
 import type { streamText } from 'ai';
@@ -16,31 +16,30 @@ import type { ConversationTurn } from '../../conversation/items.ts';
 export interface LeadAgent {
   /** The name of the agent, unique in the session. */
   readonly name: string;
-  /** The purpose of this agent, for the other agents. */
+  /** The agent's purpose, for the other agents. */
   readonly description?: string;
   /**
    * The instructions. A function is called before each response (text), or whenever the model is configured (voice); if
    * it throws, the error is reported, and its last value is used.
    */
   readonly instructions: string | ((context: AgentContext) => string);
-  /** The tools of the agent, as `defineTool` returns them. @defaultValue none */
+  /** The agent's tools, from `defineTool`. @defaultValue none */
   readonly tools?: readonly ToolDefinition[];
-  /** The agent's first words each time it begins to lead, as an instruction such as "Greet the user". */
+  /** The agent's first words each time it starts to lead, as an instruction such as "Greet the user". */
   readonly greeting?: string;
-  /** The language that the prompt tells the agent to speak, before its instructions: a tag (BCP 47) such as `de-AT`. */
+  /** The language that the prompt tells the agent to speak, before its instructions: a BCP 47 tag such as `de-AT`. */
   readonly language?: string;
   /** Options for the model's provider, in a text session; see the AI SDK. */
   readonly providerOptions?: Parameters<typeof streamText>[0]['providerOptions'];
   /**
-   * Called when the agent begins to lead; `from` led before (null: no agent). Its first response waits for the hook, at
-   * most 5 s.
+   * Called when the agent starts to lead; `from` led before (null for no agent). Its first response waits for the hook,
+   * for at most 5 s.
    */
   readonly onEnter?: (context: AgentContext, from: string | null) => unknown;
-  /** Called before the agent stops leading; the transfer waits for the hook, at most 5 s. */
+  /** Called before the agent stops leading; the transfer waits for the hook, for at most 5 s. */
   readonly onExit?: (context: AgentContext, to: string) => unknown;
   /**
-   * Called when the model has completed its turn. `transcript`: the last 5 turns, oldest first. The hook is not
-   * awaited.
+   * Called when the model has completed its turn. `transcript`: the last 5 turns, oldest first. Nothing waits for the hook.
    */
   readonly onTurnCompleted?: (
     context: AgentContext,
@@ -48,29 +47,29 @@ export interface LeadAgent {
   ) => unknown;
 }
 
-/** The session, as the hooks of a lead agent see it. Usable until the session has ended; later calls do nothing. */
+/** The session, as a lead agent's hooks see it. Usable until the session has ended; later calls do nothing. */
 export interface AgentContext {
   /** The id of the session. */
   readonly sessionId: string;
   /** The name of the agent. */
   readonly agentName: string;
   /**
-   * Tells the model a fact to which it does not respond.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a value that is not a text.
+   * Tells the model a fact, to which it does not respond.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if the value is not a string.
    */
   injectSystemMessage(text: string): void;
   /** Returns the last turns of the conversation, oldest first, without tool calls. @defaultValue 10 turns */
   getRecentTurns(count?: number): readonly ConversationTurn[];
-  /** Returns the newest remembered facts about the user; none without a memory. @defaultValue 10 facts */
+  /** Returns the newest facts about the user; none without a memory. @defaultValue 10 facts */
   getMemoryFacts(limit?: number): Promise<readonly MemoryFact[]>;
   /**
-   * Requests a transfer to another agent, which begins when no other transfer is running. The events
+   * Requests a transfer to another agent, which starts when no other transfer is running. The events
    * `transfer.completed` and `transfer.failed` report the result.
    */
   requestTransfer(agentName: string): void;
   /** Sets a directive; see `ToolContext.setDirective`. */
   readonly setDirective: SetDirective;
-  /** Sends JSON to the clients: the event `client.json` of `session.events`. */
+  /** Sends JSON to the clients, as the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
 }
 
@@ -79,7 +78,7 @@ const checks = {
   name: z.string().min(1).max(64),
   description: z.string().optional(),
   instructions: z.union([z.string(), aFunction], { error: 'expected a text, or a function' }),
-  // Tools are checked separately, first one by one, with errors that name each tool, and then as a whole.
+  // Tools are checked separately: first one by one, with errors that name each tool, and then as a whole.
   tools: z.unknown().optional(),
   greeting: z.string().optional(),
   language: z
@@ -98,7 +97,7 @@ const EXAMPLE = "agents: [{ name: 'lead', instructions: 'You help the user.' }]"
 
 /**
  * Checks the list of agents before any of them is read.
- * @throws {ConfigurationError} for a value that is not a list of agents, or that contains an unreadable one.
+ * @throws {ConfigurationError} if the value is not a list of agents, or contains an unreadable one.
  */
 export function checkAgents(
   agents: unknown,

@@ -1,20 +1,20 @@
-// The lead agents of a session: their instructions, their tools, the context of their hooks, and the transfer of the
+// A session's lead agents: their instructions, their tools, the context of their hooks, and the transfer of the
 // conversation between them.
 //
 //   asked ─▶ onExit ─▶ agent.exited ─▶ transferring ─▶ active ─▶ onEnter ─▶ agent.entered
 //     └─ refused: nothing has changed        └─ failed: the former agent leads on, and enters again
 //
-// Owns:     the agents, their tools (prepared for a model), the running transfer, and the calls of hooks.
-// Does not: know the current lead agent (records), decide when the connection may change (session machine), or change it
-//           (lead driver). A transfer does not affect subagents.
+// Owns:     the agents, their tools (prepared for a model), the running transfer, and the hook calls.
+// Does not: know the current lead agent (records), decide when the connection may change (session machine), or change
+//           it (lead driver). A transfer does not affect subagents.
 //
 // Invariants
-//   TRANSFER-1. One transfer runs at a time. A request during a transfer is refused (a tool) or follows it (a hook, of
-//       which only the last request counts).
+//   TRANSFER-1. One transfer runs at a time. A request during a transfer is refused (from a tool), or follows the
+//       transfer (from a hook; only the last request counts).
 //   TRANSFER-2. There is always a lead agent: `agent.exited` and `agent.entered` alternate, and the agent that entered
 //       last leads.
-//   TRANSFER-3. A requester gets one answer, when the transfer is done or has failed. Hooks that throw or take too long
-//       are reported and delay nothing further.
+//   TRANSFER-3. A requester receives one answer, when the transfer is done or has failed. Hooks that throw or take too
+//       long are reported, and cause no further delay.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -68,15 +68,15 @@ export interface AgentsSession extends Receiver {
   readonly tree: SubagentTree;
   readonly unit: SessionUnit;
   readonly userInput: UserInput;
-  /** Returns the newest remembered facts of the user. */
+  /** Returns the newest facts about the user. */
   facts(limit: number): Promise<readonly MemoryFact[]>;
 }
 
-/** The session as the drivers of its lead agents see it. */
+/** The session, as its lead agents' drivers see it. */
 export interface LeadSession extends AgentsSession {
-  /** The agents: the current one, and the instructions and tools of each. */
+  /** The agents: the current one, and each agent's instructions and tools. */
   readonly agents: LeadAgents;
-  /** The waits of the app. */
+  /** The app's waits. */
   readonly awaited: {
     /** True while an app waits for results. */
     readonly isListening: boolean;
@@ -94,11 +94,11 @@ export type TransferAnswer =
 
 /** The facts about the lead agent with which a session resumes. */
 export interface Recovery {
-  /** Whether the current agent has entered and greeted, because words were said since it began to lead. */
+  /** Whether the current agent has entered and greeted, because words were spoken since it started to lead. */
   readonly hasGreeted: boolean;
   /** Whether the first agent's `onEnter` has run, or another agent has taken over since. */
   readonly hasEntered: boolean;
-  /** The agent from which the current one took over, if its `onEnter` has not run; null: it has entered. */
+  /** The agent from which the current one took over, if its `onEnter` has not run; null if it has entered. */
   readonly takesOverFrom: string | null;
   readonly owesReply: boolean;
 }
@@ -123,17 +123,17 @@ export class LeadAgents {
   readonly #session: AgentsSession;
   readonly #agents: ReadonlyMap<string, LeadAgent>;
   readonly #definitions: ReadonlyMap<string, readonly ToolDefinition[]>;
-  /** The prepared tools of each agent by name. */
+  /** Each agent's prepared tools, by name. */
   readonly #tools = new Map<string, ReadonlyMap<string, LeadTool>>();
   /** The tools that each agent's model is offered; empty before `prepare`. */
   readonly #standing = new Map<string, readonly LeadTool[]>();
-  /** The tools of the runtime by name; empty before `prepare`. */
+  /** The runtime's tools by name; empty before `prepare`. */
   #ofRuntime: ReadonlyMap<string, LeadTool> = new Map();
   /** The agents whose models steer background work. */
   readonly #steering: ReadonlySet<string>;
   readonly #mayAskUser: boolean;
   readonly #hasBackground: boolean;
-  /** Whether the models read notes, or have read one; if so, the instructions always explain notes. */
+  /** Whether the models read notes, or have read one; then the instructions always explain notes. */
   #getsNotes: boolean;
   /** The last instructions of agents whose instructions are a function. */
   readonly #lastWords = new Map<string, string>();
@@ -144,10 +144,10 @@ export class LeadAgents {
   #hasBegun = false;
   /** Whether an agent is entering or leaving. */
   #isChanging = false;
-  /** The agent that a hook has requested in the meantime. */
+  /** The agent that a hook has requested meanwhile. */
   #requested: string | null = null;
 
-  /** @throws {ConfigurationError} for agents with invalid options. */
+  /** @throws {ConfigurationError} if an agent's options are invalid. */
   constructor(
     session: AgentsSession,
     agents: readonly LeadAgent[],
@@ -217,7 +217,7 @@ export class LeadAgents {
     );
   }
 
-  /** Prepares the tools of all agents before the first connection, so that no transfer waits for this. */
+  /** Prepares all agents' tools before the first connection, so that no transfer waits for that. */
   async prepare(): Promise<void> {
     for (const [name, definitions] of this.#definitions)
       this.#tools.set(name, await prepareLeadTools(definitions));
@@ -231,28 +231,28 @@ export class LeadAgents {
     }
   }
 
-  /** Returns the tools of an agent by name; empty before `prepare`. */
+  /** Returns an agent's tools by name; empty before `prepare`. */
   toolsOf(agentName: string): ReadonlyMap<string, LeadTool> {
     return this.#tools.get(agentName) ?? new Map();
   }
 
-  /** Returns a tool of an agent, or of the runtime, that a model may have called. */
+  /** Returns a tool, of an agent or of the runtime, that a model may have called. */
   toolOf(agentName: string, name: string): LeadTool | undefined {
     const isOffered = name !== RUNNING_TASK || this.#steering.has(agentName);
     return this.toolsOf(agentName).get(name) ?? (isOffered ? this.#ofRuntime.get(name) : undefined);
   }
 
   /**
-   * Returns the tools that an agent's model is offered, always in the same order; with the runtime's tools, if a subagent may
-   * ask the user, or there is background work.
+   * Returns the tools that an agent's model is offered, always in the same order; includes the runtime's tools if a
+   * subagent may ask the user, or there is background work.
    */
   standingToolsOf(agentName: string): readonly LeadTool[] {
     return this.#standing.get(agentName) ?? [];
   }
 
   /**
-   * Builds the instructions of a leading agent: its language, its instructions, the directives in force, and, if needed,
-   * how to recognise notes of the runtime and what a background call means.
+   * Builds a lead agent's instructions: its language, its instructions, the directives in force, and, if needed, how to
+   * recognise the runtime's notes and what a background call means.
    */
   instructionsOf(agentName: string): string {
     const { agentName: leader, directives } = this.#session.records;
@@ -287,8 +287,8 @@ export class LeadAgents {
   }
 
   /**
-   * Called when the session is connected: its first agent, or the one that led when the previous process ended, begins to
-   * lead. Later calls do nothing. `before`: the hooks that have already run.
+   * Called when the session is connected: its first agent, or the agent that led when the previous process ended,
+   * starts to lead. Later calls do nothing. `before`: the hooks that have already run.
    */
   begin(before: Pick<Recovery, 'hasEntered' | 'hasGreeted' | 'takesOverFrom'> | null): void {
     if (this.#hasBegun) return;
@@ -316,8 +316,8 @@ export class LeadAgents {
   }
 
   /**
-   * Transfers the lead to the agent `to`, for this call of the transfer tool; null: for the app or a hook. Resolves when
-   * the transfer is done, or with the reason of its failure. Never rejects.
+   * Transfers the lead to the agent `to`, for this call of the transfer tool; null if the app or a hook requested it.
+   * Resolves when the transfer is done, or with the reason why it failed. Never rejects.
    */
   async transfer(to: string, call: TransferCall | null): Promise<TransferAnswer> {
     const session = this.#session;
@@ -345,7 +345,7 @@ export class LeadAgents {
     return { status: 'transferred', agent_name: to };
   }
 
-  /** Settles a transfer that the machine has completed, or has failed to. */
+  /** Settles a transfer that the machine has completed or failed to complete. */
   transferSettled(transferId: string, error: Failure | null): void {
     this.#transfers.get(transferId)?.(error);
     this.#transfers.delete(transferId);
@@ -463,7 +463,7 @@ export class LeadAgents {
       getRecentTurns: (count = 10) => session.records.conversation.recentTurns(count),
       getMemoryFacts: (limit = 10) => session.facts(limit),
       requestTransfer: (to) => {
-        // The transfer begins when the current one is over, never within the hook.
+        // The transfer starts when the current one is over, never inside the hook.
         this.#requested = check('requestTransfer(agentName)', z.string(), to, 'INVALID_ARGUMENT');
         session.host.environment.scheduler.yieldThen(() => this.#transferAsRequested());
       },
@@ -516,7 +516,7 @@ function isSpawning(tool: ToolDefinition): boolean {
   return spawns(SOURCE_TOOL in tool ? tool[SOURCE_TOOL] : undefined);
 }
 
-/** Tells whether a tool, or those that it comes with, steers the work of subagents. */
+/** Returns whether a tool, or the tools that come with it, steers subagents' work. */
 function isSteering(tool: ToolDefinition): boolean {
   if (!(SOURCE_TOOL in tool)) return tool.name === RUNNING_TASK;
   return reconfigureOf(tool[SOURCE_TOOL]) !== null || Object.hasOwn(toolsetAnnotations, tool.name);
@@ -526,7 +526,7 @@ function spawns(tool: unknown): boolean {
   return reconfigureOf(tool) !== null || delegates(tool) || subagentOf(tool) !== null;
 }
 
-/** Returns whether a subagent of this configuration may ask the user a question or for an approval. */
+/** Returns whether a subagent with this configuration may ask the user a question or for an approval. */
 function mayAsk(given: unknown): boolean {
   const config = given as Partial<SubagentConfig>;
   const { interactive, relay, createInstance, tools = {} } = config;

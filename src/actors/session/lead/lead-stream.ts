@@ -1,17 +1,17 @@
 // One response of a text session's lead model, as the pieces of its stream. A call that fails before its first piece is
-// retried, as the AI SDK would do, but on the environment's clock.
+// retried as in the AI SDK, but on the environment's clock.
 //
-// Owns:     the call of `streamText`, its attempts, and the count of the tokens that they used.
+// Owns:     the call of `streamText`, its attempts, and the count of the tokens used.
 // Does not: pass on the words, or run the calls (text-lead.ts).
 //
 // Invariants
 //   LEAD-STREAM-1. A retryable failure is retried, with growing pauses, while the response has no word and no call:
 //       text that the user has read is not written twice.
-//   LEAD-STREAM-2. All attempts read the same messages: new words of the user belong to the next reply.
+//   LEAD-STREAM-2. All attempts read the same messages: new words from the user belong to the next reply.
 //   LEAD-STREAM-3. A user waits at most `MAX_PAUSE_MS` for an attempt: a provider that requests a longer pause has
-//       failed. A model that returned nothing is called once more, at once.
-//   LEAD-STREAM-4. Each failed call has a separate entry: `model.retried` if another call follows, else `model.failed`.
-//       A cancelled response has none.
+//       failed. A model that returned nothing is called once more, immediately.
+//   LEAD-STREAM-4. Each failed call has its own entry: `model.retried` if another call follows, otherwise
+//       `model.failed`. A cancelled response has none.
 
 import { streamText, type LanguageModel } from 'ai';
 import { backoffMs } from '../../../machines/index.ts';
@@ -31,40 +31,40 @@ import { modelToolsOf } from './lead-tools.ts';
 import { reportUsage } from './lead-usage.ts';
 import { turnContext, withTurnContext, type TurnContext } from './settle-tool.ts';
 
-/** The limit of model calls for one response. */
+/** The maximum number of model calls for one response. */
 const MAX_ATTEMPTS = 3;
 
 const RETRY = { baseDelayMs: 1000, maxDelayMs: 4000 } as const;
 
 const MAX_PAUSE_MS = 10_000;
 
-/** A call of the model. */
+/** A call by the model. */
 export interface LeadCall {
   /** The provider's id of the call, which is not always unique. */
   readonly callId: string;
   readonly name: string;
   /** JSON text. */
   readonly arguments: string;
-  /** The agent whose model made the call, even if another leads now. */
+  /** The agent whose model made the call, even if another agent leads now. */
   readonly agentName: string;
-  /** The data that the provider gets back with the call and the parts before it; absent: none. */
+  /** The provider's own data, to be returned with the call and the parts before it; absent if there is none. */
   readonly echo?: Echo | undefined;
 }
 
 /** A piece of a response. */
 type ResponsePart =
   | { readonly type: 'text'; readonly text: string }
-  /** The model begins to write a call. */
+  /** The model starts to write a call. */
   | { readonly type: 'calling' }
   | { readonly type: 'call'; readonly call: LeadCall }
-  /** The response is complete. `echo`: the data that the provider gets back with the parts after the last call. */
+  /** The response is complete. `echo`: the provider's own data, to be returned with the parts after the last call. */
   | { readonly type: 'end'; readonly echo?: Echo | undefined }
   | { readonly type: 'other' };
 
-/** The calls of the lead model for one reply, or for one delivery. */
+/** The lead model's calls for one reply, or for one delivery. */
 export interface LeadTurn {
   rounds: number;
-  /** Null: there is none. Absent: the first call creates it. */
+  /** Null if there is none. If absent, the first call creates it. */
   context?: TurnContext | null;
 }
 
@@ -72,10 +72,10 @@ export interface LeadQuestion {
   readonly model: LanguageModel;
   readonly turn: LeadTurn;
   readonly mayCall: boolean;
-  /** Whether a response without words and calls is permitted. */
+  /** Whether a response without words and calls is allowed. */
   readonly maySayNothing: boolean;
   readonly signal: AbortSignal;
-  /** Called at each sign of life of the model, and while its next attempt is awaited. */
+  /** Called at each sign of life from the model, and while its next attempt is awaited. */
   readonly touch: () => void;
 }
 
@@ -133,7 +133,7 @@ export async function* askLead(
       pauseMs = Math.max(backoffMs(RETRY, attempt, random.next()), retryAfterMs);
       const isOver = !isSilent || signal.aborted || attempt >= MAX_ATTEMPTS;
       if (isOver || !retryable || pauseMs > MAX_PAUSE_MS) {
-        // The cancellation of a response is no failure of the model.
+        // Cancelling a response is not a failure of the model.
         if (!signal.aborted || isA(error, ProviderError)) noteFailure(error, null);
         throw error;
       }
@@ -213,7 +213,7 @@ async function* attemptAt(
         name,
         counted: { ...usage, inputTokens, outputTokens },
         estimated: countedUsage(usage, { instructions, messages, written }),
-        // The entry of the failure has the duration (LEAD-STREAM-4).
+        // The failure's entry contains the duration (LEAD-STREAM-4).
         ...(!hasFailed && { tookMs: host.environment.clock.now() - beganAt }),
       });
       if (isCut) throw cutOff();
@@ -237,8 +237,7 @@ async function* attemptAt(
 }
 
 /**
- * Returns the arguments as JSON text. The check of the arguments refuses a value that is not JSON, which fails only its
- * call.
+ * Returns the arguments as JSON text. The check of the arguments refuses a value that is not JSON, which fails only its call.
  */
 function argumentsOf(input: unknown): string {
   if (typeof input === 'string') return input;

@@ -1,4 +1,4 @@
-// The tools of a lead agent: the app defines them, the runtime checks them once and offers them to the model.
+// A lead agent's tools: the app defines them, the runtime checks them once and offers them to the model.
 
 import { jsonSchema, tool as modelTool, type ToolSet } from 'ai';
 import { z } from 'zod';
@@ -12,8 +12,8 @@ import { clip } from '../../../values/clip.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /**
- * Types the arguments of `execute` by `parameters`, and checks the tool at its definition.
- * @throws {ConfigurationError} `INVALID_TOOL` for an option that is unknown or wrong.
+ * Types the arguments of `execute` from `parameters`, and checks the tool when it is defined.
+ * @throws {ConfigurationError} `INVALID_TOOL` if an option is unknown or wrong.
  */
 export function defineTool<Args>(definition: ToolDefinition<Args>): ToolDefinition {
   const tool = definition as unknown as ToolDefinition;
@@ -29,7 +29,7 @@ function toolName(tool: unknown): string {
   return typeof name === 'string' ? `"${name}"` : '…';
 }
 
-/** Checks one tool alone, without checking that its name is free and its subagent exists. */
+/** Checks one tool alone, but not that its name is free and its subagent exists. */
 function checkTool(where: string, tool: ToolDefinition): void {
   if (notAnObject(tool) !== null) checkIsObject(where, tool, EXAMPLE);
   if ('inputSchema' in tool && !('parameters' in tool))
@@ -54,7 +54,7 @@ const NOT_WITH = {
   background: ['execute', 'timeout', 'idempotent'],
 } as const satisfies Record<string, readonly (keyof ToolDefinition)[]>;
 
-/** Checks the tools of an agent as a whole. */
+/** Checks an agent's tools as a whole. */
 export function checkToolList(where: string, tools: unknown): void {
   if (tools === undefined || Array.isArray(tools)) return;
   const names = notAnObject(tools) === null ? Object.keys(tools as object).slice(0, 3) : [];
@@ -70,11 +70,9 @@ export function checkToolList(where: string, tools: unknown): void {
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
-  /** Runs the tool with a value of `validate`; undefined for a background tool without `execute`. */
+  /** Runs the tool with a value from `validate`; undefined for a background tool without `execute`. */
   readonly execute: ((value: unknown, context: ToolContext) => unknown) | undefined;
-  /**
-   * Parses and validates the arguments: returns the value for `execute`, or the message for the model. Never rejects.
-   */
+  /** Parses and validates the arguments: returns the value for `execute`, or the message for the model. Never rejects. */
   validate(json: string): Promise<{ ok: true; value: unknown } | { ok: false; message: string }>;
 }
 
@@ -95,12 +93,12 @@ const checks = {
 
 const shape = z.strictObject(checks);
 
-/** The limit of an error message: large quoted arguments would fill the model's context. */
+/** The maximum length of an error message: large quoted arguments would fill the model's context. */
 const MAX_MESSAGE_CHARS = 4000;
 
 /**
  * Prepares the schemas of an agent's tools, which are already checked.
- * @throws {ConfigurationError} `INVALID_SCHEMA`, for one that cannot be described to a model.
+ * @throws {ConfigurationError} `INVALID_SCHEMA` if a schema cannot be described to a model.
  */
 export async function prepareLeadTools(
   definitions: readonly ToolDefinition[],
@@ -109,7 +107,7 @@ export async function prepareLeadTools(
   for (const definition of definitions) {
     const { name, execution, parameters, execute } = definition;
     const given = objectSchema(parameters, `tool "${name}".parameters`);
-    // Background work does not begin with inputs that its schema does not name.
+    // Background work does not start with inputs that its schema does not name.
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
@@ -159,16 +157,16 @@ export function modelToolsOf(tools: readonly LeadTool[]): ToolSet {
   return made;
 }
 
-/** Cached, because the tools of an agent are the same for all its responses. */
+/** Cached, because an agent's tools are the same for all its responses. */
 const offered = new WeakMap<readonly LeadTool[], ToolSet>();
 
-/** The tool of the runtime with which a lead model settles a subagent's question (lead/settle-tool.ts). */
+/** The runtime's tool with which a lead model settles a subagent's question (lead/settle-tool.ts). */
 export const SETTLE_QUESTION = 'settle_question';
 
 /**
- * Checks the tools of one agent.
- * @throws {ConfigurationError} for a name that is taken, reserved or malformed, a tool without a schema, an inline tool
- *   without `execute`, a background tool without a subagent.
+ * Checks one agent's tools.
+ * @throws {ConfigurationError} if a name is taken, reserved or malformed, a tool has no schema, an inline tool no
+ *   `execute`, or a background tool no subagent.
  */
 export function checkLeadTools(
   agentName: string,
@@ -191,8 +189,8 @@ export function checkLeadTools(
 }
 
 /**
- * Checks that each subagent is a background tool of an agent, since no call could start another one.
- * @throws {ConfigurationError} for one that is not.
+ * Checks that each subagent is a background tool of an agent, because otherwise no call could start it.
+ * @throws {ConfigurationError} if one is not.
  */
 export function checkSubagentNames(
   agents: readonly { readonly name: string; readonly tools?: readonly ToolDefinition[] }[],

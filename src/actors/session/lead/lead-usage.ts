@@ -1,8 +1,8 @@
 // The usage of a lead agent's model: an entry of the session for each report, with its cost, and the sums for screens.
 //
-//   LEAD-USAGE-1. Usage is counted once, by its entry, in whichever process it arose. Screens and hooks get it when it is
-//       in the journal. Usage after the end of a session (the extraction of facts) is reported only to the hook, because
-//       the journal may then belong to another process.
+//   LEAD-USAGE-1. Usage is counted once, by its entry, whichever process it occurred in. Screens and hooks receive it
+//       when it is in the journal. Usage after the end of a session (the extraction of facts) is reported only to the
+//       hook, because the journal may then belong to another process.
 
 import {
   addLeadUsage,
@@ -32,7 +32,7 @@ interface Report extends ModelNames, Pick<PricedCall, 'name'> {
   readonly counted: Reported;
   /** The usage for `price`, if the provider counted nothing. @defaultValue `counted` */
   readonly estimated?: Omit<Usage, 'cost'> | undefined;
-  /** When a call outside the current response began, in milliseconds since 1970. */
+  /** When a call outside the current response started, in milliseconds since 1970. */
   readonly beganAt?: number;
   /** The duration of the call, in milliseconds. @defaultValue unknown */
   readonly tookMs?: number;
@@ -47,7 +47,7 @@ interface Counting extends Receiver {
   readonly hooks: Pick<SessionHooks, 'onUsage'>;
 }
 
-/** Writes the model's use to the journal. After the end of the session, only tells the hook. */
+/** Writes the model's usage to the journal. After the end of the session, only tells the hook. */
 export function reportUsage(
   session: Counting,
   { counted, estimated, beganAt, tookMs, ...names }: Report,
@@ -75,7 +75,7 @@ export function reportUsage(
   else if (used) session.receive('usage', { ...event, usage: used });
 }
 
-/** Counts the model calls that are made for a conversation but not by its agents (LEAD-USAGE-1). */
+/** Counts the model calls made for a conversation, but not by its agents (LEAD-USAGE-1). */
 export function modelCallsOf(session: Counting): ModelCalls {
   return {
     used(use) {
@@ -103,7 +103,7 @@ function pricedCall(
   };
 }
 
-/** Shows the usage of the conversation so far. `used`: the last use of the lead agent's model. */
+/** Shows the conversation's usage so far. `used`: the latest usage of the lead agent's model. */
 export function showUsage(
   {
     records,

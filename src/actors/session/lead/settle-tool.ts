@@ -1,15 +1,15 @@
-// `settle_question`: the tool of the runtime with which a lead model decides what the user's words mean for a subagent's
+// `settle_question`: the runtime's tool with which a lead model decides what the user's words mean for a subagent's
 // question, and the note about questions that the model reads before it answers.
 //
-// Owns:     the tool as a model is offered it, and its context: the open questions, the recent answers, the running work, and
-//           waiting deliveries (work.ts).
-// Does not: decide whether a settlement counts (questions/settle-question.ts), or execute it (session-effects).
+// Owns:     the tool as offered to a model, and its context: the open questions, the recent answers, the running work,
+//           and waiting deliveries (work.ts).
+// Does not: decide whether a settlement is accepted (questions/settle-question.ts), or execute it (session-effects).
 //
 // Invariants
-//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool, with the same text: changed tools would lose the
-//       provider's prompt cache. The context lists what the tool can name.
-//   SETTLE-TOOL-2. The context is not in the conversation: it is part of the requests for one reply, before the words that the
-//       reply answers. All calls of a turn read the same context, so that each begins like the one before.
+//   SETTLE-TOOL-1. If a subagent may ask, a lead model always has the tool, with the same text: changed tools would
+//       invalidate the provider's prompt cache. The context lists what the tool can name.
+//   SETTLE-TOOL-2. The context is not in the conversation: it is part of the requests for one reply, before the words that
+//       the reply answers. All calls of a turn read the same context, so that each request starts like the previous one.
 
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
@@ -49,7 +49,7 @@ export interface SettlingSession {
   readonly unit: SessionUnit;
 }
 
-/** The session, as the context of a settlement shows it. */
+/** The session, as shown in a settlement's context. */
 type ShownSession = SettlingSession & WorkSession;
 
 /** The note (`questionsNote`) tells a text model what the actions mean. */
@@ -119,7 +119,7 @@ export function settleTool(
   });
 }
 
-/** Returns the question that a call without an id is about. */
+/** Returns the question that a call without an id refers to. */
 function meantQuestion(
   { records, unit, host }: SettlingSession,
   action: SettleAction,
@@ -133,15 +133,15 @@ function meantQuestion(
 }
 
 /**
- * Returns the context of the next response; null: none. Without an open or recently answered question, only a response to the
- * user's words has a context, and only if there is work.
+ * Returns the next response's context; null if there is none. Without an open or recently answered question, only a
+ * response to the user's words has a context, and only if there is work.
  */
 function settleNote(session: ShownSession): Note | null {
   const { records, unit, host } = session;
   const now = host.environment.clock.now();
   const by = speakerOf(records);
   const open = openQuestions(records, unit, by);
-  // An approval, or the answer of a subagent that has ended, cannot be corrected.
+  // An approval, or an ended subagent's answer, cannot be corrected.
   const answered = answeredJustNow(records, now, by).filter(
     ({ kind, subagentId }) =>
       kind !== 'approval' && session.tree.live.some(({ id }) => id === subagentId),
@@ -162,14 +162,14 @@ function settleNote(session: ShownSession): Note | null {
 
 const STEP_NOTE = 'questions';
 
-/** The note that the calls of one turn read in addition to the conversation (SETTLE-TOOL-2). */
+/** The note that a turn's calls read in addition to the conversation (SETTLE-TOOL-2). */
 export interface TurnContext {
   readonly note: Note | null;
-  /** The user's words before which the note is placed; null: before the last ones. */
+  /** The user's words before which the note is placed; null for the last words. */
   readonly before: string | null;
 }
 
-/** Returns the context of a turn that begins now. */
+/** Returns the context of a turn that starts now. */
 export function turnContext(session: ShownSession): TurnContext {
   const { items } = session.records.conversation;
   const replied = items.findLastIndex(
@@ -178,7 +178,7 @@ export function turnContext(session: ShownSession): TurnContext {
   const first = items
     .slice(replied + 1)
     .filter(isMessage)
-    // Words that a subagent got need no reply, as the note after them says.
+    // Words that a subagent received need no reply, as the note after them says.
     .find(
       ({ role, note, text: words }, at, all) =>
         role === 'user' && !note && all[at + 1]?.note?.quotes?.['words'] !== words,
@@ -187,7 +187,7 @@ export function turnContext(session: ShownSession): TurnContext {
 }
 
 /**
- * Adds the context of a turn before the user's words that the turn answers, after everything that the model has read before.
+ * Adds a turn's context before the user's words that the turn answers, and after everything that the model has already read.
  */
 export function withTurnContext(
   messages: readonly ModelMessage[],
@@ -253,7 +253,7 @@ export function settlementOf(
   };
 }
 
-/** After these actions the subagent continues. */
+/** After these actions, the subagent continues. */
 const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
 const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
 const ALL_KNOWN =
@@ -273,7 +273,7 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
     'No such question was open when they spoke. Nothing was changed. The runtime asks what is still open by itself.',
 };
 
-/** Builds the result of a refused call. `tell`: replaces the usual instruction; `question`: the question that was meant. */
+/** Builds the result of a refused call. `tell`: replaces the usual instruction; `question`: the intended question. */
 export function settlementRefused(
   reason: SettleRefusal,
   {
@@ -282,7 +282,7 @@ export function settlementRefused(
   }: { readonly tell?: string; readonly question?: AskedQuestion | undefined } = {},
 ): Settlement {
   const options = question?.options.map(({ id, label }) => ({ id, label }));
-  // The model passed a yes on correctly, so the result is no refusal.
+  // The model passed a yes on correctly, so the result is not a refusal.
   if (reason === 'needs_consent') return { status: 'read_back_first', tell };
   return {
     status: 'refused',

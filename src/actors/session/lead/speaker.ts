@@ -1,5 +1,5 @@
-// The port through which the lead agent talks to the user. A voice session implements it with a transport, a text session
-// with a streaming model.
+// The port through which the lead agent talks to the user. A voice session implements it with a transport, a text
+// session with a streaming model.
 
 import type { Prompt } from '../../notes/note.ts';
 import type { DeliveryKind, DeliveryPriority, Failure } from '../../../machines/index.ts';
@@ -11,25 +11,25 @@ import type { Shown } from '../../runtime/hosting.ts';
 /** The time after which a running tool no longer delays due deliveries, in milliseconds. */
 export const HOLDS_FLOOR_MS = 2000;
 
-/** An item that has to be told now, and the number of the attempt. */
+/** An item that must be told now, and the number of the attempt. */
 export interface Offer {
   readonly deliveryId: string;
-  /** The results that are told together in the item; absent: it is a single delivery. */
+  /** The results told together in the item; absent for a single delivery. */
   readonly deliveryIds?: readonly string[];
-  /** Identifies the attempt; every `delivery.*` event about it carries this number. */
+  /** Identifies the attempt; every `delivery.*` event about it has this number. */
   readonly generation: number;
-  /** The number of the attempt, from 1. */
+  /** The attempt's number, from 1. */
   readonly attempt: number;
   /**
    * The first attempt of which the user heard at least a sentence before interrupting it: this attempt continues from
-   * there. Absent: it starts from the beginning.
+   * there. If absent, it starts from the beginning.
    */
   readonly begunIn?: number;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
   /** The prompt for the lead model, which tells the content in its own words. */
   readonly prompt: Prompt;
-  /** The role of the prompt in the conversation. @defaultValue 'system' */
+  /** The prompt's role in the conversation. @defaultValue 'system' */
   readonly role?: 'system' | 'user';
   /** The content as text, for a screen. */
   readonly text: string;
@@ -62,55 +62,53 @@ export interface ToolAnswer {
   readonly noteId?: string;
 }
 
-/** A subagent to which the user spoke, and the meaning of the words for its question. */
+/** A subagent to which the user spoke, and what the words mean for its question. */
 export interface SpokenTo {
   readonly subagentName: string;
   readonly were: WordsToQuestion;
 }
 
 /**
- * The lead agent's side of a session. Duties of an implementation: it reports to the session as events: `transport.ready /
- * lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`, `delivery.playing / heard / interrupted /
- * failed` with the offer's generation. Guarantee to it: it gets one offer at a time, and only while the gate is open or
- * after `stop(null)`.
+ * The lead agent's side of a session. Duties of an implementation: it reports to the session with events:
+ * `transport.ready / lost`, `response.requested / waiting / ended`, `utterance.*`, `playout.*`,
+ * `delivery.playing / heard / interrupted / failed` with the offer's generation. Guarantee to the implementation: it
+ * receives one offer at a time, and only while the gate is open or after `stop(null)`.
  */
 export interface Speaker {
-  /** The machines of the implementation, as their actors show them. */
+  /** The implementation's machines, as their actors show them. */
   machines?(): Iterable<Shown>;
-  /** Whether the user has spoken words that are not transcribed yet. Absent: the model reads text. */
+  /** Whether the user has spoken words that are not transcribed yet. Absent if the model reads text. */
   readonly awaitsWords?: boolean;
   connect(): void;
-  /** Closes the connection, also one that is being opened; `forGood`: no connection follows. */
+  /** Closes the connection, even one that is being opened; `forGood`: no connection follows. */
   disconnect(forGood: boolean): void;
   /** Prepares the model for the agent `to`; reports `transfer.ended` with this id, once. */
   transfer(transferId: string, to: string): void;
-  /**
-   * Reports that the session's transfer is over; after an error the model is again, or still, that of the former agent.
-   */
+  /** Reports that the session's transfer is over; after an error, the model is that of the previous agent. */
   transferEnded(error: Failure | null): void;
   /**
-   * Begins to speak with the greeting of the current agent, if it has one; after a crash, with the reply that was due
-   * then, or with nothing (null).
+   * Starts to speak: the current agent's greeting, if it has one; after a crash, the reply that was due then, or
+   * nothing (null).
    */
   begin(owes: 'greeting' | 'reply' | null): void;
-  /** Updates the model, because the instructions or tools of the lead agent have changed. */
+  /** Updates the model, because the lead agent's instructions or tools have changed. */
   configure(): void;
   say(offer: Offer): void;
   /**
-   * Cancels the attempt of this generation, if it is still being told; null: cancels all speech at once, because an urgent
+   * Cancels this generation's attempt, if it is still being told; null cancels all speech at once, because an urgent
    * item waits.
    */
   stop(generation: number | null): void;
-  /** Answers a tool call; null: the call stays open, and an offer will answer it later. */
+  /** Answers a tool call; null leaves the call open, and an offer will answer it later. */
   answer(callId: string, answer: ToolAnswer | null): void;
   /** Tells the model a fact. */
   note(prompt: Prompt, respond: boolean): void;
   /**
-   * Passes on words of the user, which the lead agent answers. With `to` they went to a subagent: the lead agent neither
-   * answers them nor takes them as addressed to it; unless they answered the subagent's question, the question stays open.
+   * Passes on the user's words, which the lead agent answers. With `to`, they went to a subagent: the lead agent neither
+   * answers them nor considers them addressed to it; unless they answered the subagent's question, the question stays open.
    */
   heard(utterance: Utterance, to: SpokenTo | null): void;
-  /** Shows an item to the user unchanged. Absent: clients have a screen for such items. */
+  /** Shows an item to the user unchanged. Absent if clients have a screen for such items. */
   show?(shown: RestingCard | SubagentWords): void;
 }
 
@@ -123,7 +121,7 @@ export function followQuestion(session: Receiver & { readonly unit: SessionUnit 
   if (isNews) session.receive(`question:${owner}`, event);
 }
 
-/** Returns the event that an offer begins to be heard. */
+/** Returns the event for the first audible part of an offer. */
 export function isHeardNow({ generation, attempt, deliveryId, deliveryIds = [deliveryId] }: Offer) {
   return { type: 'delivery.playing', generation, attempt, deliveryIds } as const;
 }

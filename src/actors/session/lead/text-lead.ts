@@ -1,42 +1,39 @@
-// The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's tools, and tells
-// the offers of the outbox.
+// The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's tools, and
+// tells the outbox's offers.
 //
-// Owns:     the stream of the current response, the words that tell an offer, and the notes that the model reads.
+// Owns:     the current response's stream, the words that tell an offer, and the notes that the model reads.
 // Does not: choose the next response (turn machine), run tools (the session does), or decide when an item may be told
 //           (outbox).
 //
 // Invariants
-//   TEXT-LEAD-1. One response runs at a time (TURN-1). The next response answers a request that comes meanwhile.
-//   TEXT-LEAD-2. The model is called again for tool results only when every call of its last response that is answered
-//       at once has its answer.
-//   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter took it, or a reader
-//       pulled past it. A reader has `ACKNOWLEDGE_MS` for that: an offer that is not acknowledged by then, or has no
-//       reader that could acknowledge it, counts as told (`delivery.told`) and delays nothing. A later acknowledgement
-//       still counts.
+//   TEXT-LEAD-1. One response runs at a time (TURN-1). The next response answers a request that arrives meanwhile.
+//   TEXT-LEAD-2. The model is called again for tool results only when every immediately answered call of its last
+//       response has its answer.
+//   TEXT-LEAD-3. An offer was heard when its whole text was pushed and an observer or a waiter received it, or a reader
+//       pulled past it. A reader has `ACKNOWLEDGE_MS` for that: an offer that is not acknowledged by then, or that no reader
+//       can acknowledge, is considered told (`delivery.told`) and delays nothing. A later acknowledgement still counts.
 //   TEXT-LEAD-4. A reply that an urgent item cut off is given afterwards, whatever happens to the item.
-//   TEXT-LEAD-5. A delivery without a listener is reported to the app once, in a new session that never had a listener.
+//   TEXT-LEAD-5. A delivery without a listener is reported to the app once, in a new session that has had no listener.
 //       A client that left, or has not returned after a restart, is not an error of the app.
-//   TEXT-LEAD-6. An offer is told in a limited number of responses: the model may call tools between them, as in a
-//       reply, but not in the last one. The offer was told when words were said and no call follows; calls alone do not
-//       tell it. No call is repeated while one delivery is told, in any attempt, nor is the call whose result is told
-//       (P6): its result is in the conversation. Offers start only a limited number of rounds before the user speaks
-//       again (`MAX_UNASKED`).
-//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; words of the user end its waits for
-//       subagents.
-//   TEXT-LEAD-8. Each call of a response has a separate entry, which records whether another call follows. After a crash
-//       between two calls the model is told which calls were made, and makes the others.
-//   TEXT-LEAD-9. Words and calls of the lead agent are recorded with the last item that the model had read: words of the
-//       user, and results, that arrived meanwhile still get a reply, also after a crash. Telling an offer replies to no
-//       item; a result that the outbox tells, or that the user already has, needs no reply.
-//   TEXT-LEAD-10. The counted usage of a response has a separate entry, before the response's words: after a crash
-//       between the two the response is requested again, and both responses have used tokens.
+//   TEXT-LEAD-6. An offer is told in a limited number of responses: the model may call tools between them, as in a reply, but
+//       not in the last one. The offer was told when words were said and no call follows; calls alone do not tell it. While
+//       one delivery is told, in any attempt, no call is repeated, nor is the call whose result is told (P6): its result is
+//       in the conversation. Offers start only a limited number of rounds before the user speaks again (`MAX_UNASKED`).
+//   TEXT-LEAD-7. While the model waits for a slow tool, due offers may be told; the user's words end its waits for subagents.
+//   TEXT-LEAD-8. Each call of a response has its own entry, which records whether another call follows. After a crash
+//       between two calls, the model is told which calls were made, and makes the others.
+//   TEXT-LEAD-9. The lead agent's words and calls are recorded with the last item that the model had read: the user's
+//       words, and results, that arrived meanwhile still receive a reply, even after a crash. Telling an offer is not a
+//       reply to any item; a result that the outbox tells, or that the user already has, needs no reply.
+//   TEXT-LEAD-10. A response's counted usage has its own entry, before the response's words: after a crash between the
+//       two, the response is requested again, and both responses have used tokens.
 //   TEXT-RESPONSE-1. Words and calls follow the items that the model had read when it was called, in the order in which
-//       it wrote them, and precede all items that arrived meanwhile: the next call of the model is about those.
+//       it wrote them, and precede all items that arrived meanwhile: the model's next call concerns those.
 //   TEXT-RESPONSE-2. A response without words and calls is a failure, unless the model has said words since the user
-//       spoke (such as with the calls that it follows): the user would get no answer.
+//       spoke (such as with the calls that it follows): the user would receive no answer.
 //   TEXT-RESPONSE-3. A response always ends, and never throws.
-//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which tells whether another call follows: so
-//       the journal shows a crash between the two.
+//   TEXT-RESPONSE-4. A call is passed on with the next part of the stream, which shows whether another call follows:
+//       the journal therefore reveals a crash between the two.
 
 import type { Echo } from '../../../values/echo.ts';
 import { callKey, parsedOrText } from '../../../values/json.ts';
@@ -84,16 +81,16 @@ import type { TextOutput, TextPart } from './text-output.ts';
 import { TurnChart } from './turn-chart.ts';
 import { Watchdog } from './watchdog.ts';
 
-/** The limit of rounds of tool calls for one utterance, or one offer; then the model has to speak. */
+/** The maximum number of tool call rounds for one utterance, or one offer; after that, the model must speak. */
 const MAX_ROUNDS = 8;
 
-/** The limit of rounds of tool calls that offers may cause before the user speaks. */
+/** The maximum number of tool call rounds that offers may cause before the user speaks. */
 const MAX_UNASKED = 32;
 
 /** The time without a sign of life after which a response has failed. */
 const RESPONSE_TIMEOUT_MS = 60_000;
 
-/** The time after which a reader that has not pulled counts as busy, so that its offer delays nothing. */
+/** The time after which a reader that has not pulled is considered busy, so that its offer delays nothing. */
 const ACKNOWLEDGE_MS = 1000;
 
 /** A text model speaks only when it is called; the user cannot interrupt it by voice. */
@@ -105,7 +102,7 @@ const TURN: TurnInput = {
   holdsFloorMs: HOLDS_FLOOR_MS,
   settleTimeoutMs: 0,
   replyTimeoutMs: 0,
-  // `askLead` has already retried a failed call of the model; afterwards the client is told, and may retry.
+  // `askLead` has already retried a failed model call; after that the client is told, and may retry.
   maxAsked: 1,
   doubtMs: 0,
   falseInterruptionMs: 0,
@@ -118,7 +115,7 @@ type Said = Extract<TextPart, { type: 'text.done' }>;
 
 /** The progress of telling an offer, over all its responses. */
 interface Telling extends LeadTurn {
-  /** The words of the last response, if calls followed them. */
+  /** The last response's words, if calls followed them. */
   said: Said | null;
 }
 
@@ -137,7 +134,7 @@ interface Response {
   /** All words of the response. */
   readonly text: string;
   readonly hasCalled: boolean;
-  /** Whether the response was aborted, or failed, before its end. */
+  /** Whether the response was aborted or failed before its end. */
   readonly isBroken: boolean;
 }
 
@@ -147,9 +144,9 @@ export class TextLead implements Speaker {
   readonly #output: TextOutput;
   readonly #watchdog: Watchdog;
   readonly #turn: TurnChart;
-  /** The newest offer; the turn decides whether it still has to be told. */
+  /** The newest offer; the turn decides whether it must still be told. */
   #offer: Offer | null = null;
-  /** The progress of telling the offer; null: it has not begun. */
+  /** The progress of telling the offer; null before it starts. */
   #telling: Telling | null = null;
   /** The rounds of tool calls for offers since the user spoke. */
   #unasked = 0;
@@ -164,7 +161,7 @@ export class TextLead implements Speaker {
   #response: AbortController | null = null;
   #replying: LeadTurn = { rounds: 0 };
   #idle: (() => void)[] = [];
-  /** Cancels the running acknowledgement times. */
+  /** Cancels the running acknowledgement timers. */
   readonly #acknowledging = new Set<() => void>();
   /** TEXT-LEAD-5 */
   #hasWarned = false;
@@ -206,7 +203,7 @@ export class TextLead implements Speaker {
     this.#core.receive('session', { type: 'transport.ready' });
   }
 
-  /** Prepares nothing: the next response is that of the then leading agent. */
+  /** Prepares nothing: the next response comes from the agent that leads then. */
   transfer(transferId: string): void {
     this.#core.receive('session', { type: 'transfer.ended', transferId, error: null });
   }
@@ -273,7 +270,7 @@ export class TextLead implements Speaker {
     }
     if (this.#underWay?.says === 'reply') this.#turn.send({ type: 'reply.cutOff' });
     this.#response?.abort(new CancelledError('an urgent delivery waits'));
-    // While only a tool runs, the model is in a pause.
+    // While only a tool runs, the model pauses.
     this.#turn.send({ type: 'urgent.waits' });
     this.#checkIdle();
   }
@@ -307,9 +304,9 @@ export class TextLead implements Speaker {
     }
     this.#replying = { rounds: 0 };
     this.#unasked = 0;
-    // The lead agent may be about to begin such a wait (TEXT-LEAD-7).
+    // The lead agent may be about to start such a wait (TEXT-LEAD-7).
     this.#core.tree.waits.userWaits(true);
-    // A text model hears nothing, so it has to be called.
+    // A text model hears nothing, so it must be called.
     this.#turn.send({ type: 'reply.toWords', typed: true });
     this.#next();
   }
@@ -344,7 +341,7 @@ export class TextLead implements Speaker {
     this.#output.card(deliveryId, part, isDue, seen);
   }
 
-  /** Calls back when no response runs or is about to begin; at once if so. */
+  /** Calls back when no response runs or is about to start; immediately if that is already the case. */
   whenIdle(callback: () => void): void {
     this.#idle.push(callback);
     this.#checkIdle();
@@ -361,7 +358,7 @@ export class TextLead implements Speaker {
     this.#deliver(questionPart(question, offer.text), generation);
   }
 
-  /** Pushes the whole text of an offer, and reports the result to the outbox (TEXT-LEAD-3). */
+  /** Pushes an offer's whole text, and reports the result to the outbox (TEXT-LEAD-3). */
   #deliver(part: TextPart, generation: number): void {
     const core = this.#core;
     let isOver = false;
@@ -420,13 +417,13 @@ export class TextLead implements Speaker {
     return this.#turn.context.calls.some(({ of }) => of === 'reply');
   }
 
-  /** Whether a reply could begin, and waits only for the current response. */
+  /** Whether a reply could start, and waits only for the current response. */
   get #isReplyDue(): boolean {
     const { snapshot } = this.#turn;
     return snapshot.matches({ reply: 'due' }) && snapshot.context.calls.length === 0;
   }
 
-  /** Begins the next response, if one is due and none is running. */
+  /** Starts the next response, if one is due and none is running. */
   #next(): void {
     const { isOwed, offer, responses } = this.#turn.context;
     const isUrgentOver = offer === null && responses.length === 0 && !this.#isUrgentWaiting();
@@ -469,7 +466,7 @@ export class TextLead implements Speaker {
     const core = this.#core;
     if (core.unit.unit.disposed) return;
     this.#turn.send({ type: 'request.read' });
-    // The offer's response would read words that came since it was requested, and would not answer them.
+    // The offer's response would read words that arrived since it was requested, without answering them.
     if (offer && this.#isReplyDue) return this.#responded();
     // Words that the user sends meanwhile belong to the next reply, as do the calls made for them.
     const { utteranceId: requestId } = core.records;
@@ -490,7 +487,7 @@ export class TextLead implements Speaker {
     this.#next();
   }
 
-  /** Calls the model for a response, passes its words on as they stream, and passes its calls on (TEXT-RESPONSE-3). */
+  /** Calls the model for a response, and passes its words on as they stream, and then its calls (TEXT-RESPONSE-3). */
   async #say(
     signal: AbortSignal,
     offer: Offer | null,
@@ -503,7 +500,7 @@ export class TextLead implements Speaker {
     const core = this.#core;
     const { clock, ids } = core.host.environment;
     const telling = offer ? this.#telling : null;
-    // The response to an offer has read words that arrived late, or an earlier process did not reply to them.
+    // The response to an offer has read words that arrived late, or to which an earlier process did not reply.
     const wroteLast = !offer && endsWithAssistant(core);
     if (wroteLast) this.note(READ_WORDS_NOTE, false);
     const maySayNothing = offer ? Boolean(telling?.said) : wroteLast || hasReplied(core);
@@ -516,7 +513,7 @@ export class TextLead implements Speaker {
     let echo: Echo | undefined;
     /** The last item that the model has read, or its last call since (TEXT-RESPONSE-1). */
     let after = readTo ?? undefined;
-    /** The value of `after` when the words began. */
+    /** The value of `after` when the words started. */
     let saidAfter = after;
     let made: LeadCall | null = null;
     /** Passes the pending call on (TEXT-RESPONSE-4). */
@@ -610,14 +607,14 @@ export class TextLead implements Speaker {
         ...(saidAfter !== undefined && { after: saidAfter }),
         ...(echo && !isBroken && { echo }),
       });
-      // A question that was put meanwhile, on a screen, is no longer the last thing said either.
+      // A question that was presented meanwhile, on a screen, is no longer the last thing said either.
       followQuestion(core);
       show(true);
     }
     return { itemId, text, hasCalled, isBroken };
   }
 
-  /** Records that the reply has begun, in words or with a call. */
+  /** Records that the reply has started, in words or with a call. */
   #spoke(): void {
     if (replyIsComing(this.#turn.snapshot))
       this.#turn.send({ type: 'model.spoke', responseId: null });
@@ -641,7 +638,7 @@ export class TextLead implements Speaker {
     this.#turn.send({ type: 'call.made', callId, responseId: '', of });
   }
 
-  /** Passes a call on. Returns the call's id. */
+  /** Passes a call on, and returns its id. */
   #call(
     { name, callId: given, arguments: json, agentName, echo }: LeadCall,
     { of, requestId, repliesTo, responseId, isFollowed, after }: Making,
@@ -682,8 +679,7 @@ export class TextLead implements Speaker {
     const isDue = this.#turn.context.offer?.generation === generation;
     const telling = isDue ? this.#telling : null;
     if (!isBroken && hasCalled) {
-      //   TEXT-LEAD-6. Telling the offer continues when the calls are answered; it ends if the offer was cancelled
-      //       meanwhile.
+      //   TEXT-LEAD-6. Telling the offer continues when the calls are answered; it ends if the offer was cancelled meanwhile.
       if (telling && text !== '') telling.said = done;
       else if (text !== '')
         this.#output.push({ type: 'text.done', itemId, text, deliveryId: null });
@@ -703,7 +699,7 @@ export class TextLead implements Speaker {
     this.#deliver(said, generation);
   }
 
-  /** Pushes words that further words about the same offer follow. */
+  /** Pushes words that are followed by more words about the same offer. */
   #pushSaid(telling: Telling | null): void {
     if (!telling?.said) return;
     const { itemId, text } = telling.said;
@@ -768,10 +764,10 @@ function hasReplied({ records }: LeadSession): boolean {
 /** Returns the key of the responses that tell an offer. */
 const keyOf = (generation: number): string => `offer:${generation}`;
 
-/** Returns the prefix of the ids of the notes that begin the tellings of a delivery; the ids end with the generation. */
+/** Returns the id prefix of the notes that start the tellings of a delivery; the ids end with the generation. */
 const tellingsOf = (deliveryId: string): string => `${deliveryId}.told.`;
 
-/** Shows the words that were said before the calls that follow: a client acknowledges the delivery by them. */
+/** Shows the words that precede the calls: a client uses them to acknowledge the delivery. */
 function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds }: Said): void {
   const item = projection.item(itemId);
   if (!item || deliveryId === null) return;

@@ -1,20 +1,20 @@
-// The output of a text session, piece by piece: observers get it at once, readers pull it. A reader that pulls past a
+// A text session's output, piece by piece: observers receive it at once, readers pull it. A reader that pulls past a
 // piece has seen it.
 //
-// Owns:     the buffers of the readers, the pieces that each has seen, and the unseen cards.
-// Does not: make text, or decide what happens to an unseen delivery (text-lead).
+// Owns:     the readers' buffers, the pieces that each reader has seen, and the unseen cards.
+// Does not: create text, or decide what happens to an unseen delivery (text-lead).
 //
 // Invariants
-//   TEXT-OUTPUT-1. Every reader gets every piece that is pushed after it began to read, in order.
-//   TEXT-OUTPUT-2. `seen` of a piece is called at most once: at once if an observer or a waiter took it, else when a
-//       reader asks for the next piece. A reader that stops at a piece has not seen it: it may have failed to show it.
+//   TEXT-OUTPUT-1. Every reader receives every piece that is pushed after it started to read, in order.
+//   TEXT-OUTPUT-2. A piece's `seen` is called at most once: immediately if an observer or a waiter received it, otherwise
+//       when a reader asks for the next piece. A reader that stops at a piece has not seen it: it may have failed to show it.
 //   TEXT-OUTPUT-3. A reader's buffer is limited: the oldest pieces are dropped, and a `gap` reports their number.
-//   TEXT-OUTPUT-4. `unseen` of a piece is called at most once, and never after `seen`: when no remaining reader can see
-//       the piece, or at once without a listener.
-//   TEXT-OUTPUT-5. A card is given to every listener that does not have the piece that the card replaces, and to every
+//   TEXT-OUTPUT-4. A piece's `unseen` is called at most once, and never after `seen`: when no remaining reader can see
+//       the piece, or immediately without a listener.
+//   TEXT-OUTPUT-5. A card goes to every listener that does not have the piece that the card replaces, and to every
 //       later listener, until one has seen it or it is no longer due.
-//   TEXT-OUTPUT-6. A reader that stops leaves at once, also one that has not begun to read or waits for a piece: a
-//       generator alone would run no `finally` then, or only at the next piece.
+//   TEXT-OUTPUT-6. A reader that stops leaves at once, even if it has not started to read or waits for a piece: a
+//       generator alone would not run `finally` then, or only at the next piece.
 
 import { Observable, Subject } from 'rxjs';
 import type { QuestionView } from '../../contracts/session-views.ts';
@@ -28,14 +28,14 @@ export type TextPart =
       readonly type: 'text.done';
       readonly itemId: string;
       readonly text: string;
-      /** The delivery that the message tells; null: the message is a reply. */
+      /** The delivery that the message tells; null if the message is a reply. */
       readonly deliveryId: string | null;
       /** The results that the message tells, if there are several; each is a separate delivery. */
       readonly deliveryIds?: readonly string[];
     }
   /**
-   * The progress or the result of a subagent in its own words. It is not in the conversation, and never the final
-   * report: the lead agent tells results in a separate message.
+   * A subagent's progress or result in its own words. It is not in the conversation, and never the final report: the
+   * lead agent tells results in a separate message.
    */
   | {
       readonly type: 'subagent.reported';
@@ -47,14 +47,14 @@ export type TextPart =
       readonly text: string;
       readonly final: false;
     }
-  /** A result or notice unchanged: the lead agent could not put it into words, or its words were not acknowledged. */
+  /** A result or notice, unchanged: the lead agent could not rephrase it, or its words were not acknowledged. */
   | {
       readonly type: 'delivery.card';
       readonly deliveryId: string;
       readonly label: string;
       readonly text: string;
     }
-  /** A question of a subagent; answer it with `session.answer` or by sending text. */
+  /** A subagent's question; answer it with `session.answer` or by sending text. */
   | {
       readonly type: 'question.asked';
       readonly requestId: string;
@@ -64,10 +64,10 @@ export type TextPart =
     }
   /** The model failed; the session continues. */
   | { readonly type: 'response.failed'; readonly code: string; readonly message: string }
-  /** The number of pieces that this reader was too slow for. */
+  /** The number of pieces for which this reader was too slow. */
   | { readonly type: 'gap'; readonly missed: number };
 
-/** Callbacks for a piece: one of the two is called, once. */
+/** A piece's callbacks, one of which is called, once. */
 export interface Fate {
   seen(): void;
   /** Called when no remaining listener can see the piece. @defaultValue nothing is called */
@@ -76,7 +76,7 @@ export interface Fate {
 
 interface Reader {
   readonly buffer: Piece[];
-  /** The piece that the reader has got and not pulled past. */
+  /** The piece that the reader has received, but not pulled past. */
   current: Piece | null;
   missed: number;
   wake: (() => void) | null;
@@ -86,20 +86,20 @@ interface Reader {
 interface Piece {
   readonly part: TextPart;
   fate: Fate | null;
-  /** The number of readers that have the piece and have not pulled past it. */
+  /** The number of readers that have received the piece, but not pulled past it. */
   holders: number;
 }
 
 interface Card {
   readonly piece: Piece;
-  /** Returns whether the card still has to be seen. */
+  /** Returns whether the card must still be seen. */
   isDue(): boolean;
 }
 
 /** Returns whether an app waits for one of these deliveries. */
 type Waiter = (deliveryIds: readonly string[]) => boolean;
 
-/** The number of pieces that a reader may lag behind. */
+/** The number of pieces by which a reader may lag behind. */
 const MAX_LAG = 10_000;
 
 export class TextOutput {
@@ -184,7 +184,7 @@ export class TextOutput {
     };
   }
 
-  /** Ends the output: readers end after their last piece, and later readers get nothing. */
+  /** Ends the output: readers end after their last piece, and later readers receive nothing. */
   complete(): void {
     this.#isComplete = true;
     this.#cards.clear();
@@ -274,7 +274,7 @@ function finish(reader: Reader): void {
   reader.wake?.();
 }
 
-/** Returns the pieces that a reader has and has not pulled past. */
+/** Returns the pieces that a reader has received, but not pulled past. */
 function heldBy({ current, buffer }: Reader): readonly Piece[] {
   return [...(current ? [current] : []), ...buffer];
 }

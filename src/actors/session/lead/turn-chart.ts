@@ -2,7 +2,7 @@
 //
 // A reopened session starts with a new turn.
 //
-// Does not: know the state of the turn (machine) or the meaning of an effect (leads).
+// Does not: know the state of the turn (machine), or the meaning of an effect (leads).
 
 import {
   turnMachine,

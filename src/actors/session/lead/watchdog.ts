@@ -1,7 +1,7 @@
 // Ends the wait for a silent model that neither continues nor ends.
 //
 // Owns:     one timer, and the time of the last sign of life.
-// Does not: know what the wait is for.
+// Does not: know why it waits.
 
 import type { Environment } from '../../ports/environment.ts';
 

@@ -1,15 +1,15 @@
-// The work in the background as the model of a lead agent reads and steers it: what stands before a reply, and
-// `running_task`, the tool of the runtime by which it tells how a task is, stops it, and passes words on to it.
+// Background work, as a lead agent's model reads and steers it: the note before a reply, and `running_task`, the
+// runtime's tool with which the model reports on a task, stops it, and passes words on to it.
 //
-// Owns:     which task the words of a model mean.
-// Does not: read, message or end a subagent: its service does, as for the tools of an agent (toolsets/).
+// Owns:     which task the model's words refer to.
+// Does not: read, message or end a subagent: its service does, as for an agent's tools (toolsets/).
 //
 // Invariants
-//   STEERING-1. The tool is offered all the time, in the same words; the tasks are in its answers.
-//   STEERING-2. A task is stopped or told something only if what the model calls it fits this one and no other. Else
-//       nothing is done, and the answer lists the tasks.
-//   STEERING-3. It begins nothing, and answers no question of a subagent. Words for a task that has ended get its result.
-//   STEERING-4. Only words of the user stop or change a task: a call in the telling of a result does not.
+//   STEERING-1. The tool is always offered, with the same text; its answer contains the tasks.
+//   STEERING-2. A task is stopped or told something only if the model's name for it fits this task and no other.
+//       Otherwise nothing is done, and the answer lists the tasks.
+//   STEERING-3. The tool starts nothing, and answers no subagent's question. Words for an ended task return the task's result.
+//   STEERING-4. Only the user's words stop or change a task: a call during the telling of a result does not.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -38,7 +38,7 @@ import type { SessionUnit } from '../unit/session-unit.ts';
 import type { Speaker } from './speaker.ts';
 import { defineTool } from './lead-tools.ts';
 
-/** The session as what stands before a reply shows it. */
+/** The session, as shown before a reply. */
 export interface WorkSession {
   readonly records: SessionRecords;
   readonly unit: SessionUnit;
@@ -52,13 +52,13 @@ export interface WorkNow {
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
   /** Finished work whose result is not told yet. */
   readonly waitsToBeTold: readonly string[];
-  /** Results that the user is hearing, or has heard in part. */
+  /** Results that the user is hearing, or has partly heard. */
   readonly beingTold: readonly string[];
   /** Results that wait for others of the same request. */
   readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
-/** Returns the running work, and the results that the user has not heard. `asking`: subagents to leave out. */
+/** Returns the running work, and the results that the user has not heard. `asking`: subagents to omit. */
 export function workNow(
   { unit, tree, projection, records }: WorkSession,
   asking: ReadonlySet<string> = new Set(),
@@ -102,7 +102,7 @@ const MOST_NAMES = 20;
 const MAX_FINISHED_CHARS = 1000;
 export const MAX_SHORT_CHARS = 120;
 
-/** Returns each name once, with its count, and the number of names that are left out. */
+/** Returns each name once, with its count, and the number of omitted names. */
 function summed(names: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -113,7 +113,7 @@ function summed(names: readonly string[]): readonly string[] {
   return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
 }
 
-/** Returns the note about the work, so that "How is the report going?" has an answer without a tool of the app. */
+/** Returns the note about the work, so that "How is the report going?" has an answer without an app's tool. */
 export function workNoteOf(session: WorkSession): Note | null {
   const work = workNow(session);
   const isWork = Object.values(work).some((names) => names.length > 0);
@@ -121,7 +121,7 @@ export function workNoteOf(session: WorkSession): Note | null {
   return isWork && isToUser ? workNote(work) : null;
 }
 
-/** The session as the tool steers its work. */
+/** The session, as the tool steers its work. */
 interface SteeredSession extends WorkSession {
   readonly host: Host;
   readonly tree: SubagentTree;
@@ -129,7 +129,7 @@ interface SteeredSession extends WorkSession {
   readonly lead: Pick<Speaker, 'awaitsWords' | 'note'>;
 }
 
-/** The tool of the runtime by which a lead model steers background work. */
+/** The runtime's tool with which a lead model steers background work. */
 export const RUNNING_TASK = 'running_task';
 
 const DESCRIPTION =
@@ -152,7 +152,7 @@ const parameters = objectJson(
   ['action'],
 );
 
-/** How long a tool waits for words of the user by voice. */
+/** How long a voice model's call waits for the user's words. */
 export const WORDS_LIMIT_MS = 3000;
 /** How long it waits until a task has ended, or has read words. */
 const LIMIT_MS = 1000;
@@ -163,13 +163,13 @@ export function steerTool(session: SteeredSession): ToolDefinition {
     name: RUNNING_TASK,
     description: DESCRIPTION,
     parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
-    // A task that was stopped is found as stopped, and a message is known by its key.
+    // A stopped task is recognised as stopped, and a message is recognised by its key.
     idempotent: true,
     execute: (args, context) => steer(session, args, context),
   });
 }
 
-/** A task of the user, as the tool names it. */
+/** A user's task, as the tool names it. */
 interface Task {
   readonly record: SubagentRecord;
   readonly name: string;
@@ -178,7 +178,7 @@ interface Task {
   readonly isCurrent: boolean;
 }
 
-/** Returns the tasks that the lead agent began, oldest first: neither those of services, nor those below. */
+/** Returns the tasks that the lead agent started, oldest first: neither services' tasks, nor those of subagents below. */
 function tasksOf({ tree }: SteeredSession): readonly Task[] {
   const own = tree.uppermost.filter(
     ({ admission: { callId, ports } }) => callId !== null || ports.name === 'lead',
@@ -201,13 +201,13 @@ function tasksOf({ tree }: SteeredSession): readonly Task[] {
   });
 }
 
-/** Names a task by what its entry in the journal says of it: the same after a restart. */
+/** Names a task from its journal entry, so that the name is the same after a restart. */
 function nameOf({ admission: { task, title } }: SubagentRecord): string {
   const about = argumentsText(task.args) || task.description;
   return clip(title ?? `${task.toolName}: ${about}`, MAX_SHORT_CHARS);
 }
 
-/** A character of a script that is written without spaces. */
+/** A character of a script without spaces. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/gu;
 
 function wordsIn(text: string): readonly string[] {
@@ -215,7 +215,7 @@ function wordsIn(text: string): readonly string[] {
   return [...new Set(wordsOf(spaced))];
 }
 
-/** Tells whether two words are the same but for their endings; numbers are the same or not. */
+/** Returns whether two words are equal except for their endings; numbers must be equal. */
 function isAlike(word: string, other: string): boolean {
   const size = Math.max(4, Math.ceil(0.7 * Math.max(word.length, other.length)));
   return (
@@ -223,11 +223,11 @@ function isAlike(word: string, other: string): boolean {
   );
 }
 
-/** Tells whether a word that no task has makes it uncertain which one is meant: short words mean little. */
+/** Returns whether a word that matches no task makes the meaning uncertain; short words do not. */
 const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
-/** Returns the tasks that have all the words that any task has. `isClear`: one is meant for certain. */
+/** Returns the tasks that have all the words that any task has. `isClear`: exactly one task is meant. */
 function fittingIn(tasks: readonly Task[], named: string) {
   const exact = tasks.find(({ name }) => name === named.trim());
   if (exact) return { fits: [exact], isClear: true };
@@ -267,7 +267,7 @@ async function steer(
   const { records, lead, userInput, tree } = session;
   const { callId, requester, abortSignal: signal } = context;
   if (records.calls.get(callId)?.requestId === null) return { status: 'refused', next: NOT_ASKED };
-  // A model that hears the user calls before their words, and who said them, are written down.
+  // A voice model calls before the user's words, and their author, are recorded.
   const hears = lead.awaitsWords === true;
   if (hears) await userInput.nextWords(WORDS_LIMIT_MS);
   const by = hears ? speakerOf(records) : (requester ?? undefined);
@@ -353,8 +353,8 @@ const endOf = ({ name, record: { outcome } }: Task) => ({ task: name, status: ou
 const MAX_PROGRESS = 5;
 
 /**
- * Returns what is known of a task: how it is, what it has found, and its result. `isRead`: the lead agent tells its
- * result, which is not told by itself any more.
+ * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent tells the
+ * task's result, which is then no longer told by itself.
  */
 function taskView(session: SteeredSession, { record, name }: Task, isRead = true): object {
   const { tree, host } = session;
@@ -364,7 +364,7 @@ function taskView(session: SteeredSession, { record, name }: Task, isRead = true
   const { status, progress, result, summary, error, partial, caveats, workingMemory, messages } =
     checkView(tree, report);
   const isAsking = subagent?.state === 'waiting_for_input';
-  // The log of one that only waits is not woken.
+  // Reading the log would wake a task that only waits.
   const said = subagent && !isAsking ? subagent.log.text : '';
   const runs = Math.round((host.environment.clock.now() - admission.startedAt) / 60_000);
   const parts = tree

@@ -1,7 +1,7 @@
 // The common core of voice and text sessions. It accepts events, connects the unit, the records, the subagents and the
 // lead agent, and implements the API for apps.
 //
-// Owns:     the unit of the session, and all components that exist as long as the session.
+// Owns:     the session's unit, and all components that exist as long as the session.
 // Does not: start or end the session (session-life), decide on next actions (machines), execute effects
 //           (session-effects), speak (lead), or hold sockets or audio.
 
@@ -61,7 +61,7 @@ import { reporter } from '../../../values/reporter.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { readTraceparent } from '../../../values/traceparent.ts';
 
-/** The options that voice and text sessions add to the app's. */
+/** The options that voice and text sessions add to the app's options. */
 interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly runtime: Runtime;
   readonly outbox: Omit<OutboxInput, 'capacity'>;
@@ -80,7 +80,7 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly acknowledgesCalls?: boolean;
   /** Whether a question is heard (voice), not only shown (text). */
   readonly hasVoice: boolean;
-  /** Whether the lead model can settle a question by a tool. @defaultValue true */
+  /** Whether the lead model can settle a question with a tool. @defaultValue true */
   readonly leadSettles?: boolean;
   readonly makeLead: (session: LeadSession) => Lead;
   /** The form in which results reach the lead model. @defaultValue 'notice' */
@@ -101,15 +101,15 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   readonly records: SessionRecords;
   readonly notes: NoteMarks;
   readonly projection: Projection;
-  /** The waits of the app. */
+  /** The app's waits. */
   readonly awaited: Awaited;
   readonly unit: SessionUnit;
   readonly tree: SubagentTree;
   readonly ofCalls: SessionScope;
-  /** The ports of the subagents that the lead agent spawned by a tool. */
+  /** The ports of the subagents that the lead agent spawned with a tool. */
   readonly ofLead: SessionScope;
   readonly services: SessionServices;
-  /** The journal as this session sees it. */
+  /** The journal, as this session sees it. */
   readonly journal: ScopeJournal;
   readonly snapshots: ScopeSnapshots;
   /** The start and the end of the session in this process. */
@@ -117,19 +117,19 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   readonly lead: Lead;
   readonly agents: LeadAgents;
   readonly upkeep: Upkeep;
-  /** The input of the user and the clients. */
+  /** The input from the user and the clients. */
   readonly userInput: UserInput;
   readonly startedAt: number;
   readonly hooks: SessionHooks;
   /** Entries that this process could not fold. */
   readonly quarantined: QuarantinedEntry[] = [];
   readonly #options: CoreOptions<Lead>;
-  /** The remembered facts of the user. */
+  /** The facts about the user. */
   readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
   readonly #tellOfError: Host['report'];
 
-  /** @throws {ConfigurationError} for invalid options; nothing is opened then. */
+  /** @throws {ConfigurationError} if an option is invalid; then nothing is opened. */
   constructor(options: CoreOptions<Lead>) {
     const { runtime, hooks = {} } = options;
     const configs = options.subagentConfigs ?? {};
@@ -249,13 +249,13 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => {
           this.userInput.ignored(event, error);
-          // A caller of `close` waits for the session's end, which would never come.
+          // A caller of `close` waits for the session's end, which would not come.
           if (error && ENDS.has(event.type)) this.#effects.crashed(error);
         },
         journalRefused: (error) => {
           this.reportError(error, `journal of session ${this.id}`);
           this.life.leave(failureOf(error));
-          // Another process may be able to continue the session, or already does so.
+          // Another process may be able to continue the session, or already does.
           callSafely(this.host, 'journal', () => this.journal.release(this.id));
         },
       },
@@ -273,7 +273,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       this.journal,
       runtime.snapshots,
     );
-    // The last step, because invalid options have thrown before.
+    // The last step, because invalid options have already thrown.
     runtime.supervisor.open(this.id, limits);
   }
 
@@ -293,7 +293,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return readTraceparent(this.#options.traceparent);
   }
 
-  /** The identity of the session's user; undefined: none. */
+  /** The identity of the session's user; undefined if there is none. */
   get user(): string | undefined {
     return this.#options.user;
   }
@@ -325,7 +325,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   }
 
   /**
-   * Posts a notice for the user that comes from no subagent. Returns the `deliveryId`.
+   * Posts a notice for the user that does not come from a subagent. Returns the `deliveryId`.
    * @throws {ConfigurationError} `INVALID_NOTICE`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -398,7 +398,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     };
   }
 
-  /** Adds the facts of the current state that the entry of an event records. */
+  /** Adds the facts about the current state that an event's entry records. */
   #completed(event: Received['event']): Received['event'] {
     const { records, unit } = this;
     const { leadSettles = true } = this.#options;
@@ -412,10 +412,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     return user === undefined || by !== undefined ? {} : { by: user };
   }
 
-  /**
-   * Returns whether the result of a background call may be told with others: the default, unless the author decides
-   * otherwise.
-   */
+  /** Returns whether a background call's result may be told with others: the default, unless the author decides otherwise. */
   #isConsolidated(tool: ToolDefinition | undefined): boolean {
     if (tool?.execution !== 'background') return false;
     const config = this.configs[tool.name];

@@ -1,14 +1,13 @@
-// The state of a session in its journal: the snapshot of all its parts in one entry, the entries since the session's
-// last opening, and the folding of an entry. Live, restored and replayed sessions share this file.
+// A session's state in its journal: the snapshot of all its parts in one entry, the entries since the session's last
+// opening, and the folding of an entry. Live, restored and replayed sessions share this file.
 //
 //   ── a life that was closed ──┤ opened ── … ── snapshot ── … the end
 //                                                └ this is folded
 //
 // Owns:     the forms of the snapshot, the entry from which a session continues, and the route of an event to the
 //           component that folds it.
-// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts), know the
-//           content of a part (each part defines it), or use the app: an event contains everything that its folding
-//           needs.
+// Does not: decide when a snapshot is made (runtime/scope-journal.ts), restore the parts (session-life.ts), know a part's
+//           content (each part defines it), or use the app: an event contains everything that folding it requires.
 
 import { messageOf } from '../../../values/errors.ts';
 import type { Received, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -54,7 +53,7 @@ export interface SessionSnapshot {
   /** The services, by name. */
   readonly services: Readonly<Record<string, ServiceSnapshot>>;
   readonly delegation: SubagentTreeSnapshot;
-  /** Whether the session was idle when it was suspended: its clients then count as still attached. */
+  /** Whether the session was idle when it was suspended: its clients are then considered still attached. */
   readonly isAsleep: boolean;
 }
 
@@ -64,7 +63,7 @@ interface SnapshotEvent extends Omit<SessionSnapshot, 'inputs'> {
   readonly inputs: unknown;
 }
 
-/** The forms of a session's snapshot: so far only one. */
+/** The forms of a session's snapshot: only one so far. */
 export const SNAPSHOT_FORMS = {
   type: SNAPSHOT,
   versions: {
@@ -76,7 +75,7 @@ export const SNAPSHOT_FORMS = {
   upcasters: {},
 } as const satisfies SnapshotForms;
 
-/** Returns the snapshot in this entry; null: the entry is none, or this version cannot read it. */
+/** Returns the snapshot in this entry; null if the entry contains none, or this version cannot read it. */
 export function snapshotIn(
   entry: JournalEntry,
   forms: SnapshotForms = SNAPSHOT_FORMS,
@@ -87,7 +86,7 @@ export function snapshotIn(
   return { ...rest, inputs: inputsOf(inputs) };
 }
 
-/** The parts of a session whose state a snapshot holds. */
+/** The parts of a session whose state a snapshot contains. */
 interface Parts {
   readonly unit: SessionUnit;
   readonly records: SessionRecords;
@@ -95,7 +94,7 @@ interface Parts {
   readonly tree: SubagentTree;
 }
 
-/** Returns the snapshot of a session; null while a part of it is busy. */
+/** Returns a session's snapshot; null while any part is busy. */
 export function snapshotOf(
   { unit, records, services, tree }: Parts,
   isAsleep: boolean,
@@ -120,13 +119,13 @@ export function snapshotOf(
 /** Events with which a process resumes a session. */
 export const CONTINUES: ReadonlySet<string> = new Set(['session.recovered', 'session.woken']);
 
-/** The journal of a session, as far as it is folded. */
+/** A session's journal, as far as it is folded. */
 export interface SessionHistory {
   /** Whether there is nothing to continue: the journal is empty, or its session was closed. */
   readonly isNew: boolean;
-  /** The state before the folded entries; null: the entries contain all of it. */
+  /** The state before the folded entries; null if the entries contain all of it. */
   readonly snapshot: SessionSnapshot | null;
-  /** The entry of this snapshot; null: there is no snapshot. */
+  /** The entry with this snapshot; null if there is no snapshot. */
   readonly snapshotEntry: JournalEntry | null;
   /** Snapshots with an invalid shape, to be quarantined. */
   readonly unfit: readonly UnfoldableEntry[];
@@ -138,21 +137,21 @@ export interface SessionHistory {
   readonly folded: number;
   /** When the last entry was accepted, in milliseconds since 1970. */
   readonly lastAt: number;
-  /** How long the session was loaded in any process since its last opening, in milliseconds. */
+  /** How long the session was loaded, in any process, since its last opening, in milliseconds. */
   readonly awakeMs: number;
   /** The folded entries by unit. */
   readonly units: ReadonlyMap<string, readonly JournalEntry[]>;
-  /** Ids of the units that have entries, also of earlier sessions with this id. */
+  /** Ids of the units that have entries, including those of earlier sessions with this id. */
   readonly unitIds: ReadonlySet<string>;
   /** Returns the folded entries of a unit. */
   of(unit: string): readonly JournalEntry[];
-  /** Returns the number of the unit's entries before these, also of earlier sessions with this id. */
+  /** Returns the number of the unit's earlier entries, including those of earlier sessions with this id. */
   before(unit: string): number;
 }
 
 /**
  * Finds the entries to fold among all entries of the session `id`. `quarantined`: the numbers of quarantined snapshots.
- * @throws {JournalError} `JOURNAL_CUT` if the opening is missing; `JOURNAL_VERSION` if the journal only has a snapshot
+ * @throws {JournalError} `JOURNAL_CUT` if the opening is missing; `JOURNAL_VERSION` if the journal has only a snapshot
  *   that this version cannot read.
  */
 export function historyOf(
@@ -169,7 +168,7 @@ export function historyOf(
   const folded = entries.length - from;
   const units = byUnit(entries.slice(from));
   const earlier = byUnit(entries.slice(0, from));
-  // The entries of an earlier, closed session are missing, but their numbers stay taken.
+  // The entries of an earlier, closed session are missing, but their numbers remain used.
   const [first] = entries;
   const isTrimmed = begins === 0 && first !== undefined && isOpening(first) && first.seq > 1;
   const awake = timeAwake(
@@ -201,7 +200,7 @@ export function canContinue(entries: readonly JournalEntry[], id: string): boole
   return entries.length > 0 && !isClosed(entries, id);
 }
 
-/** Returns whether the session was closed: the end of a session is the last entry of its unit. */
+/** Returns whether the session was closed: a session's end is the last entry of its unit. */
 function isClosed(entries: readonly JournalEntry[], id: string): boolean {
   const own = entries.filter(({ unit }) => unit === id);
   const last = own.findLast(({ event }) => event.type !== QUARANTINED)?.event.type;
@@ -212,11 +211,11 @@ function isClosed(entries: readonly JournalEntry[], id: string): boolean {
 interface Beginning {
   /** The index of its entry. */
   readonly begins: number;
-  /** Null: the entry is the opening. */
+  /** Null if the entry is the opening. */
   readonly snapshot: SessionSnapshot | null;
 }
 
-/** Returns the snapshot in this entry; null: the entry is none, or no session can continue from it. */
+/** Returns the snapshot in this entry; null if the entry contains none, or no session can continue from it. */
 function fitSnapshot(entry: JournalEntry, unfit: UnfoldableEntry[]): SessionSnapshot | null {
   if (entry.event.type !== SNAPSHOT || isUnreadable(entry, SNAPSHOT_FORMS)) return null;
   const { scope, unit, seq, event } = entry;
@@ -252,7 +251,7 @@ function beginningOf(
   // SNAPSHOT-FORMS-2
   const last = entries.findLast((entry) => isUnreadable(entry, SNAPSHOT_FORMS));
   if (last) throw unreadable(last, SNAPSHOT_FORMS);
-  // The version of an entry from before there were openings tells why it cannot be read.
+  // The version of an entry from before there were openings says why it cannot be read.
   const [first] = entries;
   if (first && (first.seq > 1 || first.event.type === SNAPSHOT))
     throw journalCut(first, unfit[0] ?? passedOver);

@@ -1,9 +1,8 @@
-// The start and end of a session in this process: it starts as a new session or from its journal, and is closed or
-// suspended.
+// A session's start and end in this process: it starts as a new session or from its journal, and is closed or suspended.
 //
 //   read ─▶ restore the snapshot, refold the rest ─▶ what is due ─▶ session.recovered ─▶ session.start
 //
-// Owns:     the callers that wait for the start and for the end, and the order in which the session's parts start, are
+// Owns:     the callers that wait for the start or the end, and the order in which the session's parts start, are
 //           restored and leave.
 // Does not: decide when the session is connected or closed (its machine does), or which effects are due
 //           (session-effects), fold entries (units), or manage suspended sessions (session-pool.ts).
@@ -11,25 +10,23 @@
 // Invariants
 //   SESSION-LIFE-1. A start settles once: when the lead agent is connected, when a resumed session waits without a
 //       connection, or when there will be no connection.
-//   SESSION-LIFE-2. A start that failed before anything began can be repeated, and holds no claim.
+//   SESSION-LIFE-2. A start that failed before anything started can be repeated, and holds no claim.
 //   SESSION-LIFE-3. A suspended session reports no end, and writes every accepted event.
 //   SESSION-LIFE-4. A session that has left does not release the claim of a later session with its id in this process,
 //       which continues under the same claim.
-//   SESSION-LIFE-5. A start after the end or the suspension of the session is refused; the error names the state and
-//       the remedy. The store also shows the state: `closed` or `suspended`.
-//   SESSION-LIFE-6. If a process died during a close, the next start completes the close and then says so
-//       (`CLOSE_INTERRUPTED`): the session has ended, as if it had been closed in time, and its id can be used for a
-//       new one.
-//   RECOVERY-1. No effect of an old entry is executed again for that entry. The state determines what is due: deadlines
-//       with their old time, interrupted work, unreported ends.
-//   RECOVERY-2. First, the state of things that no longer exist (a client, a connection, a voice) ends with
-//       `session.recovered` in the journal: questions are put again under the same ids, and unheard deliveries are due
-//       again. The exception is a session that was idle when it was suspended (`session.woken`): its clients count as
-//       still attached.
+//   SESSION-LIFE-5. A start after the session's end or suspension is refused; the error names the state and the remedy.
+//       The store also shows the state: `closed` or `suspended`.
+//   SESSION-LIFE-6. If a process died during a close, the next start completes the close and reports it
+//       (`CLOSE_INTERRUPTED`): the session has ended, as if it had been closed in time, and a new session can use its id.
+//   RECOVERY-1. An old entry's effects are not executed again. The state determines what is due: deadlines with their
+//       old time, interrupted work, unreported ends.
+//   RECOVERY-2. First, the entry `session.recovered` ends the state of things that no longer exist (a client, a connection,
+//       a voice): questions are asked again with the same ids, and unheard deliveries are due again. The exception is a
+//       session that was idle when it was suspended (`session.woken`): its clients are considered still attached.
 //   RECOVERY-3. Messages between units that the crash may have lost are sent again; a unit that has already applied one
 //       ignores it.
-//   RECOVERY-4. An entry that cannot be folded is quarantined (runtime/quarantine.ts). So is a snapshot; the entries
-//       before it are then folded, if the journal has them.
+//   RECOVERY-4. An entry that cannot be folded is quarantined (runtime/quarantine.ts). So is a snapshot; then the
+//       entries before it are folded, if the journal has them.
 
 import { outageOf, type Failure } from '../../../machines/index.ts';
 import {
@@ -65,9 +62,9 @@ import type { SessionScope } from './session-scope.ts';
 export interface HostedSession extends EffectsSession {
   /** The ports of the subagents of background calls. */
   readonly ofCalls: SessionScope;
-  /** The ports of the subagents that the lead agent spawned by a tool. */
+  /** The ports of the subagents that the lead agent spawned with a tool. */
   readonly ofLead: SessionScope;
-  /** The journal as this session sees it. */
+  /** The journal, as this session sees it. */
   readonly journal: ScopeJournal;
   readonly snapshots: ScopeSnapshots;
   readonly upkeep: Upkeep;
@@ -88,7 +85,7 @@ const suspended: Failure = {
 export class SessionLife {
   readonly #core: HostedSession;
   readonly #effects: SessionEffects;
-  /** The facts with which the session was resumed; null: the session is new. */
+  /** The facts with which the session was resumed; null if the session is new. */
   #recovery: Recovery | null = null;
   /** Whether the session was resumed from its journal. */
   #isContinued = false;
@@ -113,7 +110,7 @@ export class SessionLife {
    * reason why it cannot be connected.
    */
   start({ ifKnown = false }: StartOptions = {}): Promise<void> {
-    //   SESSION-LIFE-5. The first start of a session that could not begin rejects with the reason.
+    //   SESSION-LIFE-5. The first start of a session that could not start rejects with the reason.
     if (this.#isEnding && (this.#hasBegun || !this.#started))
       return Promise.reject(this.#overError());
     this.#started ??= (async () => {
@@ -169,8 +166,8 @@ export class SessionLife {
 
   /**
    * Opens the session: as a new one, or with the effects that are due in the journal's state. Returns the facts with
-   * which it resumes; null: the session is new, also if an earlier session with its id was closed.
-   * @throws {ConfigurationError} `UNKNOWN_AGENT` if the former lead agent no longer exists.
+   * which it resumes; null if the session is new, even if an earlier session with its id was closed.
+   * @throws {ConfigurationError} `UNKNOWN_AGENT` if the previous lead agent no longer exists.
    */
   #open(history: SessionHistory): Recovery | null {
     const core = this.#core;
@@ -207,10 +204,10 @@ export class SessionLife {
     const { items } = core.records.conversation;
     const tookOver = items.findLastIndex(({ role }) => role === 'transfer');
     const recovery = {
-      // An attached client got the reply before the session was suspended, or will not get it.
+      // An attached client received the reply before the session was suspended, or will not receive it.
       owesReply:
         !(isAsleep && unit.session.snapshot.value.client === 'attached') && owesReply(core),
-      // The result of a transfer tool answers its call, and is not speech of the new agent.
+      // A transfer tool's result answers its call, and is not speech of the new agent.
       hasGreeted: items.slice(tookOver + 1).some(({ role }) => role !== 'tool_result'),
       hasEntered: core.records.facts.hasEntered || tookOver >= 0,
       takesOverFrom: core.records.facts.takesOverFrom,
@@ -238,9 +235,9 @@ export class SessionLife {
   }
 
   /**
-   * Sets the unit and the records to the state of the journal (RECOVERY-4). Returns the history. `isFresh`: both are in
+   * Sets the unit and the records to the journal's state (RECOVERY-4). Returns the history. `isFresh`: both are in
    * their initial state. Their actors stay, because observers may already follow them.
-   * @throws {OffstageError} for a journal that cannot be folded.
+   * @throws {OffstageError} if the journal cannot be folded.
    */
   #restore(entries: readonly JournalEntry[], isFresh = false): SessionHistory {
     const { id, host, unit, records } = this.#core;
@@ -366,7 +363,7 @@ export class SessionLife {
     const { snapshots, journal, upkeep } = this.#core;
     if (this.#unit.disposed) return false;
     if (this.#unit.isPaused) {
-      // The session has not begun here, so there is nothing to write.
+      // The session has not started here, so there is nothing to write.
       this.leave(null);
       await upkeep.end();
       await journal.release(this.#core.id);
@@ -385,7 +382,7 @@ export class SessionLife {
     return this.#unit.isBusy || tree.isBusy || services.isBusy;
   }
 
-  /** Leaves the session to another process, or a later one. @param error Null: the app requested it. */
+  /** Leaves the session to another process, or a later one. @param error Null if the app requested it. */
   leave(error: Failure | null): void {
     if (this.#unit.disposed) return;
     const { services, tree, lead } = this.#core;
@@ -400,7 +397,7 @@ export class SessionLife {
   ended(error: Failure | null): void {
     const { tree, records, projection, host, id, workingMemory } = this.#core;
     tree.dispose();
-    // After an error, or if the session never began here, the working memory may still be needed under the same id;
+    // After an error, or if the session did not start here, the working memory may still be needed with the same id;
     // after a close it is not.
     if (!error && !this.#unit.isPaused)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
@@ -458,7 +455,7 @@ function closeInterrupted(id: string): OffstageError {
   );
 }
 
-/** Returns the message of the error that `begin` throws; null: it throws none. */
+/** Returns the message of the error that `begin` throws; null if it throws none. */
 function failureOf(begin: () => void): string | null {
   try {
     begin();
@@ -479,8 +476,8 @@ function withdrawQuestionsOfEnded(core: HostedSession): void {
 }
 
 /**
- * Returns whether the lead agent has not yet answered the last words of the user, a result of a tool that was called
- * for them, or the current agent's greeting. The outbox is responsible for the results of subagents.
+ * Returns whether the lead agent has not yet answered the user's last words, a result of a tool that was called for
+ * them, or the current agent's greeting. The outbox handles subagents' results.
  */
 function owesReply({
   records,

@@ -1,4 +1,4 @@
-// The options of a session: those of every session, which voice and text sessions extend, and those of its conversation.
+// A session's options: those of every session, which voice and text sessions extend, and those of its conversation.
 
 import type { LanguageModel } from 'ai';
 import { z } from 'zod';
@@ -29,32 +29,32 @@ import type { Consolidation } from '../state/batches.ts';
 export interface SessionOptions extends OutcomeOptions {
   /** The agents that can talk to the user; the first leads, until it transfers the lead. */
   readonly agents: readonly LeadAgent[];
-  /** The configurations of background tools, by the name of the tool. */
+  /** The configurations of background tools, by tool name. */
   readonly subagentConfigs?: Readonly<Record<string, SubagentConfig>>;
   /** Agents that watch external events as long as the session exists. */
   readonly services?: readonly ServiceSubagentConfig[];
-  /** The model of subagents without a model. */
+  /** The model for subagents without a model. */
   readonly model?: LanguageModel;
   /** Facts about the user, for the subagents' context. */
   readonly memory?: MemoryStore;
   /** The scope of the facts: a user's id. @defaultValue 'default' */
   readonly memoryScope?: string;
   /**
-   * The identity of the user, which applies to words, answers and dismissals without `by`. Needed if subagents or tools
-   * restrict who may answer (`answerableBy`); tools get it as `requester`. @defaultValue none
+   * The user's identity, which applies to words, answers and dismissals without `by`. Needed if subagents or tools
+   * restrict who may answer (`answerableBy`); tools receive it as `requester`. @defaultValue none
    */
   readonly user?: string;
   /** The limits of the conversation, and its memory. */
   readonly conversation?: ConversationOptions;
-  /** The limits of the session; each that is absent has its default. @defaultValue the defaults of `SessionLimits` */
+  /** The session's limits; absent limits have defaults. @defaultValue the defaults of `SessionLimits` */
   readonly limits?: Partial<SessionLimits>;
-  /** The budget of all subagents together; its time begins when the session is created. */
+  /** The budget of all subagents together; its time starts when the session is created. */
   readonly budget?: BudgetLimits;
-  /** Functions of the app that are called when something happens. @defaultValue none */
+  /** The app's functions that are called when something happens. @defaultValue none */
   readonly hooks?: SessionHooks;
   /**
-   * Whether the lead model has `running_task`, the tool by which it tells how background work is, stops it and passes
-   * words on to it. @defaultValue true where there is background work, for each agent without tools of its own for that
+   * Whether the lead model has `running_task`, the tool with which it reports on background work, stops it and passes
+   * words on to it. @defaultValue true if there is background work, for each agent without tools of its own for that
    */
   readonly steering?: boolean;
   /**
@@ -66,22 +66,21 @@ export interface SessionOptions extends OutcomeOptions {
   readonly speakProgress?: SpeakProgress;
   /**
    * The role of the runtime's notes to the lead model in mid-conversation. `system` needs a model that accepts system
-   * messages there; most providers refuse them in text. Results, errors, questions and words of the user always have the
+   * messages there; most providers refuse them in text. Results, errors, questions and the user's words always have the
    * user role, quoted. @defaultValue 'user' in text; by voice what the transport supports (`takesSystemMessages`)
    */
   readonly systemAs?: SystemAs;
   /**
-   * The W3C `traceparent` of the request that opens the session, the parent of the spans of `tracedJournal`. An invalid
-   * one is ignored. A resumed session stays in its trace. @defaultValue none: a new trace
+   * The `traceparent` header (W3C) of the request that opens the session, the parent of the spans in `tracedJournal`.
+   * An invalid one is ignored. A resumed session stays in its trace. @defaultValue none: a new trace
    */
   readonly traceparent?: string;
-  /** The id of the session in the journal and the inspector. @defaultValue a new id */
+  /** The session's id in the journal and the inspector. @defaultValue a new id */
   readonly sessionId?: string;
-  /** The time that subagents have to stop on `close()`, in milliseconds. @defaultValue 5000 */
+  /** How long subagents may take to stop on `close()`, in milliseconds. @defaultValue 5000 */
   readonly closeGraceMs?: number;
   /**
-   * The time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue null:
-   * never
+   * The time without an attached client after which open questions are withdrawn, in milliseconds. @defaultValue null: never
    */
   readonly detachGraceMs?: number | null;
 }
@@ -89,8 +88,8 @@ export interface SessionOptions extends OutcomeOptions {
 /** The options of a session's `start()`. */
 export interface StartOptions {
   /**
-   * Whether to start only a session that the journal has: otherwise the start rejects with `UNKNOWN_SESSION`, and has no
-   * effect. @defaultValue false: a new session begins
+   * Whether to start only if the journal contains the session: otherwise, the start rejects with `UNKNOWN_SESSION` and
+   * has no effect. @defaultValue false: a new session starts
    */
   readonly ifKnown?: boolean;
 }
@@ -126,9 +125,9 @@ export const sessionChecks = {
 } satisfies ChecksOf<SessionOptions>;
 
 /**
- * Checks the options of a session before any of them is read.
+ * Checks a session's options before any of them is read.
  * @param type The name of the class in errors.
- * @throws {ConfigurationError} for an option that is unknown or wrong.
+ * @throws {ConfigurationError} if an option is unknown or wrong.
  */
 export function checkSessionOptions(
   type: string,
@@ -142,26 +141,28 @@ export function checkSessionOptions(
     checkParts(`subagentConfigs.${key}`, config);
 }
 
-/** The options of a conversation: how long it may be, how it is summarised, and which facts are remembered. */
+/** A conversation's options: how long it may be, how it is summarised, and which facts are remembered. */
 export interface ConversationOptions {
-  /** The limits of the conversation. @defaultValue 500 items, 200,000 characters, 20,000 of one item */
+  /** The limits of the conversation. @defaultValue 500 items, 200,000 characters, 20,000 per item */
   readonly limits?: Partial<ConversationLimits>;
   /**
-   * Summarises the beginning of a long conversation, between turns. `false`: the oldest items are dropped without a
-   * summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
+   * Summarises the beginning of a long conversation, between turns. With `false`, the oldest items are dropped without
+   * a summary. @defaultValue `modelSummary` with the session's `model`; `false` without a model
    */
   readonly summarise?: Summarise | false;
-  /** The fill level, between 0 and 1 of the limits, above which the conversation is summarised. @defaultValue 0.75 */
+  /**
+   * The fill level, as a fraction of the limits from 0 to 1, above which the conversation is summarised. @defaultValue 0.75
+   */
   readonly summariseAbove?: number;
   /** The number of newest items that are never summarised. @defaultValue 20 */
   readonly keepItems?: number;
   /**
-   * Extracts facts from the conversation for `memory`: `modelDistiller(…)`, or your own function. @defaultValue none: no
-   * facts are remembered
+   * Extracts facts from the conversation for `memory`: `modelDistiller(…)`, or a custom function. @defaultValue none:
+   * no facts are remembered
    */
   readonly distil?: MemoryDistiller;
   /**
-   * The number of model turns between extractions of facts; the end of the session extracts them, too.
+   * The number of model turns between extractions of facts; facts are also extracted at the end of the session.
    * @defaultValue 5
    */
   readonly distilEveryTurns?: number;
@@ -186,7 +187,7 @@ const conversationSchema = z.strictObject({
   timeoutMs: z.number().positive(),
 });
 
-/** @throws {ConfigurationError} for invalid options, and for `distil` without a memory. */
+/** @throws {ConfigurationError} if an option is invalid, or `distil` is set without a memory. */
 export function checkedConversation(
   options: ConversationOptions = {},
   { model, hasMemory }: { readonly model: LanguageModel | undefined; readonly hasMemory: boolean },

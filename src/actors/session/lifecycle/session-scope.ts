@@ -4,10 +4,10 @@
 // Does not: run subagents (subagents/), or decide when a delivery is told (outbox).
 //
 // Invariants
-//   ONCE-1. A result that ends a wait of the lead agent (`await_subagent`), or arrives during it, is told by the words
-//       that follow that tool's result, and not by a delivery. If no words follow, or the user interrupts them, it is
-//       told as a delivery (P4). Until that is known it is neither. The entry of the tool's output names the result, so
-//       that a process that takes over either gives the reply that is due or posts the delivery, never both.
+//   ONCE-1. A result that ends a lead agent's wait (`await_subagent`), or arrives during it, is told by the words that
+//       follow the tool's result, and not by a delivery. If no words follow, or the user interrupts them, a delivery
+//       tells it (P4). Until that is known, neither does. The entry of the tool's output names the result, so that a
+//       process that takes over either gives the due reply or posts the delivery, never both.
 //   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
 
 import type { LanguageModel } from 'ai';
@@ -46,13 +46,13 @@ interface Held {
   readonly deliveryId: string;
   /** Makes the result a delivery. */
   post(): void;
-  /** Records that the words of the lead agent have told it. */
+  /** Records that the lead agent's words have told it. */
   known(): void;
 }
 
 /** A result that tools returned to the lead agent. */
 interface Told extends Held, ReturnedResult {
-  /** The number of turns that the lead agent had completed when it was returned. */
+  /** The number of the lead agent's completed turns when it was returned. */
   readonly turns: number;
 }
 
@@ -72,11 +72,11 @@ export class SessionScope implements ScopePorts {
   readonly #posted = new Set<string>();
   /** Results that a wait of the lead agent will return. */
   readonly #held = new Map<string, Held>();
-  /** Results that were returned and may not have been told yet (ONCE-1). */
+  /** Results that were returned, but may not have been told yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
-  /** Subagents whose results may be told with others, and have not arrived; true: their siblings wait for them. */
+  /** Subagents whose results may be told with others, and have not arrived; true if their siblings wait for them. */
   readonly #expected = new Map<string, boolean>();
-  /** Number of turns that the former process completed, if the lead agent owes a reply since; else -1. */
+  /** The number of turns that the previous process completed, if the lead agent owes a reply since; otherwise -1. */
   #turnsBefore = -1;
 
   constructor(
@@ -88,7 +88,7 @@ export class SessionScope implements ScopePorts {
       readonly outcomes: OutcomeProcessor;
       readonly subagentReports: () => SubagentReports;
       readonly hasCalls: boolean;
-      /** The other scope of the session, which this one tells about the waits of the lead agent. */
+      /** The session's other scope, which this one tells about the lead agent's waits. */
       readonly beside?: SessionScope;
     },
   ) {
@@ -173,7 +173,7 @@ export class SessionScope implements ScopePorts {
     notes: NoteMarks | null,
   ): Promise<Briefing> {
     const { context: mode, instructions } = own;
-    // The conversation at the moment of the handoff, before the facts are read.
+    // The conversation at the handoff, before the facts are read.
     const { conversation } = this.#session.records;
     const model = own.relay ? undefined : (own.model ?? this.giver.model);
     const now = this.host.environment.clock.now();
@@ -196,7 +196,7 @@ export class SessionScope implements ScopePorts {
     return briefing(own, isFork ? { ...snapshot, conversation: messages } : snapshot, notes);
   }
 
-  /** Tells the lead agent of a request in the next pause; the lead agent answers it with a tool. */
+  /** Tells the lead agent about a request in the next pause; the lead agent answers it with a tool. */
   #inputRequested(view: SubagentView, request: PendingInput): void {
     const { requestId, question, dueAt, askedAt } = request;
     this.#post(deliveryAbout(requestId), {
@@ -281,17 +281,17 @@ export class SessionScope implements ScopePorts {
     if (isDelivered || records.returned.has(held.deliveryId)) this.#returned(id, held);
     // A wait for several subagents continues: the lead agent reads this result when the wait ends.
     else if (tree.waits.isAwaitedByLead(id)) this.#held.set(id, held);
-    // No tool waits for the result now: the lead agent gets it in the next pause.
+    // No tool waits for the result now: the lead agent receives it in the next pause.
     else held.post();
   }
 
-  /** Handles a result that was read: by a tool of the lead agent or, if none runs, by the app. */
+  /** Handles a result that was read: by a lead agent's tool or, if none runs, by the app. */
   #returned(id: string, held: Held): void {
     const { facts, returned } = this.#session.records;
     const before = returned.get(held.deliveryId);
     const callIds = before?.callIds ?? this.#runningCalls;
     const turns = before ? this.#turnsBefore : facts.turns;
-    // Whether the user heard a reply of the former process is unknown: the delivery tells the result again (P4).
+    // Whether the user heard the previous process's reply is unknown: the delivery tells the result again (P4).
     if (callIds.length === 0 || (before && this.#replyAfter(callIds))) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
   }
@@ -319,7 +319,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Returns the first words of the lead agent after the results of these calls. */
+  /** Returns the lead agent's first words after the results of these calls. */
   #replyAfter(callIds: readonly string[]): MessageItem | undefined {
     const { items } = this.#session.records.conversation;
     const read = items.findLastIndex(
@@ -350,7 +350,7 @@ export class SessionScope implements ScopePorts {
     }
   }
 
-  /** Handles a result that the lead agent has read, or was told. */
+  /** Handles a result that the lead agent has read or was told. */
   #delivered(id: string): void {
     const held = this.#held.get(id);
     this.#held.delete(id);
@@ -365,7 +365,7 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Continues with the results that the lead agent had read when the former process ended. `owesReply`: whether this
+   * Continues with the results that the lead agent had read when the previous process ended. `owesReply`: whether this
    * process gives the reply that tells them.
    */
   recovered(owesReply: boolean): void {
@@ -375,7 +375,7 @@ export class SessionScope implements ScopePorts {
       const ofCall = records.calls.get(deliveryId)?.subagentId;
       if ((ofCall !== undefined) !== this.#hasCalls) continue;
       const view = projection.subagent(ofCall ?? subjectOf(deliveryId));
-      // The tree reports ends again, except those that a snapshot knows.
+      // The tree reports ends again, except those that a snapshot contains.
       const found = view && tree.check(view.id, THE_LEAD);
       const outcome = found?.ok ? found.report.outcome : null;
       if (view && outcome) this.#reported(view, outcome, true);
@@ -383,7 +383,7 @@ export class SessionScope implements ScopePorts {
   }
 
   /**
-   * Makes batches wait, after a crash, only for the subagents that continue. `live`: the ids of live subagents, and of
+   * After a crash, makes batches wait only for the subagents that continue. `live`: the ids of live subagents, and of
    * those whose ends are about to be reported.
    */
   expectOnly(live: ReadonlySet<string>): void {
@@ -433,13 +433,13 @@ export class SessionScope implements ScopePorts {
     this.#session.receive(`member:${callId}`, { type, callId });
   }
 
-  /** Posts a notice under an id that follows from the subagent, so that a repeated post after a crash is recognised. */
+  /** Posts a notice with an id that follows from the subagent, so that a repeated post after a crash is recognised. */
   #post(deliveryId: string, notice: NewNotice): void {
     this.#posted.add(deliveryId);
     postNotice(this.#session, { ...notice, deliveryId });
   }
 
-  /** Takes back a waiting delivery whose content is already known, or over. */
+  /** Takes back a waiting delivery whose content is already known or over. */
   #takeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): void {
     const isPosted = this.#posted.delete(deliveryId);
     const view = this.#session.projection.delivery(deliveryId);

@@ -1,20 +1,20 @@
-// Applies the lead agent's decision about a question: the answer, a correction, the cancellation of the asker, or a wish to
-// hear the question later or again. user-words.ts reads the user's words first; this file handles those that its tables leave
-// to the lead agent.
+// Applies the lead agent's decision about a question: the answer, a correction, the cancellation of the asker, or a
+// wish to hear the question later or again. user-words.ts reads the user's words first; this file handles those that
+// its tables leave to the lead agent.
 //
-// Owns:     whether such a settlement counts, and its consequences within the unit.
+// Owns:     whether such a settlement is accepted, and its consequences within the unit.
 // Does not: interpret the words (the lead model does), describe the tool to a model (lead/settle-tool.ts), or reach the
 //           subagents (session-effects).
 //
 // Invariants
-//   SETTLE-1. A settlement rests on words of the user: it quotes one of the utterances that the lead agent answers, which are
-//       all since its last complete reply.
-//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's words,
-//       cancel, postpone or repeat it. If the lead agent takes words for a yes, the action is read back after its reply, and
-//       the user's next yes counts.
+//   SETTLE-1. A settlement rests on the user's words: it quotes one of the utterances that the lead agent answers,
+//       which are all those since its last complete reply.
+//   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's
+//       words, cancel, postpone or repeat it. If the lead agent interprets words as a yes, the action is read back
+//       after its reply, and the user's next yes counts.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing again.
-//   SETTLE-4. An answer counts if the question was put before the words began, and if the user may answer it (QUESTION-9,
-//       WHO-1).
+//   SETTLE-4. An answer is accepted if the question was presented before the words started, and if the user may answer
+//       it (QUESTION-9, WHO-1).
 //   SETTLE-5. The entry contains the verdict: later versions of the comparison do not change past verdicts.
 
 import { closestPart } from '../../../language/similarity.ts';
@@ -38,22 +38,22 @@ export type QuestionSettled = Extract<EventFor<'answers'>, { readonly type: 'que
 
 type Settled = QuestionSettled & Stamped;
 
-/** The time after an answer in which the user may correct it. */
+/** How long after an answer the user may correct it. */
 export const CORRECTION_MS = 20_000;
 
-/** The time after which a postponed question is put again; until then it is a card. */
+/** The time after which a postponed question is asked again; until then it is a card. */
 export const LATER_MS = 300_000;
 
-/** The fraction of a quotation that has to match the user's words, because models repair misheard words. */
+/** The fraction of a quotation that must match the user's words, because models repair misheard words. */
 const QUOTED_FRACTION = 0.8;
 
-/** Longer quotations are compared by their beginning: the cost of the comparison is the product of both lengths. */
+/** Longer quotations are compared by their beginning: the time is proportional to the product of both lengths. */
 const MAX_COMPARED_CHARS = 100;
 
-/** The limit of an utterance's text that is searched. */
+/** The maximum length of an utterance's text that is searched. */
 const MAX_SEARCHED_CHARS = 4000;
 
-/** The states of a question that was put to the user. */
+/** The states of a question that was presented to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'parked']);
 
 /** Returns the open questions that this identity may answer; the one that has the floor is first. */
@@ -92,8 +92,8 @@ export function speakerOf(
 }
 
 /**
- * Returns the utterance that a model quotes, among those that it answers up to this one; this one, if none contains the words
- * (SETTLE-1).
+ * Returns the utterance that a model quotes, among those that it answers up to this one; this one, if none contains the
+ * words (SETTLE-1).
  */
 export function quotedUtterance(
   { conversation, questions, answered }: SessionRecords,
@@ -124,7 +124,7 @@ export function optionOf({ options }: AskedQuestion, given: string) {
   );
 }
 
-/** Returns the answer in a settlement; null: the question has no such option, or the settlement has no answer. */
+/** Returns the answer in a settlement; null if the question has no such option, or the settlement contains no answer. */
 export function answerIn(
   question: AskedQuestion,
   { optionId, text }: Pick<QuestionSettled, 'optionId' | 'text'>,
@@ -134,7 +134,7 @@ export function answerIn(
   return option ? givenAnswer(question, { optionId: option.id }) : null;
 }
 
-/** Returns the refusal of a question's offer, in the words of the user or in the model's summary. */
+/** Returns the refusal of a question's offer, in the user's words or in the model's summary. */
 function refusalIn(
   { kind }: AskedQuestion,
   { text, quote }: Pick<QuestionSettled, 'text' | 'quote'>,
@@ -190,7 +190,7 @@ function changesAnswer(action: SettleAction): boolean {
   return action === 'answer' || action === 'correct';
 }
 
-/** Returns the event for the question; null: the question does not change. */
+/** Returns the event for the question; null if the question does not change. */
 function eventOf(records: SessionRecords, question: AskedQuestion, settled: Settled) {
   switch (settled.action) {
     case 'answer':
@@ -201,7 +201,7 @@ function eventOf(records: SessionRecords, question: AskedQuestion, settled: Sett
       return { type: 'question.hold', remindAt: settled.at + LATER_MS } as const;
     case 'repeat':
       return { type: 'question.repeat' } as const;
-    // The end of the asker withdraws its question; until then it stays open, also after a crash.
+    // The asker's end withdraws its question; until then it stays open, even after a crash.
     case 'cancel':
     case 'explain':
       return null;
@@ -268,7 +268,7 @@ export function readBack(
   deliveries.delete(requestId);
 }
 
-/** Returns whether the words contain the quotation, at least nearly (SETTLE-1). */
+/** Returns whether the words contain the quotation, at least approximately (SETTLE-1). */
 function isQuoted(quote: string, text: string): boolean {
   const wanted = plainWords(quote).slice(0, MAX_COMPARED_CHARS);
   const words = plainWords(text).slice(0, MAX_SEARCHED_CHARS);

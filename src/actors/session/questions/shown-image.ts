@@ -1,5 +1,5 @@
-// The check of a picture that the user shows to the lead model. The picture is passed on and not stored: the
-// conversation has only a note of it.
+// Checks a picture that the user shows to the lead model. The picture is passed on and not stored: the conversation
+// contains only a note about it.
 
 import { shown } from '../../../values/plain-checks.ts';
 import { ConfigurationError } from '../../../values/errors.ts';

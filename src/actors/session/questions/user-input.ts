@@ -1,14 +1,14 @@
-// The entrance of the user's input: attached clients, typed words, acknowledgements and answers, also those that the
-// lead agent read from the user's words. It puts each into the mailbox, and reports the result to the caller.
+// The entrance for the user's input: attached clients, typed words, acknowledgements and answers, including those that
+// the lead agent read from the user's words. It puts each into the mailbox, and reports the result to the caller.
 //
 // Owns:     the waiting callers, and the number of attached clients.
-// Does not: decide which question gets words, or whether an answer counts (user-words, settle-question).
+// Does not: decide which question receives words, or whether an answer is accepted (user-words, settle-question).
 //
 // Invariants
-//   USER-INPUT-1. Each caller gets one result: the receipt of its words or answer, or the end of the session.
-//   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error that kept
-//       them out. So does an answer, unless its question is over or the session was closed: a question of a suspended
-//       session waits for the next process.
+//   USER-INPUT-1. Each caller receives one result: the receipt of its words or answer, or the end of the session.
+//   USER-INPUT-2. A call never resolves for words that the session does not have: it rejects with the error that
+//       prevented it. The same holds for an answer, unless its question is over or the session was closed: a suspended
+//       session's question waits for the next process.
 
 import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { CancelledError, ConfigurationError } from '../../../values/errors.ts';
@@ -23,7 +23,7 @@ import type { Receiver } from '../../contracts/session-protocol.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import type { QuestionSettled } from './settle-question.ts';
 
-/** The result of a settlement, as the lead model gets it: `status`, and its details. */
+/** The result of a settlement, as the lead model receives it: `status`, and its details. */
 export type Settlement = { readonly status: string } & Readonly<Record<string, unknown>>;
 
 /** The session, as the entrance sees it. */
@@ -32,7 +32,7 @@ export interface UserInputSession extends Receiver {
   readonly records: SessionRecords;
   readonly projection: Projection;
   readonly unit: SessionUnit;
-  /** The identity of the session's user; undefined: none. */
+  /** The identity of the session's user; undefined if there is none. */
   readonly user: string | undefined;
 }
 
@@ -42,17 +42,17 @@ export class UserInput {
   readonly #receipts = new Map<string, PromiseWithResolvers<AnswerReceipt>>();
   readonly #saying = new Map<string, PromiseWithResolvers<void>>();
   readonly #awaitingWords = new Set<() => void>();
-  /** The running settlements of the lead agent, by call. */
+  /** The lead agent's running settlements, by call. */
   readonly #settling = new Map<string, PromiseWithResolvers<Settlement>>();
 
-  /** Why the session left this process; null: it has not, or was closed. */
+  /** Why the session left this process; null if it has not, or was closed. */
   #left: Error | null = null;
-  /** The attached clients with their identities; the last one has the voice. */
+  /** The attached clients with their identities; spoken words belong to the last one. */
   readonly #clients: { readonly by: string | undefined }[] = [];
   #listeners = 0;
   #hasListeners = false;
 
-  /** `isHeard`: whether questions are put by voice, not only on a screen. */
+  /** `isHeard`: whether questions are asked by voice, not only on a screen. */
   constructor(session: UserInputSession, { isHeard }: { readonly isHeard: boolean }) {
     this.#session = session;
     this.#isHeard = isHeard;
@@ -77,12 +77,12 @@ export class UserInput {
     return this.#hasListeners;
   }
 
-  /** Handles a session that was resumed from its journal: clients of the earlier process may return. */
+  /** Handles a session that was resumed from its journal: the earlier process's clients may return. */
   continued(): void {
     this.#hasListeners = true;
   }
 
-  /** Counts one more listener, until the returned function is called. */
+  /** Counts another listener, until the returned function is called. */
   listen(): () => void {
     let left = false;
     this.#listeners += 1;
@@ -94,12 +94,12 @@ export class UserInput {
     };
   }
 
-  /** The identity of the client that has the voice; undefined: the session's user. */
+  /** The identity of the client to which spoken words belong; undefined for the session's user. */
   get speaker(): string | undefined {
     return this.#clients.at(-1)?.by;
   }
 
-  /** Attaches a client of this identity. Returns the function that detaches it. */
+  /** Attaches a client with this identity. Returns the function that detaches it. */
   attach(by?: string): () => void {
     const client = { by };
     this.#clients.push(client);
@@ -112,7 +112,7 @@ export class UserInput {
     };
   }
 
-  /** Records that a question is on a screen. The screen of a user who may not answer does not count (WHO-1). */
+  /** Records that a question is on a screen. The screen of a user who may not answer is ignored (WHO-1). */
   questionShown(requestId: string, by?: string): void {
     const { records, projection } = this.#session;
     const question = records.questions.get(requestId);
@@ -137,7 +137,7 @@ export class UserInput {
   }
 
   /**
-   * Answers a question by its button, or in words.
+   * Answers a question with a button or in words.
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the
    *   session left this process (rejects).
    */
@@ -162,9 +162,9 @@ export class UserInput {
   }
 
   /**
-   * Posts typed words. Resolves when a question or the lead agent has them.
+   * Posts typed words. Resolves when a question or the lead agent has received them.
    * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the error that ended the
-   *   session before (rejects).
+   *   session first (rejects).
    */
   async say(text: string, { by, traceparent }: SaidBy = {}): Promise<void> {
     const { host, projection, unit } = this.#session;
@@ -222,14 +222,14 @@ export class UserInput {
     this.#settling.delete(callId);
   }
 
-  /** Resolves the call whose words a question or the lead agent has. */
+  /** Resolves the call whose words a question or the lead agent has received. */
   said(utteranceId: string): void {
     this.#saying.get(utteranceId)?.resolve();
     this.#saying.delete(utteranceId);
     for (const resolve of this.#awaitingWords) resolve();
   }
 
-  /** Resolves when further words of the user are known, or after this time. */
+  /** Resolves when more of the user's words are known, or after this time. */
   async nextWords(limitMs: number): Promise<void> {
     const next = Promise.withResolvers<void>();
     this.#awaitingWords.add(next.resolve);
@@ -240,8 +240,8 @@ export class UserInput {
   }
 
   /**
-   * Settles the call whose event the session did not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null: the
-   * event came too late.
+   * Settles the call whose event the session did not apply (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null if
+   * the event came too late.
    */
   ignored(event: UnitEvent, error: Error | null): void {
     const { utteranceId, ticket, callId } = event as Readonly<Record<string, unknown>>;
@@ -270,8 +270,8 @@ export class UserInput {
   }
 
   /**
-   * Settles all calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null: the
-   * session was closed.
+   * Settles all calls when the session leaves this process (USER-INPUT-1, USER-INPUT-2). `error`: the reason; null if
+   * the session was closed.
    */
   close(error: Error | null): void {
     this.#left = error;

@@ -7,23 +7,23 @@
 //
 // Invariants
 //   USER-WORDS-1. Words have exactly one addressee: the question that has the floor, the lead agent, or none. Words that
-//       answer and ask for more ("yes, and then book a table") answer the question, and the lead agent gets the rest.
-//   USER-WORDS-2. Words count at once only for a question that was the last thing said to the user when they began
-//       (QUESTION-10). Words that began before the question was put are not about it; words during an earlier
-//       presentation, or after other speech, go to the lead agent, which may settle the question by them. The lead agent
-//       cannot settle an approval: after its reply to a yes or a no, the exact action is read back.
+//       answer and ask for more ("yes, and then book a table") answer the question, and the lead agent receives the rest.
+//   USER-WORDS-2. Words are accepted at once only for a question that was the last thing said to the user when they
+//       started (QUESTION-10). Words that started before the question was presented are not about it; words during an
+//       earlier presentation, or after other speech, go to the lead agent, which may settle the question with them. The
+//       lead agent cannot settle an approval: after its reply to a yes or a no, the exact action is read back.
 //   USER-WORDS-3. A yes approves nothing while more than one approval waits: the exact action is read back, and only a
-//       yes to that counts. A no need not be read back.
+//       yes to the read-back counts. A no need not be read back.
 //   USER-WORDS-4. The entry of words contains their reading: later versions of the tables do not change past readings.
-//   USER-WORDS-5. A user who asks for time gets it; the question is put again afterwards.
+//   USER-WORDS-5. A user who asks for time receives it; then the question is asked again.
 //   USER-WORDS-6. Words of a user who may not answer the question that has the floor are routed as if there were no
 //       question, and the question stays open (WHO-1).
 //   USER-WORDS-7. Words that the tables do not settle beyond doubt go to the lead agent, together with the question: it
-//       settles the question by a tool of the runtime (settle-question.ts), or acts on another meaning. A lead agent
-//       without tools gets them after the question was asked once more. The asker gets only answers to its question: an
-//       option, a yes or a no, or words if it asked for words.
-//   USER-WORDS-8. Words that postpone a result while it is told ("not now") make it a card, and go to the lead agent;
-//       they are no answer, even if a question has the floor.
+//       settles the question with a tool of the runtime (settle-question.ts), or acts on another meaning. A lead agent
+//       without tools receives them after the question was asked once more. The asker receives only answers to its
+//       question: an option, a yes or a no, or words if it asked for words.
+//   USER-WORDS-8. Words that postpone a result while it is told ("not now") turn it into a card, and go to the lead
+//       agent; they are not an answer, even if a question has the floor.
 
 import { matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
@@ -40,32 +40,32 @@ import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import { readBack } from './settle-question.ts';
 
 /**
- * The confidence from which a match by sound is decisive. Below it a recognition error is possible, and the words do not
+ * The confidence at which a match by sound is decisive. Below it, a recognition error is possible, and the words do not
  * interrupt their question.
  */
 const DECISIVE_CONFIDENCE = 0.8;
 
-/** The time that a user gets who asks for it in writing. */
+/** How much time a user receives who asks for it in writing. */
 export const HOLD_MS = 10_000;
-/** The time that a user gets who asks for it in speech: twice the time after which a question is asked again. */
+/** How much time a user receives who asks for it in speech: twice the time after which a question is asked again. */
 const SPOKEN_HOLD_MS = 30_000;
 
 /** The channel of the words, and the other open questions. */
 export interface Heard {
-  /** Whether the words were typed and are exact; spoken words may be recognised wrongly. */
+  /** Whether the words were typed and are exact; spoken words may be misrecognised. */
   readonly typed: boolean;
   /** The language tag of the words. @defaultValue 'en' */
   readonly language?: string | undefined;
   /** The number of approvals that wait for the user, including this one. @defaultValue 1 */
   readonly approvals?: number;
-  /** Whether the lead agent can settle the question by a tool. @defaultValue true */
+  /** Whether the lead agent can settle the question with a tool. @defaultValue true */
   readonly leadSettles?: boolean;
   /** Whether other speech followed the question. @defaultValue false */
   readonly isFollowed?: boolean;
 }
 
 /**
- * Reads an utterance as an answer to the question that has the floor. Unclear consent is asked for once more, a yes to
+ * Reads an utterance as an answer to the question that has the floor. Unclear consent is requested once more, a yes to
  * one of several approvals is read back, and other unclear words go to the lead agent (USER-WORDS-7).
  */
 export function readUtterance(
@@ -84,18 +84,18 @@ export function readUtterance(
   }
   if (question.kind === 'approval') {
     const consents = reading.to === 'question' && reading.answer.approved === true;
-    // An approval that could not be said completely must be read before it is given.
+    // An approval that could not be spoken completely must be read before it is given.
     if (consents && question.byButton) return question.askedAgain ? toLead : { to: 'again' };
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
-    // The question is asked again in speech once; afterwards only its buttons and the lead agent remain.
+    // The question is asked again in speech once; afterwards, only its buttons and the lead agent can settle it.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
   }
-  // The asker has already returned words: it gets no further ones that the lead model has not read.
+  // The asker has already returned words: it receives no more that the lead model has not read.
   const isFree = reading.to === 'question' && reading.answer.optionId === undefined;
   if (isFree && question.returned && leadSettles) return toLead;
   if (reading.to !== 'again') return reading;
-  // An unclear spoken answer to a question for words is probably no answer: no word was said, or the microphone heard the
-  // question itself.
+  // An unclear spoken answer to a question for words is probably not an answer: no word was said, or the microphone
+  // picked up the question itself.
   const isForLead = leadSettles && (typed || question.options.length > 0);
   return isForLead || question.timesUnclear > 0 ? toLead : reading;
 }
@@ -143,7 +143,7 @@ function readOnce(
     case 'none':
       return { to: 'question', decisive: false, answer: { userResponse: match.text } };
     case 'free_text':
-      // Words only answer a question for words: "neither" or "I don't mind" name no option.
+      // A question for words is answered only by words: "neither" or "I don't mind" name no option.
       return asked.kind === 'free_text'
         ? { to: 'question', decisive: !match.doubt, answer: { userResponse: match.text } }
         : { to: 'again' };
@@ -160,14 +160,14 @@ function readOnce(
   }
 }
 
-/** The states of a question that is being put to the user. */
+/** The states of a question that is being presented to the user. */
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
 
 type Said = EventFor<'user'> & Stamped;
 
 type Given = Extract<EventFor<'answers'>, { readonly type: 'answer.given' }> & Stamped;
 
-/** Applies words of the user: posts their effect, and returns the consequences within the unit. */
+/** Applies the user's words: posts their effect, and returns the consequences within the unit. */
 export function userSaid(
   records: SessionRecords,
   unit: SessionUnit,
@@ -182,7 +182,7 @@ export function userSaid(
 
 /**
  * Adds the reading of the words for the question that has the floor, for their entry (USER-WORDS-4). `leadSettles`:
- * whether the lead agent can settle a question by a tool.
+ * whether the lead agent can settle a question with a tool.
  */
 export function withReading(
   records: SessionRecords,
@@ -268,7 +268,7 @@ function wordsOf(
   } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
-  // The decision counts, and the lead agent has to reply to the rest of the words.
+  // The decision is accepted, and the lead agent must reply to the rest of the words.
   if (isAnswer && reading.to === 'question' && reading.more)
     return [{ actor, event: answer }, ...toLead(requestId)];
   const isApproval = question.kind === 'approval';
@@ -280,7 +280,7 @@ function wordsOf(
   const were = isAnswer ? { choice, isApproval } : asksFor;
   unit.post('user.overheard', { utterance, subagentName, were });
   if (reading.to === 'hold') {
-    // Earlier versions gave time without a limit.
+    // Earlier versions gave unlimited time.
     const isTimed = said.reading !== undefined && !awaitsReading;
     const remindAt = said.at + reading.forMs;
     const held = { type: 'question.hold', remindAt } as const;
@@ -298,8 +298,7 @@ function wordsOf(
     timesUnclear: question.timesUnclear + 1,
     ...(reading.to === 'again' && { askedAgain: true }),
   });
-  // The words were meant for the question, but cannot be accepted (unclear, or they interrupted the
-  // question).
+  // The words were meant for the question, but cannot be accepted (they are unclear, or interrupted the question).
   return [{ actor, event: { type: 'question.repeat' } }];
 }
 
@@ -314,7 +313,7 @@ export function wordsReturned(
   const said = records.kept.items.findLast(
     (item) => item.role === 'user' && item.text.trim() === words.trim(),
   );
-  // The lead agent answers them now, and may settle the question by them.
+  // The lead agent answers them now, and may settle the question with them.
   if (said) records.note({ requestId: said.id });
   unit.post('questions.returned', { words, reason, subagentName });
 }
@@ -354,7 +353,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
   };
 }
 
-/** Applies the choice of a button, or an answer by name, and posts the receipt. */
+/** Applies a button's choice, or an answer by name, and posts the receipt. */
 export function answerGiven(
   records: SessionRecords,
   unit: SessionUnit,
@@ -366,8 +365,8 @@ export function answerGiven(
 }
 
 /**
- * Returns the delivery, other than a question, that the user was hearing when these words began: it is still told, or the
- * words interrupted it. Null: none.
+ * Returns the delivery, other than a question, that the user was hearing when these words started: it is still told, or
+ * the words interrupted it. Null if there is none.
  */
 function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
   const { snapshot } = unit.outbox;
@@ -382,7 +381,7 @@ function answerBy(answer: Answer, by: string | undefined): Answer {
   return by === undefined ? answer : { ...answer, by };
 }
 
-/** Returns what the question's machine knows of its presentation; null: it is not being put. */
+/** Returns what the question's machine knows about its presentation; null if it is not being presented. */
 function presentationOf(
   unit: SessionUnit,
   { requestId }: QuestionRecord,
@@ -391,7 +390,7 @@ function presentationOf(
   return life && PUT.has(String(life.value)) ? (life.context as QuestionSnapshot['context']) : null;
 }
 
-/** Returns whether the question's action has to be read back, and the reading has not begun. */
+/** Returns whether the question's action must be read back, and the reading has not started. */
 function isToBeReadBack(unit: SessionUnit, question: QuestionRecord): boolean {
   return presentationOf(unit, question)?.readBack === 'due';
 }
@@ -402,7 +401,7 @@ function followedBy(unit: SessionUnit, question: QuestionRecord, { channel, star
   return put && wordsFollow(put, channel === 'typing' ? null : startedAt);
 }
 
-/** Returns whether the question had been put, in any presentation, when these words began. */
+/** Returns whether the question had been presented, at any time, when these words started. */
 function wasPutToUser(unit: SessionUnit, { requestId }: QuestionRecord, said: Said): boolean {
   const { channel, startedAt: saidAt } = said;
   const event = { type: 'question.settle', channel, saidAt, decisive: true, answer: null } as const;

@@ -1,8 +1,8 @@
-// The batches of a session: assigns each call, and each subagent that a tool spawned, to a batch, and holds the batch's
-// members. The id of a member is that of the call, or of the delivery of a spawned subagent's result.
+// A session's batches: assigns each call, and each subagent that a tool spawned, to a batch, and keeps the batch's
+// members. A member's id is that of the call, or of the delivery of a spawned subagent's result.
 //
-// Owns:     the options that decide which results are told together, the batches, and the batch that calls for the
-//           latest request join.
+// Owns:     the options that decide which results are told together, the batches, and the batch that the latest
+//           request's calls join.
 // Does not: decide when a batch is told (its machine does).
 
 import { z } from 'zod';
@@ -13,32 +13,32 @@ import { Cell } from '../../runtime/draft.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/hosting.ts';
 
-/** How long the results of one request wait for each other, to be told together. */
+/** How long one request's results wait for each other, to be told together. */
 export interface ConsolidationOptions {
   /**
-   * How long a result waits for its siblings while a client is attached, in milliseconds, from the first result on.
+   * How long a result waits for its siblings while a client is attached, in milliseconds, counted from the first result.
    * @defaultValue 300000
    */
   readonly interactiveCeilingMs: number;
-  /** The same, if no client was attached when the work began. @defaultValue 600000 */
+  /** The same, if no client was attached when the work started. @defaultValue 600000 */
   readonly backgroundCeilingMs: number;
   /**
-   * What happens to subagents that still work when the wait is over. `deliver`: they continue, and their results are
-   * told later. `cancel`: they are stopped, and told as cancelled with the others, with their partial work.
+   * The treatment of subagents that still work when the wait is over. `deliver`: they continue, and their results are
+   * told later. `cancel`: they are stopped, and told as cancelled together with the others, with their partial work.
    * @defaultValue 'deliver'
    */
   readonly atCeiling: AtCeiling;
-  /** With `cancel`: the time that stopped subagents have, in milliseconds. @defaultValue 5000 */
+  /** With `cancel`: how long stopped subagents may take, in milliseconds. @defaultValue 5000 */
   readonly graceMs: number;
 }
 
 /**
  * `batch`: one reply tells the results of all background calls, and of all subagents that tools spawned, for one
- * request of the user. `off`: each result is told separately. An object is `batch` with other numbers.
+ * request of the user. `off`: each result is told separately. An object means `batch` with other numbers.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 
-/** The reason with which a subagent is stopped when the wait of its siblings is over. */
+/** The reason for stopping a subagent when its siblings' wait is over. */
 export const CEILING_REASON = 'cancelled at consolidation ceiling';
 
 export const defaultConsolidation: ConsolidationOptions = {
@@ -56,8 +56,8 @@ const schema = z.strictObject({
 });
 
 /**
- * Fills in the defaults of the options; null for `off`.
- * @throws {ConfigurationError} for an option that is unknown or out of range.
+ * Adds the defaults to the options; null for `off`.
+ * @throws {ConfigurationError} if an option is unknown or out of range.
  */
 export function consolidationOf(consolidation: Consolidation): ConsolidationOptions | null {
   if (consolidation === 'off') return null;
@@ -67,7 +67,7 @@ export function consolidationOf(consolidation: Consolidation): ConsolidationOpti
   throw new ConfigurationError('INVALID_OPTION', `consolidation: ${z.prettifyError(parsed.error)}`);
 }
 
-/** A call, when it is made. */
+/** A call, at the time it is made. */
 export interface MadeCall {
   readonly callId: string;
   /** The utterance for which the call is made. @defaultValue null: none */
@@ -79,7 +79,7 @@ export interface MadeCall {
 
 type Latest = { readonly requestId: string; readonly batchId: string } | null;
 
-/** The batches of a session, as plain JSON. */
+/** A session's batches, as plain JSON. */
 export interface BatchesSnapshot {
   readonly latest: Latest;
   readonly members: readonly MemberSnapshot[];
@@ -89,14 +89,14 @@ export class Batches extends Population<typeof batchMachine> {
   readonly #options: ConsolidationOptions | null;
   readonly #latest: Cell<Latest>;
 
-  /** @param options Null: the session has no batches. */
+  /** @param options Null if the session has no batches. */
   constructor(options: ConsolidationOptions | null, unit: AnyUnit, host: Host) {
     super(batchMachine, 'batch', unit, host);
     this.#options = options;
     this.#latest = new Cell<Latest>(unit.draft, null);
   }
 
-  /** The batch that calls for the current request join; null: none. */
+  /** The batch that the current request's calls join; null if there is none. */
   get latest(): string | null {
     return this.#latest.value?.batchId ?? null;
   }
@@ -112,17 +112,17 @@ export class Batches extends Population<typeof batchMachine> {
     this.restore(members);
   }
 
-  /** Returns the context of a batch; null for an unknown id. */
+  /** Returns a batch's context; null if the id is unknown. */
   contextOf(batchId: string): BatchSnapshot['context'] | null {
     return this.of(batchId)?.context ?? null;
   }
 
-  /** Returns the batch that waits for this result; null: none. */
+  /** Returns the batch that waits for this result; null if there is none. */
   expecting(id: string): string | null {
     return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
   }
 
-  /** Returns the batch with which this result is told; null: none. */
+  /** Returns the batch whose results are told together with this one; null if there is none. */
   holding(id: string): string | null {
     const holder = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
     return this.expecting(id) ?? holder ?? null;
@@ -150,7 +150,7 @@ export class Batches extends Population<typeof batchMachine> {
       return latest.batchId;
     }
     const replied = { type: 'batch.replied', at };
-    // The reply to the previous request is over, even if its model still speaks.
+    // The reply to the previous request is over, even if its model is still speaking.
     if (latest && this.accepts(latest.batchId, replied)) this.apply(latest.batchId, replied);
     const batchId = `batch_${callId}`;
     const ceilingMs = isAttached ? interactiveCeilingMs : backgroundCeilingMs;

@@ -1,19 +1,19 @@
-// The conversation of a session in two forms. The kept conversation follows only from committed events. The readable
-// conversation also has text that is not committed yet, and text that is being said.
+// A session's conversation in two forms. The kept conversation depends only on committed events. The readable
+// conversation also contains text that is not committed yet, and text that is being said.
 //
-// Owns:     the conversation, and the text that is on the way into it.
-// Does not: post events to the session's unit (`intoConversation` does, for the speaker), or hold the calls whose
+// Owns:     the conversation, and the text on its way into it.
+// Does not: post events to the session's unit (`intoConversation` does, for the speaker), or store the calls whose
 //           results it contains (records).
 //
 // Invariants
 //   LIVE-CONVERSATION-1. The kept conversation is a function of the folded events: nothing else changes it, and a step
 //       reads nothing else.
-//   LIVE-CONVERSATION-2. Text can be read at once, before its event is committed; its place is the one where a fold of
-//       the same event puts it.
-//   LIVE-CONVERSATION-3. Text that is still being said is never kept: deltas are no events.
-//   LIVE-CONVERSATION-4. A message precedes all items that arrived while it was being said, even if those began in the
+//   LIVE-CONVERSATION-2. Text is readable at once, before its event is committed; its place is where a fold of the same
+//       event puts it.
+//   LIVE-CONVERSATION-3. Text that is still being said is never kept: deltas are not events.
+//   LIVE-CONVERSATION-4. A message precedes all items that arrived while it was being said, even if they started in the
 //       same millisecond.
-//   LIVE-CONVERSATION-5. Text is appended in constant time: the readable part of a message is its beginning, and the
+//   LIVE-CONVERSATION-5. Appending text takes constant time: the readable part of a message is its beginning, and the
 //       whole is joined once, at the end.
 
 import { parsedOrText } from '../../../values/json.ts';
@@ -33,9 +33,9 @@ interface Saying {
   /** The whole text, in pieces. */
   readonly pieces: string[];
   chars: number;
-  /** The last item that began in the same millisecond. */
+  /** The last item that started in the same millisecond. */
   readonly behind: string | null;
-  /** The item that the message follows, if its speaker knows one. */
+  /** The item that the message follows, if its speaker knows. */
   readonly after: string | undefined;
 }
 
@@ -50,15 +50,15 @@ export class LiveConversation {
   readonly #empty: ConversationLog;
   readonly #draft: Draft;
   readonly #kept: Cell<ConversationLog>;
-  /** Events that were posted to the unit and are not yet folded, in order. */
+  /** Events that were posted to the unit but are not folded yet, in order. */
   readonly #ahead: ConversationEvent[] = [];
   readonly #saying = new Map<string, Saying>();
-  /** The kept conversation with the posted events; null: it must be computed. */
+  /** The kept conversation with the posted events; null if it must be computed. */
   #told: ConversationLog | null = null;
   #read: ConversationLog | null = null;
   readonly #outputOf: (callId: string) => unknown;
 
-  /** `outputOf`: returns the result of a call; undefined if unknown. */
+  /** `outputOf`: returns a call's result; undefined if unknown. */
   constructor(
     limits: Partial<ConversationLimits>,
     outputOf: (callId: string) => unknown,
@@ -120,8 +120,8 @@ export class LiveConversation {
       const about = isAbout(event);
       const index = this.#ahead.findIndex((one) => isAbout(one) === about);
       if (index !== -1) this.#ahead.splice(index, 1);
-      // The oldest posted event was folded, so the readable conversation does not change. After the last one it equals
-      // the kept conversation, and is not held twice.
+      // The oldest posted event was folded, so the readable conversation does not change. After the last one, it equals
+      // the kept conversation and is not stored twice.
       if (index !== 0 || this.#ahead.length === 0) this.#changed();
     });
   }
@@ -134,7 +134,7 @@ export class LiveConversation {
       if (before !== null) told = { ...event, before };
       this.#saying.delete(event.itemId);
     }
-    // The event follows all posted events, so none of them has to be applied again.
+    // The event follows all posted events, so none of them must be applied again.
     this.#told = this.#after(this.#withAhead, told);
     this.#read = null;
     this.#ahead.push(told);
@@ -142,8 +142,8 @@ export class LiveConversation {
   }
 
   /**
-   * Appends text to a message that the lead agent began at `saidAt`, `after` an item. Returns whether the readable part
-   * has grown.
+   * Appends text to a message that the lead agent started at `saidAt`, `after` an item. Returns whether the readable
+   * part has grown.
    */
   saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
     const saying = this.#saying.get(itemId) ?? {
@@ -184,7 +184,7 @@ export class LiveConversation {
   }
 
   /**
-   * Returns the first item that arrived while this message was being said and that began in the same millisecond
+   * Returns the first item that arrived while this message was being said, and started in the same millisecond
    * (LIVE-CONVERSATION-4).
    */
   #follower(itemId: string): string | null {
@@ -241,7 +241,7 @@ export class LiveConversation {
   }
 }
 
-/** Builds the event of a note of the runtime. */
+/** Builds the event of a note from the runtime. */
 export function noted(
   itemId: string,
   prompt: Prompt,
@@ -264,9 +264,7 @@ export function intoConversation(session: Session, event: ConversationEvent): vo
   else session.receive('conversation', told);
 }
 
-/**
- * Returns the key of an event: events of one kind with the same key are folded in the order in which they were posted.
- */
+/** Returns an event's key: events of one kind with the same key are folded in the order in which they were posted. */
 function isAbout(event: ConversationEvent): string {
   return `${event.type} ${'itemId' in event ? event.itemId : event.callId}`;
 }

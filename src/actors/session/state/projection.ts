@@ -1,23 +1,23 @@
 // The session for screens: the stream of its events, and a store of its state. Events are emitted at once; the store
-// follows one or two turns of the event loop later, so that ten thousand changes make one new state, and only once the
-// store has been read.
+// follows one or two turns of the event loop later, so that ten thousand changes produce one new state, and only once
+// the store has been read.
 //
-// Owns:     views, the order of events, the choice of the views that are kept, and the listeners of the store.
+// Owns:     views, the order of events, which views are kept, and the store's listeners.
 // Does not: decide anything about the session.
 //
 // Invariants
 //   KEPT-VIEWS-1. An open view is always kept. Of the other views, the latest are kept, up to a limit.
 //   KEPT-VIEWS-2. The cost of a change does not depend on the number of views. A list is built only after a change.
 //   KEPT-VIEWS-3. Views and lists are frozen: the session reads them too, and a screen must not change them.
-//   EVENT-ORDER-1. Every subscriber gets the events in the same order. If a subscriber causes an event while it handles
-//       another, the new event is emitted afterwards; otherwise later subscribers would get the newer state first, and
-//       keep the older one.
-//   SESSION-STORE-1. At the end all subscribers are released: a listener holds its screen, a screen its session, and an
-//       app may keep a store for long. (V8 puts the functions of @xstate/store's subscriptions among the old objects at
-//       once, with everything that they refer to.)
+//   EVENT-ORDER-1. Every subscriber receives the events in the same order. If a subscriber causes an event while it
+//       handles another, the new event is emitted afterwards; otherwise, later subscribers would receive the newer
+//       state first, and keep the older one.
+//   SESSION-STORE-1. At the end, all subscribers are released: a listener references its screen, a screen its session,
+//       and an app may keep a store for long. (V8 immediately moves the functions of @xstate/store's subscriptions to
+//       the old generation, with everything that they reference.)
 //   SESSION-STORE-2. A listener that throws does not keep others from being notified.
-//   SESSION-STORE-3. Only `replace` changes the state. `send` and `trigger` of the store throw `READ_ONLY_STORE`, because
-//       the store shows the session's state and takes no events.
+//   SESSION-STORE-3. Only `replace` changes the state. The store's `send` and `trigger` throw `READ_ONLY_STORE`,
+//       because the store shows the session's state and accepts no events.
 
 import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
@@ -42,7 +42,7 @@ export class Projection {
   readonly #host: Pick<Host, 'environment' | 'report'>;
   readonly #published = new Subject<SessionEvent>();
   readonly #events: Observable<SessionEvent>;
-  /** The event that subscribers are getting, and the events that it has caused. */
+  /** The event that subscribers are receiving, and the events that it has caused. */
   readonly #unpublished: SessionEvent[] = [];
   readonly #transcript = new KeptViews<TranscriptItem>(KEPT_VIEWS.transcript, ({ final }) => final);
   readonly #subagents = new KeptViews<SubagentView>(KEPT_VIEWS.subagents, isEnded);
@@ -59,7 +59,7 @@ export class Projection {
   #isDirty = false;
   #isComplete = false;
 
-  /** @param report Gets the errors of event subscribers. @defaultValue the host's */
+  /** @param report Receives event subscribers' errors. @defaultValue the host's reporter */
   constructor(
     host: Pick<Host, 'environment' | 'report'>,
     report: Host['report'] = (error, where) => host.report(error, where),
@@ -68,7 +68,7 @@ export class Projection {
     this.#events = guarded(this.#published, { report }, 'events');
   }
 
-  /** The store, with all changes at the time of the read. */
+  /** The store, including all changes up to the read. */
   get store(): SessionStore {
     if (this.#isDirty) this.flush();
     this.#created ??= createSessionStore(this.#state, (error) => this.#threw(error));
@@ -275,7 +275,7 @@ interface QuestionState {
   readonly context: unknown;
 }
 
-/** Returns the view of a question, from its record and the state of its machine. */
+/** Returns a question's view, from its record and its machine's state. */
 export function questionView(
   record: QuestionRecord,
   { value, context }: QuestionState,
@@ -283,7 +283,7 @@ export function questionView(
   const { requestId, subagentId, subagentName, kind, question, options } = record;
   const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason, put } = record;
   return {
-    // The id of the record, because the given id may be a part of an actor's name, which V8 would keep in memory.
+    // The record's id, because the given id may be part of an actor's name, which V8 would keep in memory.
     requestId,
     subagentId,
     subagentName,
@@ -305,16 +305,16 @@ export function questionView(
   };
 }
 
-/** The views of one kind in the order of their creation: all open views, and the latest of the others. */
+/** The views of one kind in order of creation: all open views, and the latest of the others. */
 export class KeptViews<T> {
   readonly #kept: number;
   readonly #isOver: (view: T) => boolean;
   readonly #views = new Map<string, T>();
-  /** Ids of views that are over, ordered by their end. */
+  /** Ids of views that are over, in the order in which they ended. */
   readonly #over = new Set<string>();
   #list: readonly T[] | null = null;
 
-  /** `kept`: the limit of views for which `isOver` holds. */
+  /** `kept`: the maximum number of views for which `isOver` holds. */
   constructor(kept: number, isOver: (view: T) => boolean) {
     this.#kept = kept;
     this.#isOver = isOver;
@@ -351,11 +351,11 @@ function storeOf(state: SessionState) {
 
 type OwnStore = ReturnType<typeof storeOf>;
 
-/** A store of @xstate/store that can be read, subscribed to and selected from, but not changed. */
+/** A store from @xstate/store that can be read, subscribed to and selected from, but not changed. */
 export type SessionStore = Omit<OwnStore, 'send' | 'trigger'> & {
-  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the session's methods. */
   readonly send: (event: unknown) => never;
-  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the methods of the session. */
+  /** @deprecated Throws {ConfigurationError} `READ_ONLY_STORE`: use the session's methods. */
   readonly trigger: { readonly replaced: (payload: unknown) => never };
 };
 
@@ -373,7 +373,7 @@ export interface CreatedStore {
   release(): void;
 }
 
-/** Creates the store. `threw` gets the errors of listeners. */
+/** Creates the store. `threw` receives listeners' errors. */
 export function createSessionStore(
   state: SessionState,
   threw: (error: unknown) => void,
@@ -413,7 +413,7 @@ const readOnly = {
 
 interface Listeners {
   readonly listeners: Set<Listener>;
-  /** Null after the release. It also refers to the session (SESSION-STORE-1). */
+  /** Null after the release. It also references the session (SESSION-STORE-1). */
   threw: ((error: unknown) => void) | null;
 }
 

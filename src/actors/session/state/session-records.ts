@@ -1,12 +1,11 @@
-// The content behind the machines of a session, folded from the same events: questions, calls, answers, deliveries, and
-// the conversation.
+// The content behind a session's machines, folded from the same events: questions, calls, answers, deliveries, and the
+// conversation.
 //
 // Owns:     the records, under the ids that the machines know.
-// Does not: decide the consequences of an event (machines), or publish anything.
+// Does not: decide an event's consequences (machines), or publish anything.
 //
 // Invariants
-//   SESSION-RECORDS-1. A record exists as long as its machine, and until the consequences of the machine's end are
-//       executed.
+//   SESSION-RECORDS-1. A record exists as long as its machine, and until the consequences of the machine's end are executed.
 //   SESSION-RECORDS-2. Folding is a function of the events: the same events yield the same records.
 
 import { priorityOf, type OutboxItem, type Stamped } from '../../../machines/index.ts';
@@ -61,9 +60,9 @@ export interface LeadTrouble {
   readonly failed: number;
   /** The code of the last failure. */
   readonly code: string;
-  /** The limit of calls; null: no further call is made. */
+  /** The maximum number of calls; null if no further call is made. */
   readonly attempts: number | null;
-  /** When the next call is made, in milliseconds since 1970; null: none is made. */
+  /** When the next call is made, in milliseconds since 1970; null if none is made. */
   readonly retryAt: number | null;
 }
 
@@ -96,10 +95,10 @@ export interface SessionRecordsSnapshot {
   readonly conversation: unknown;
 }
 
-/** The limit of kept answered questions: a user who corrects an answer does so soon. */
+/** The maximum number of kept answered questions: a user who corrects an answer does so soon. */
 const MAX_ANSWERED = 4;
 
-/** The events of the session that end the trouble with model calls. */
+/** The session's events that clear the failed model calls. */
 const TROUBLE_ENDS: ReadonlySet<string> = new Set([
   'response.requested',
   'session.recovered',
@@ -112,7 +111,7 @@ interface Facts extends Omit<
   'questions' | 'calls' | 'deliveries' | 'returned' | 'directives' | 'conversation' | 'trouble'
 > {
   readonly directives: Directives;
-  /** Null: the lead agent's model has answered since, or was not called. */
+  /** Null if the lead agent's model has answered since, or was not called. */
   readonly trouble: LeadTrouble | null;
 }
 
@@ -121,11 +120,11 @@ export class SessionRecords {
   readonly draft = new Draft();
   readonly questions = new Table<QuestionRecord>(this.draft);
   readonly calls = new Table<CallRecord>(this.draft);
-  /** Notices, and results of spawned subagents. The other deliveries follow from a question or a call. */
+  /** Notices, and spawned subagents' results. The other deliveries follow from a question or a call. */
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
   /** Results that the lead agent has read, until its reply or a delivery has told them (ONCE-1). */
   readonly returned = new Table<ReturnedResult>(this.draft);
-  /** Results that a reply has told, since the last snapshot: it knows that the lead agent has read them. */
+  /** Results that a reply has told since the last snapshot, which records that the lead agent has read them. */
   readonly #toldByReply = new Table<true>(this.draft);
 
   /** Writes results and progress for the lead model. */
@@ -191,7 +190,7 @@ export class SessionRecords {
     return this.facts.usage;
   }
 
-  /** Null: the lead agent's model has answered since, or was not called. */
+  /** Null if the lead agent's model has answered since, or was not called. */
   get trouble(): LeadTrouble | null {
     return this.facts.trouble;
   }
@@ -271,7 +270,7 @@ export class SessionRecords {
     return this.#conversation.unfinished;
   }
 
-  /** Appends text to a message that the lead agent began at `saidAt`. */
+  /** Appends text to a message that the lead agent started at `saidAt`. */
   saying(itemId: string, words: string, saidAt: number, after?: string): boolean {
     return this.#conversation.saying(itemId, words, saidAt, after);
   }
@@ -288,11 +287,11 @@ export class SessionRecords {
     this.#conversation.change((log) => log.add({ id, at, role: 'user', text, ...who }));
   }
 
-  /** Applies the content of an event to a record, or creates one. */
+  /** Applies an event's content to a record, or creates one. */
   fold({ kind, id, event }: Received): readonly SessionMessage[] {
     switch (kind) {
       case 'session':
-        // The next response may not come soon: until then the last failure is shown.
+        // The next response may not come soon: until then, the last failure is shown.
         if (
           TROUBLE_ENDS.has(event.type) ||
           (event.type === 'response.ended' && typeof this.trouble?.retryAt === 'number')
@@ -388,7 +387,7 @@ export class SessionRecords {
       case 'snapshots':
         this.#toldByReply.clear();
         return [];
-      // These change machines only, or are words that `userSaid` and its like take in.
+      // These events change only machines, or contain words that `userSaid` and similar methods record.
       case 'interaction':
       case 'batch':
       case 'member':
@@ -403,12 +402,12 @@ export class SessionRecords {
     }
   }
 
-  /** Tells whether the end of a subagent that the lead agent spawned is known: posted, or told by a reply. */
+  /** Returns whether the end of a subagent that the lead agent spawned is known: posted, or told by a reply. */
   knowsResult(deliveryId: string): boolean {
     return this.deliveries.has(deliveryId) || this.#toldByReply.has(deliveryId);
   }
 
-  /** Ends the wait of a returned result for a reply. Without one a delivery tells it, and no reply is owed. */
+  /** Stops a returned result from waiting for a reply. If no reply told it, a delivery does, and no reply is owed. */
   #settled(deliveryId: string, isTold: boolean): void {
     const result = this.returned.get(deliveryId);
     if (!result) return;
@@ -416,7 +415,7 @@ export class SessionRecords {
     if (!isTold) this.#conversation.change((log) => log.withoutReplyTo(result.callIds));
   }
 
-  /** Returns the delivery with this id: a notice, a question, or the result of a call. */
+  /** Returns the delivery with this id: a notice, a question, or a call's result. */
   delivery(id: string): DeliveryRecord | undefined {
     return this.deliveries.get(id) ?? this.#deliveryOf(id);
   }
@@ -427,7 +426,7 @@ export class SessionRecords {
     return this.words.together(told, working);
   }
 
-  /** Applies a transfer: the directives of the former agent end. */
+  /** Applies a transfer: the previous agent's directives end. */
   #transferred({ at }: Stamped): void {
     const { successor, agentName: from } = this.facts;
     if (!successor) return;
@@ -536,7 +535,7 @@ export function idOf(actor: string): string {
   return actor.slice(actor.indexOf(':') + 1);
 }
 
-/** Returns the changes that an event of the call's machine makes in the call's record. */
+/** Returns the changes that an event of the call's machine makes to the call's record. */
 function changeOfCall(
   { name }: CallRecord,
   event: EventFor<`call:${string}`> & Stamped,
@@ -572,7 +571,7 @@ function changeOfCall(
   }
 }
 
-/** After these events a question is asked in full. */
+/** After these events, a question is asked in full. */
 const PUTS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',
@@ -582,7 +581,7 @@ const PUTS: ReadonlySet<string> = new Set([
 
 function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
   const { kind, subagentName, question: asked, options, nudged } = question;
-  // An approval is read out word by word each time.
+  // An approval is read out word for word each time.
   if (kind === 'approval') return approvalPrompt(subagentName, asked, question);
   return nudged === undefined
     ? questionPrompt(subagentName, asked, options)

@@ -1,5 +1,5 @@
-// The notes in which results reach the lead model: one by one or together, as a notice of the runtime or as a turn in
-// the user's place.
+// The notes in which results reach the lead model: individually or together, as a notice from the runtime or as a turn
+// in the user's place.
 
 import { isUnfinished as endsUnfinished } from '../../../results/verify-claims.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
@@ -9,16 +9,13 @@ import { completedSentence, failedSentence } from '../../conversation/prompts.ts
 import type { ToldResult } from '../../contracts/records.ts';
 
 /**
- * The form of results for the lead model. `notice`: a note of the runtime, "Background task completed successfully. …",
- * which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's place, which the
+ * The form of results for the lead model. `notice`: a note from the runtime, "Background task completed successfully.
+ * …", which quotes the result. `turn`: `[Subagent task x completed]: "…"`, as a turn in the user's place, which the
  * conversation records like the reply to it.
  */
 export type PromptStyle = 'notice' | 'turn';
 
-/**
- * Returns the name of a spawned subagent for the lead model, with its id, because several may have the same
- * configuration.
- */
+/** Returns a spawned subagent's name for the lead model, with its id, because several may have the same configuration. */
 export function nameOfSpawned({
   id,
   name,
@@ -29,7 +26,7 @@ export function nameOfSpawned({
   return `${name} (${id})`;
 }
 
-/** Returns the content of an outcome for the lead model. */
+/** Returns an outcome's content for the lead model. */
 export function toldResult(
   toolName: string,
   subagentId: string | null,
@@ -53,7 +50,7 @@ export function toldResult(
   };
 }
 
-/** Returns the spoken form of a result: the summary, if there is one; the model gets the whole. */
+/** Returns a result's spoken form: the summary, if there is one; the model receives the whole. */
 export function saidOf({ error, text }: ToldResult, { summary }: Outcome): string {
   return error?.message ?? summary ?? text;
 }
@@ -61,9 +58,9 @@ export function saidOf({ error, text }: ToldResult, { summary }: Outcome): strin
 export interface ResultWords {
   readonly role: 'system' | 'user';
   one(result: ToldResult): Note;
-  /** Tells the results of one request; `working`: the names of tools that still work for the request. */
+  /** Tells one request's results; `working`: the names of tools that still work for the request. */
   together(results: readonly ToldResult[], working: readonly string[]): Note;
-  /** Tells progress that has to be spoken. */
+  /** Tells progress that must be spoken. */
   progress(subagent: { readonly id: string; readonly name: string }, text: string): Note;
 }
 
@@ -118,8 +115,8 @@ function togetherSentence(results: readonly ToldResult[], working: readonly stri
 }
 
 /**
- * Returns the reservations about results, so that the model does not pass a doubtful report on, and the place where
- * more can be read. Empty if there are none: a model would look for them.
+ * Returns the reservations about results, so that the model does not pass on a doubtful report, and where it can read
+ * more. Empty if there are none: a model would look for them.
  */
 function remarks(results: readonly ToldResult[]): readonly Sentence[] {
   return [

@@ -1,8 +1,8 @@
 // The entries that a session writes about itself, and the shapes of all events of its unit. The entries are its opening
 // and its loss; lifecycle/session-journal.ts has its snapshots.
 //
-// The first entry holds the inputs with which the machines and records of the session began: a process that continues
-// the session may have other options, with which the same events would lead to another state.
+// The first entry contains the initial inputs of the session's machines and records: a process that continues the
+// session may have other options, with which the same events would lead to a different state.
 
 import { z } from 'zod';
 import { DELIVERY_MODES, type OutboxInput, type SessionInput } from '../../../machines/index.ts';
@@ -30,8 +30,8 @@ import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
 /**
- * The version of the definition; increased when a machine, or the meaning of a machine's effects, changes. Entries are
- * not refolded across versions.
+ * The version of the definition; increased when a machine, or the meaning of its effects, changes. Entries are not
+ * refolded across versions.
  */
 export const SESSION_VERSION = 2;
 
@@ -45,10 +45,10 @@ export interface SessionInputs {
   readonly outbox: OutboxInput;
   /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
-  /** The rules by which results are told together; null: each is told separately. @defaultValue null */
+  /** The rules for telling results together; null if each is told separately. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
   /**
-   * The inputs of the records in the process that began the session; other processes may have other options.
+   * The records' inputs in the process that started the session; other processes may have other options.
    * @defaultValue unknown
    */
   readonly books?: {
@@ -58,7 +58,7 @@ export interface SessionInputs {
     readonly promptStyle: PromptStyle;
     /** `maxConcurrentPerSession`. @defaultValue unknown */
     readonly runSlots?: number;
-    /** The budget of the session. @defaultValue none, or unknown */
+    /** The session's budget. @defaultValue none, or unknown */
     readonly budget?: BudgetLimits;
   };
 }
@@ -85,12 +85,12 @@ export function openedWith(
 /** The actor of the first entry. */
 export const OPENING_ACTOR = 'opening';
 
-/** Returns whether a session begins with this entry. */
+/** Returns whether a session starts with this entry. */
 export function isOpening({ actor, event }: JournalEntry): boolean {
   return event.type === OPENED && actor === OPENING_ACTOR;
 }
 
-/** Returns the inputs with which a session of the journal began; null: its first entry is missing. */
+/** Returns the inputs with which the journal's session started; null if its first entry is missing. */
 export function inputsIn(entries: readonly JournalEntry[]): SessionInputs | null {
   const [first] = entries;
   if (!first || !isOpening(first) || quarantinedIn(entries).has(first.seq)) return null;
@@ -127,7 +127,7 @@ export function lostBy({ entry: { seq, event, reason } }: UnfoldableEntry): Unit
 
 const limit = z.union([amount, z.literal('Infinity')]);
 
-/** The shape of the inputs, as they are written. */
+/** The shape of the inputs, as written. */
 const inputsShape = z.looseObject({
   session: z.looseObject({
     maxReconnects: limit,
@@ -203,10 +203,7 @@ const ofCall = z.looseObject({ callId: text });
 
 const deadline = z.looseObject({ dueAt: amount });
 
-/**
- * The shapes of `deadline.execution` and similar events, which come from a deadline, or from a call that the journal
- * has.
- */
+/** The shapes of `deadline.execution` and similar events, which come from a deadline, or from a call that the journal has. */
 const deadlines = Object.fromEntries(
   [
     'connect',
@@ -233,7 +230,7 @@ const failedCall = z.looseObject({
   model: maybe(z.looseObject({ provider: text, modelId: text })),
 });
 
-/** `LeadTrouble` of the records. */
+/** The shape of the records' `LeadTrouble`. */
 const trouble = z.looseObject({
   failed: amount,
   code: text,

@@ -1,20 +1,17 @@
-// The commit unit of a session: its machines, and the messages between them. The session's regions, the interaction
-// arbiter, the outbox, the questions and the tool calls apply one event at a time, and exchange their messages in the
-// same transaction.
+// A session's commit unit: its machines, and the messages between them. The session's regions, the interaction arbiter, the
+// outbox, the questions and the tool calls apply one event at a time, and exchange their messages in the same transaction.
 //
-// Owns:     the machines of the session, and the order within a transaction.
-// Does not: define the wiring (machines/session-wiring), hold texts and results (records), speak (lead), or run
-//           subagents.
+// Owns:     the session's machines, and the order within a transaction.
+// Does not: define the wiring (machines/session-wiring), store texts and results (records), speak (lead), or run subagents.
 //
 // Invariants
 //   SESSION-UNIT-1. An accepted answer, the release of the floor and the next grant are one transaction.
-//   SESSION-UNIT-2. The outbox gets the state of its gate in the transaction that changes it.
-//   SESSION-UNIT-3. Words of the user have exactly one addressee: the question that has the floor, or the lead agent.
-//   SESSION-UNIT-4. Background work is delegated only if the place of its result was reserved in the same transaction;
-//       otherwise that transaction rejects the call. A place is freed once.
-//   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for its siblings only in a place that is
-//       reserved in the transaction that brings the result; without such a place the result is told separately. It is
-//       never dropped.
+//   SESSION-UNIT-2. The outbox receives its gate's state in the transaction that changes it.
+//   SESSION-UNIT-3. The user's words have exactly one addressee: the question that has the floor, or the lead agent.
+//   SESSION-UNIT-4. Background work is delegated only if the same transaction reserved a place for its result;
+//       otherwise, that transaction rejects the call. A place is freed once.
+//   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for its siblings only in a place that the
+//       result's transaction reserves; without such a place, the result is told separately. It is never dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
@@ -73,7 +70,7 @@ import {
   type UnitEffects,
 } from '../../contracts/session-protocol.ts';
 
-/** The actor of the entries that hold snapshots of the whole session; see `session-journal.ts`. */
+/** The actor of the entries that contain snapshots of the whole session; see `session-journal.ts`. */
 export const SNAPSHOTS = 'snapshots';
 
 /** The machines of a session, as plain JSON. */
@@ -104,7 +101,7 @@ export interface SessionUnitOwner extends Pick<
   readonly draft: Draft;
   /** Applies an event that contains text or creates a machine; returns its consequences within the unit. */
   fold(received: Received): readonly SessionMessage[];
-  /** Adds facts of this moment to an event, for its entry. */
+  /** Adds current facts to an event, for its entry. */
   complete?(event: Received['event']): UnitEvent & Stamped;
 }
 
@@ -114,7 +111,7 @@ export class SessionUnit implements UnitBody {
   readonly questions: Population;
   readonly calls: Population<typeof toolCallMachine>;
   batches!: Batches;
-  // The owner executes the effects and gets the reports of the unit.
+  // The owner, which executes the effects and receives the unit's reports.
   readonly release: SessionUnitOwner['release'];
   readonly crashed: SessionUnitOwner['crashed'];
   readonly ignored: SessionUnitOwner['ignored'];
@@ -124,7 +121,7 @@ export class SessionUnit implements UnitBody {
   readonly #session: Population<typeof sessionMachine>;
   readonly #interaction: Population<typeof interactionMachine>;
   readonly #outbox: Population<typeof outboxMachine>;
-  /** The machine for each kind of address. For other kinds the fold decides whether their events mean anything. */
+  /** The machine for each kind of address. For other kinds, the fold decides whether their events mean anything. */
   readonly #machines: {
     readonly [Kind in Received['kind']]?: (id: string) => readonly [Population, id: string];
   } = {
@@ -141,15 +138,15 @@ export class SessionUnit implements UnitBody {
       return isHeld ? [this.batches, batchId] : [this.outbox, ''];
     },
   };
-  /** The inputs of this process. */
+  /** This process's inputs. */
   readonly #own: SessionInputs;
   #inputs!: SessionInputs;
-  /** False until the machines are first read: the machines of a suspended session never begin. */
+  /** False until the machines are first read: a suspended session's machines never start. */
   #hasBegun = false;
   /** Ids of service events whose messages have a place in the outbox. */
   readonly #placed: Table<true>;
   readonly #gate: Cell<Gate | null>;
-  /** The actor of `session` that an app has read; null: none has. */
+  /** The actor of `session` that an app has read; null if none has. */
   #actor: SessionActor | null = null;
 
   constructor(
@@ -172,7 +169,7 @@ export class SessionUnit implements UnitBody {
     this.unit = new CommitUnit(identity, host, this, draft);
     this.#placed = new Table(draft);
     this.#gate = new Cell<Gate | null>(draft, null);
-    // The entries of the journal are folded first.
+    // The journal's entries are folded first.
     this.unit.pause();
     this.#session = new Population(sessionMachine, 'session', this.unit, host, id);
     this.#interaction = new Population(interactionMachine, 'interaction', this.unit, host);
@@ -184,7 +181,7 @@ export class SessionUnit implements UnitBody {
     if (host.actors.isSeen) this.begin();
   }
 
-  /** The inputs of the machines, as the first entry has them. */
+  /** The machines' inputs, as in the first entry. */
   get inputs(): SessionInputs {
     return this.#inputs;
   }
@@ -205,7 +202,7 @@ export class SessionUnit implements UnitBody {
     };
   }
 
-  /** Continues from the result of `toSnapshot`, after `seq` entries. `inputs`: those with which the machines began. */
+  /** Continues from the result of `toSnapshot`, after `seq` entries. `inputs`: the machines' initial inputs. */
   restore(snapshot: SessionUnitSnapshot, inputs: SessionInputs, seq: number): void {
     this.#beginWith(inputs);
     this.unit.setSequence(seq);
@@ -223,8 +220,8 @@ export class SessionUnit implements UnitBody {
   }
 
   /**
-   * Folds the entries of the journal. The machines continue with the inputs with which they began; the `inputs` of this
-   * process apply to sessions that begin in it.
+   * Folds the journal's entries. The machines keep their initial inputs; this process's `inputs` apply to sessions that
+   * start in it.
    */
   refold(entries: readonly JournalEntry[]): readonly QuarantinedEntry[] {
     const { actors } = this.#host;
@@ -263,7 +260,7 @@ export class SessionUnit implements UnitBody {
     this.#hasBegun = false;
   }
 
-  /** Begins the machines, unless they have begun or were restored. */
+  /** Starts the machines, unless they have started or were restored. */
   begin(): void {
     if (this.#hasBegun) return;
     this.#hasBegun = true;
@@ -285,7 +282,7 @@ export class SessionUnit implements UnitBody {
     for (const members of this.#populations) members.stop();
   }
 
-  /** The actor of the session for apps: the same object as long as the session exists. */
+  /** The session's actor for apps: the same object as long as the session exists. */
   get actor(): SessionActor {
     // The tree has one type for all machines.
     this.#actor ??= this.#host.actors.show(this.session.shown()) as SessionActor;
@@ -298,7 +295,7 @@ export class SessionUnit implements UnitBody {
     return this.#session;
   }
 
-  /** The machines of the unit, as their actors show them. */
+  /** The unit's machines, as their actors show them. */
   *machines(): Iterable<Shown> {
     this.begin();
     for (const members of this.#populations) yield* members.machines();
@@ -314,13 +311,13 @@ export class SessionUnit implements UnitBody {
     return this.#interaction.snapshot;
   }
 
-  /** The question that gets the words of the user; null: none. */
+  /** The question that receives the user's words; null if there is none. */
   get owner(): string | null {
     this.begin();
     return ownerOf(this.#interaction.snapshot);
   }
 
-  /** Returns the batch with which the result of a call, or of a spawned subagent, is told; null: none. */
+  /** Returns the batch with which the result of a call, or of a spawned subagent, is told; null if there is none. */
   batchOf(id: string): string | null {
     const call = this.calls.of(id);
     return call ? call.context.batchId : this.batches.holding(id);
@@ -354,7 +351,7 @@ export class SessionUnit implements UnitBody {
     machine?.[0].apply(machine[1], event);
     switch (kind) {
       case 'session':
-        // The former clients left when the process ended, not when the next one began.
+        // The previous clients left when the process ended, not when the next one started.
         this.#within(
           shared(event, this.owner, this.batches.latest),
           event.type === 'session.recovered' ? (event.lastAt ?? event.at) : event.at,
@@ -431,7 +428,7 @@ export class SessionUnit implements UnitBody {
         break;
     }
     this.#within(follow, event.at);
-    // Some changes of state post no event, but screens have to show them.
+    // Some state changes post no event, but screens must show them.
     if (kind === 'session' || kind === 'question') this.#changed(actor);
   }
 
@@ -446,7 +443,7 @@ export class SessionUnit implements UnitBody {
     return this.#placed.has(eventId);
   }
 
-  /** Returns the messages of an effect to other machines of this unit. Other effects leave the unit. */
+  /** Returns an effect's messages to other machines of this unit. Other effects leave the unit. */
   route({ actor, effect }: Posted): readonly SessionMessage[] {
     if (effect.kind !== 'do') return [];
     const [kind, id] = split(actor, ':');
@@ -458,7 +455,7 @@ export class SessionUnit implements UnitBody {
     return this.session.snapshot.matches({ client: 'attached' });
   }
 
-  /** Lets the result of a subagent that was spawned by a tool be told with those of the same request. */
+  /** Lets the result of a subagent that a tool spawned be told together with those of the same request. */
   #expect({
     deliveryId: callId,
     requestId,
@@ -473,8 +470,8 @@ export class SessionUnit implements UnitBody {
   }
 
   /**
-   * Adds the result of a spawned subagent to its batch, in a separate place of the outbox; without a place the result
-   * is told separately.
+   * Adds a spawned subagent's result to its batch, in a separate place of the outbox; without a place, the result is
+   * told separately.
    */
   #withSiblings(
     { deliveryId: callId, result }: EventFor<'notices'>,
@@ -492,7 +489,7 @@ export class SessionUnit implements UnitBody {
     ];
   }
 
-  /** Reserves a place in the outbox before work begins, so that results are never dropped. */
+  /** Reserves a place in the outbox before work starts, so that results are never dropped. */
   #reserve(callId: string): SessionMessage {
     const { context } = this.outbox.snapshot;
     if (hasRoom(context)) return { actor: 'outbox', event: { type: 'outbox.reserve' } };
@@ -511,7 +508,7 @@ export class SessionUnit implements UnitBody {
     return [gateMessage(gate)];
   }
 
-  /** Updates the view of an actor, after the commit. */
+  /** Updates an actor's view, after the commit. */
   #changed(actor: string): void {
     this.unit.post(actor, { kind: 'do', name: 'changed', params: undefined });
   }
@@ -524,7 +521,7 @@ export class SessionUnit implements UnitBody {
   }
 }
 
-/** @throws {OffstageError} `INTERNAL` for an unknown address. */
+/** @throws {OffstageError} `INTERNAL` if the address is unknown. */
 function addressed(actor: string, event: UnitEvent & Stamped): Received {
   const known = received(actor, event);
   if (known) return known;

@@ -1,5 +1,5 @@
-// The API that voice and text sessions share, and the API of their subagents. Also the commands of a user, which are the same
-// from a client over a network, from the inspector, and as events of a session's actor.
+// The API that voice and text sessions share, and the API of their subagents. Also the commands of a user, which are
+// the same from a client over a network, from the inspector, and as events of a session's actor.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -64,9 +64,9 @@ const startOptions = z.strictObject({ ifKnown: z.boolean().optional() });
 
 /** The subagents of a session. */
 export interface SessionSubagents {
-  /** Returns the live subagents, and the last that ended. */
+  /** Returns the live subagents, and the latest ended ones. */
   list(): readonly SubagentView[];
-  /** Returns one subagent; undefined for an unknown id. */
+  /** Returns one subagent; undefined if the id is unknown. */
   get(id: string): SubagentView | undefined;
   /** Returns the subagent that works, or worked, for this tool call of the lead agent. */
   ofCall(callId: string): SubagentView | undefined;
@@ -87,24 +87,24 @@ export interface SessionSubagents {
    */
   send(id: string, message: SendRequest, options?: VouchedFor): SendResult;
   /**
-   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like `raiseBudget` of the service for
-   * the lead agent.
+   * Raises limits of a subagent's budget, or (null) of the session's own, to new totals, like the service's
+   * `raiseBudget` for the lead agent.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
   raiseBudget(id: string | null, limits: BudgetLimits, options?: VouchedFor): RaiseResult;
-  /** The service of the subagents, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
+  /** The subagent service, with waits, progress, streams and more; the app calls it as `THE_LEAD`. */
   readonly service: SubagentService;
 }
 
-/** The services of a session; each change is an event `service.changed`. */
+/** A session's services; each change is an event `service.changed`. */
 export interface SessionServiceViews {
   /** Returns the services of the session. */
   list(): readonly ServiceView[];
 }
 
 export abstract class BaseSession {
-  /** The subagents of the session: to list, cancel and instruct. */
+  /** The session's subagents: to list, cancel and instruct. */
   readonly subagents: SessionSubagents;
   /** The services of the session. */
   readonly services: SessionServiceViews;
@@ -117,24 +117,24 @@ export abstract class BaseSession {
     core.host.actors.door = doorOf(this);
   }
 
-  /** The id of the session, under which the journal keeps it. */
+  /** The session's id, under which the journal stores it. */
   get id(): string {
     return this.#core.id;
   }
 
   /**
-   * The XState actor of the session, always the same object. Its children are the actors of the interaction, the outbox, the
-   * questions, the calls and the subagents. An app may send it the commands of a user (`SessionActorEvent`), which go through
-   * the journal. Any other event, and one that has no effect, changes nothing and is emitted as `refused`. Stopping the actor
-   * closes the session.
+   * The session's XState actor, always the same object. Its children are the actors of the interaction, the outbox, the
+   * questions, the calls and the subagents. An app may send it a user's commands (`SessionActorEvent`), which go
+   * through the journal. Any other event, or an event without an effect, changes nothing and is emitted as `refused`.
+   * Stopping the actor closes the session.
    */
   get actor(): SessionCore['unit']['actor'] {
     return this.#core.unit.actor;
   }
 
   /**
-   * Transcript, subagents, questions and deliveries, for screens. Updated one or two turns of the event loop after a change.
-   * Read-only: `send` and `trigger` throw `READ_ONLY_STORE`.
+   * Transcript, subagents, questions and deliveries, for screens. Updated one or two turns of the event loop after a
+   * change. Read-only: `send` and `trigger` throw `READ_ONLY_STORE`.
    */
   get store(): SessionStore {
     return this.#core.projection.store;
@@ -179,7 +179,7 @@ export abstract class BaseSession {
 
   /**
    * Transfers the lead to another agent. Resolves when that agent leads, or with the reason why it does not.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` for a name that is not a text (rejects).
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if the name is not a string (rejects).
    */
   async transfer(agentName: string): Promise<TransferAnswer> {
     check('transfer(agentName)', z.string(), agentName, INVALID_ARGUMENT);
@@ -191,7 +191,7 @@ export abstract class BaseSession {
     return this.#core.agents.setDirective;
   }
 
-  /** The calls of the lead agent without a result, including background calls. */
+  /** The lead agent's calls without a result, including background calls. */
   get pendingToolCalls(): readonly string[] {
     const { calls } = this.#core.unit;
     return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
@@ -199,7 +199,7 @@ export abstract class BaseSession {
 
   /**
    * Aborts a tool call, or cancels its subagent. Returns false if the call is not pending.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of the session's events wait for the journal.
    */
   cancelToolCall(callId: string): boolean {
     const isPending = this.pendingToolCalls.includes(callId);
@@ -214,9 +214,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Starts the session. Resolves when the lead agent is connected; rejects with the reason why it cannot be. A repeated call
-   * returns the same result.
-   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()`, or after the session has ended; `SESSION_SUSPENDED` after
+   * Starts the session. Resolves when the lead agent is connected; rejects with the reason why it cannot be connected.
+   * A repeated call returns the same result.
+   * @throws {ConfigurationError} `SESSION_CLOSED` after `close()` or the session's end; `SESSION_SUSPENDED` after
    *   `suspend()` or `hibernate()` (rejects).
    * @throws {OffstageError} `CLOSE_INTERRUPTED`: an earlier process died while it closed the session, which is now closed
    *   (rejects).
@@ -227,36 +227,35 @@ export abstract class BaseSession {
   }
 
   /**
-   * Ends the session: cancels every subagent, and kills it after `closeGraceMs`. Resolves when the session has completely
-   * ended. Never rejects; may be repeated.
+   * Ends the session: cancels every subagent, and kills those that remain after `closeGraceMs`. Resolves when the
+   * session has completely ended. Never rejects; may be repeated.
    */
   close(): Promise<void> {
     return this.#core.life.close();
   }
 
   /**
-   * Leaves the session to its journal: no part of it stays in memory, no subagent is cancelled, and nothing ends. Start a
-   * session with the same id and journal to resume it, in this process or another one. Running work is interrupted as by a
-   * crash: model calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
+   * Leaves the session to its journal: no part of it stays in memory, no subagent is cancelled, and nothing ends. To
+   * resume it, in this process or another one, start a session with the same id and journal. Running work is interrupted
+   * as in a crash: model calls are repeated, and so are tool calls that permit it (`idempotent`). May be repeated.
    */
   async suspend(): Promise<void> {
     await this.#core.life.suspend();
   }
 
   /**
-   * Leaves an idle session to its journal without a visible effect: as `suspend`, but after the next start the former clients
-   * count as still attached, its time has continued, and nothing is said or asked again. A session that is not idle is
-   * suspended. Resolves with whether it was idle until it had left; if not, some of its work may be due at once. May be
-   * repeated.
+   * Leaves an idle session to its journal without a visible effect: like `suspend`, but after the next start its
+   * clients are considered still attached, its time has continued, and nothing is said or asked again. A session that
+   * is not idle is suspended. Resolves with whether it was idle until it had left; if not, some of its work may be due
+   * at once. May be repeated.
    */
   hibernate(): Promise<boolean> {
     return this.#core.life.suspend(() => this.isIdle);
   }
 
   /**
-   * Whether nothing is being said, called, told or examined, so that everything that is open waits for the user, for time, or
-   * for an event from outside. A session with `services` or with an attached client is never idle, because both need it in
-   * memory.
+   * Whether nothing is being said, called, told or examined, so that everything open waits for the user, for time, or for an
+   * event from outside. A session with `services` or with an attached client is never idle, because both need it in memory.
    */
   get isIdle(): boolean {
     return isIdle(this.#core, this.ownClients);
@@ -268,9 +267,9 @@ export abstract class BaseSession {
   }
 
   /**
-   * Resolves when the session is quiet: no model, tool or subagent works, and every due delivery has been told, or has no
-   * listener. A question that waits for the user is quiet. Also resolves when the session has ended.
-   * @throws {CancelledError} when `signal` aborts (rejects).
+   * Resolves when the session is quiet: no model, tool or subagent works, and every due delivery has been told, or has
+   * no listener. A question that waits for the user is quiet. Also resolves when the session has ended.
+   * @throws {CancelledError} if `signal` aborts (rejects).
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` (rejects).
    */
   async idle(options: IdleOptions = {}): Promise<void> {
@@ -278,11 +277,11 @@ export abstract class BaseSession {
   }
 
   /**
-   * Returns the next result of a subagent that is told or shown as a card, or that was told before and not yet returned. Each
-   * result is returned once, in the order of telling. In a text session the wait counts as a listener, so that the result
-   * counts as heard.
-   * @throws {CancelledError} when the session ends or `signal` aborts (rejects).
-   * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and no result of it will be told.
+   * Returns the next subagent result that is told or shown as a card, or that was told before and not returned yet.
+   * Each result is returned once, in the order of telling. In a text session, the wait counts as a listener, so that
+   * the result counts as heard.
+   * @throws {CancelledError} if the session ends or `signal` aborts (rejects).
+   * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and none of its results will be told.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    */
   async nextResult(options: NextResultOptions = {}): Promise<SessionResult> {
@@ -290,8 +289,8 @@ export abstract class BaseSession {
   }
 
   /**
-   * When the session's next deadline is due, such as the end of a question's time, in milliseconds since 1970; null: none is
-   * pending.
+   * When the session's next deadline is due, such as the end of a question's time, in milliseconds since 1970; null if
+   * none is pending.
    */
   get nextDueAt(): number | null {
     return nextDueAt(this.#core);
@@ -304,9 +303,9 @@ export abstract class BaseSession {
 
   /**
    * Attaches a client. Returns the function that detaches it. `by`: the identity of the client's user, if the app vouches for
-   * it; words that are spoken while this client is the last attached one are theirs. @defaultValue the session's `user`
+   * it; words spoken while this client is the last attached one belong to this identity. @defaultValue the session's `user`
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of the session's events wait for the journal.
    */
   attach(options: VouchedFor = {}): () => void {
     const by = checkedBy('attach(options)', options);
@@ -323,13 +322,13 @@ export abstract class BaseSession {
   }
 
   /**
-   * Passes typed words of the user to the open question, or to the lead agent. Resolves when they were accepted.
-   * @throws {ConfigurationError} `INVALID_TEXT` for text without words; `SESSION_NOT_ACTIVE` before `start()` and after the end
-   *   (rejects).
-   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the session wait
-   *   for the journal (rejects).
+   * Passes the user's typed words to the open question, or to the lead agent. Resolves when they are accepted.
+   * @throws {ConfigurationError} `INVALID_TEXT` if the text has no words; `SESSION_NOT_ACTIVE` before `start()` and
+   *   after the end (rejects).
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 of the session's
+   *   events wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the words, and continues without them (rejects).
-   * @throws {OffstageError} The session ended, by a failure or by `CANCELLED`, before it had accepted them (rejects).
+   * @throws {OffstageError} The session ended, by a failure or with `CANCELLED`, before it accepted them (rejects).
    */
   async sendText(text: string, options: SaidBy = {}): Promise<void> {
     const source = withoutUndefined(checkedSource('sendText(text, options)', options));
@@ -338,17 +337,17 @@ export abstract class BaseSession {
   }
 
   /**
-   * Answers a question by an option's id, in words, or with consent: exactly one of them. The first valid answer counts; the
-   * receipt tells whether this one was accepted. If the question restricts who may answer (`answerableBy`), `by`, or else the
-   * session's `user`, must be one of these identities. Anyone else's answer is refused with `not_allowed`; the question stays
-   * open.
-   * @throws {ConfigurationError} `INVALID_ANSWER` for an answer with an unknown property, a value of another type, or not
-   *   exactly one of the three (rejects).
-   * @throws {CapacityError} `TEXT_TOO_LONG` for words above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the
-   *   session wait for the journal (rejects).
+   * Answers a question with an option's id, in words, or with consent: exactly one of them. The first valid answer
+   * counts; the receipt says whether this one was accepted. If the question restricts who may answer (`answerableBy`),
+   * `by`, or otherwise the session's `user`, must be one of these identities. Anyone else's answer is refused with
+   * `not_allowed`; the question stays open.
+   * @throws {ConfigurationError} `INVALID_ANSWER` if the answer has an unknown property, a value of the wrong type, or
+   *   not exactly one of the three (rejects).
+   * @throws {CapacityError} `TEXT_TOO_LONG` for words above 100,000 characters; `MAILBOX_FULL` while 10,000 of the
+   *   session's events wait for the journal (rejects).
    * @throws {JournalError} `UNFOLDABLE_ENTRY`: the session could not apply the answer, and the question stays open (rejects).
-   * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it left this process before the answer was
-   *   written: the question waits for the next process (rejects).
+   * @throws {OffstageError} `SUSPENDED`, or the error that ended the session, if it left this process before the answer
+   *   was written: the question waits for the next process (rejects).
    */
   async answer(
     requestId: string,
@@ -362,7 +361,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that a client shows the question: its buttons count from now on.
+   * Reports that a client shows the question: from now on, its buttons are accepted.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -374,7 +373,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports that the user has seen a result or notice, which then need not be said.
+   * Reports that the user has seen a result or notice, which then need not be spoken.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    * @throws {CapacityError} `MAILBOX_FULL`.
    */
@@ -398,8 +397,8 @@ export abstract class BaseSession {
   }
 
   /**
-   * Reports an error of the app's own code, such as a malformed message of a client, to the hook `onError` and as the event
-   * `error.reported`. `where` names the place. The session continues.
+   * Reports an error in the app's own code, such as a malformed message from a client, to the hook `onError` and as the
+   * event `error.reported`. `where` names the place. The session continues.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is not a text.
    */
   reportError(error: unknown, where: string): void {
@@ -409,10 +408,10 @@ export abstract class BaseSession {
 
   /**
    * Posts a notice that the user hears in the next pause; `urgent` interrupts. Returns the `deliveryId`.
-   * @throws {ConfigurationError} `INVALID_NOTICE` for a text without words, and invalid options; `SESSION_NOT_ACTIVE` after the
-   *   end of the session.
-   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 events of the session wait
-   *   for the journal.
+   * @throws {ConfigurationError} `INVALID_NOTICE` if the text has no words, or an option is invalid;
+   *   `SESSION_NOT_ACTIVE` after the session's end.
+   * @throws {CapacityError} `TEXT_TOO_LONG` above 100,000 characters; `MAILBOX_FULL` while 10,000 of the session's
+   *   events wait for the journal.
    */
   notifyBackground(text: string, options?: NoticeOptions): string {
     const { connection } = this.#core.projection;
@@ -426,7 +425,7 @@ export abstract class BaseSession {
 
   /**
    * Resolves when all requests to the session and its subagents so far are in the journal, so that a crash does not lose them:
-   * `cancel`, `shown`, `dismiss`, a notice. Promises of the session, such as that of `answer`, do not resolve earlier.
+   * `cancel`, `shown`, `dismiss`, a notice. Promises from the session, such as that of `answer`, do not resolve earlier.
    * @throws {CancelledError} (rejects) if the session has ended or was suspended: later requests are dropped.
    */
   async committed(): Promise<void> {
@@ -439,7 +438,7 @@ export abstract class BaseSession {
   }
 }
 
-// A class, not an object with getters: V8 would keep such a getter among the old objects from the start, and with it the
+// A class, not an object with getters: V8 would put such a getter into the old generation from the start, with the
 // session that it reads, until the next full collection.
 class SubagentsOfSession implements SessionSubagents {
   readonly #core: Pick<SessionCore, 'projection' | 'tree' | 'user' | 'raiseBudget'>;
@@ -501,10 +500,10 @@ export type CommandedSession = Pick<
 >;
 
 /**
- * Executes a command, and returns the value of its receipt when the journal has the request: a crash loses nothing that has a
- * receipt.
- * @throws {OffstageError} as the method of the session (rejects).
- * @throws {CancelledError} if the session leaves before.
+ * Executes a command, and returns the value of its receipt once the request is in the journal: a crash loses nothing
+ * that has a receipt.
+ * @throws {OffstageError} like the session's method (rejects).
+ * @throws {CancelledError} if the session leaves first.
  */
 export async function carryOut(
   session: CommandedSession,
@@ -512,7 +511,7 @@ export async function carryOut(
   by: VouchedFor,
 ): Promise<unknown> {
   const value = await valueOf(session, command, by);
-  // These two resolve only when their entries are written, and the session may have ended at once.
+  // These two resolve only when their entries are written, and the session may have ended immediately.
   if (command.type !== 'send' && command.type !== 'answer') await session.committed();
   return value;
 }
@@ -572,11 +571,11 @@ const OF_QUESTION: readonly CommandType[] = ['answer', 'question.shown'];
 const OF_SUBAGENT: readonly CommandType[] = ['cancel', 'message', 'raise'];
 
 /**
- * Returns the door of a session's actors, which accepts the commands of a user. The session's actor accepts all of them;
- * the actor of a question or a subagent accepts the commands about itself.
+ * Returns the door of a session's actors, which accepts a user's commands. The session's actor accepts all of them; the
+ * actor of a question or a subagent accepts only commands about itself.
  */
 export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'close'>): Door {
-  /** Returns the commands that an actor takes, and the properties of a command that its path determines. */
+  /** Returns the commands that an actor accepts, and the properties of a command that its path determines. */
   function openAt(path: string): readonly [readonly CommandType[], object] {
     const name = path.slice(path.lastIndexOf('/') + 1);
     if (path === session.id) return [OF_SESSION, {}];
@@ -600,14 +599,14 @@ export function doorOf(session: CommandedSession & Pick<BaseSession, 'id' | 'clo
       if (!open.some((type) => type === event.type))
         return unopened(path, event, open.join(', ') || 'none: only its session moves it');
       const { by, ...command } = { ...event, ...subject };
-      // The methods of the session check the other properties.
+      // The session's methods check the other properties.
       return carried(command as SessionCommand, by === undefined ? {} : { by });
     },
     stopped: () => void session.close(),
   };
 }
 
-/** Returns why, according to its receipt, a command had no effect; null: it had one. */
+/** Returns why, according to its receipt, a command had no effect; null if it had one. */
 function refusalIn(command: SessionCommand, value: unknown): OffstageError | null {
   if (command.type === 'answer') {
     const receipt = value as AnswerReceipt;

@@ -1,11 +1,11 @@
 // A session as XState actor logic: `createActor`, `invoke`, `spawn`, `sendTo`, `waitFor`, `useSelector`, `inspect` and
 // `getPersistedSnapshot` work as with any other logic.
 //
-// Owns:     the snapshot of the actor.
-// Does not: run the session, or decide the effect of an event (base-session.ts does).
+// Owns:     the actor's snapshot.
+// Does not: run the session, or decide an event's effect (base-session.ts does).
 //
 // Invariants
-//   SESSION-LOGIC-1. Outsiders can only send the commands of a user. Any other event, and one that has no effect, is
+//   SESSION-LOGIC-1. Outsiders can only send a user's commands. Any other event, or an event without an effect, is
 //       emitted as `refused` and changes nothing.
 //   SESSION-LOGIC-2. The snapshot shows an answered question as `answered` at once, so that a machine that answers in
 //       `onSnapshot` answers once. If the answer is refused, the next change shows the question as open again.
@@ -28,15 +28,15 @@ import {
 import { below, knock, type ActorRefusal, type Door } from '../../runtime/actor-tree.ts';
 import { BaseSession, doorOf } from './base-session.ts';
 
-/** The output of a session's actor: how the session has ended. */
+/** The output of a session's actor: how the session ended. */
 export interface SessionEnd {
-  /** The error that ended the session; null: it was closed. */
+  /** The error that ended the session; null if it was closed. */
   readonly error: { readonly code: string; readonly message: string } | null;
   /** The last state of the session. */
   readonly state: SessionState;
 }
 
-/** The snapshot of the actor of a session. */
+/** The snapshot of a session's actor. */
 export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
   readonly value: ConnectionState;
   /** The state of `session.store`. */
@@ -49,14 +49,14 @@ export type SessionActorSnapshot<Input = unknown> = Snapshot<SessionEnd> & {
 /** The options of `sessionLogic`. */
 export interface SessionLogicOptions {
   /**
-   * Aborts when the process leaves: the session is suspended, and stopping its actor closes nothing. An actor whose `open`
-   * makes a session with the same `sessionId` resumes it from its journal. @defaultValue none: stopping an actor closes its
-   * session
+   * Aborts when the process leaves: the session is suspended, and stopping its actor closes nothing. An actor whose
+   * `open` creates a session with the same `sessionId` resumes it from its journal. @defaultValue none: stopping an
+   * actor closes its session
    */
   readonly leave?: AbortSignal;
 }
 
-/** A session as actor logic of XState, whose output is how it ended. */
+/** A session as XState actor logic, whose output is how it ended. */
 export type SessionLogic<Input = unknown> = ActorLogic<
   SessionActorSnapshot<Input>,
   SessionActorEvent,
@@ -89,12 +89,12 @@ const optionsSchema = z.strictObject({
 } satisfies ChecksOf<SessionLogicOptions>);
 
 /**
- * Returns a session as actor logic of XState. The actor opens the session with the input, starts it, and shows its state:
- * `value` is the state of the connection, `context` that of `session.store`. The actor emits the session's events. When the
- * session is closed, the actor is done, and its output tells how the session ended; if the session cannot be started, the
- * actor fails with the reason.
- * @param open Makes the session, with a `sessionId` by which it can be resumed.
- * @throws {ConfigurationError} for an invalid argument.
+ * Returns a session as XState actor logic. The actor opens the session with the input, starts it, and shows its state:
+ * `value` is the connection's state, `context` that of `session.store`. The actor emits the session's events. When the
+ * session is closed, the actor is done, and its output says how the session ended; if the session cannot be started,
+ * the actor fails with the reason.
+ * @param open Creates the session, with a `sessionId` with which it can be resumed.
+ * @throws {ConfigurationError} if an argument is invalid.
  */
 export function sessionLogic<Input>(
   open: (input: Input) => BaseSession,
@@ -112,7 +112,7 @@ export function sessionLogic<Input>(
   check('sessionLogic(open)', aFunction, open);
   const { leave } = check('sessionLogic(open, options)', optionsSchema, options);
   const lives = new WeakMap<object, Live>();
-  /** The changes of the snapshot by the events of the session. An outsider's event is not among them. */
+  /** The snapshot's changes, by the events of the session. Outsiders' events are not included. */
   const moves = new WeakMap<object, (before: Kept) => Partial<Kept>>();
 
   const shot = (kept: Kept): Shot =>

@@ -1,5 +1,4 @@
-// A conversation in text: the lead agent is a streaming model, and it tells the results of subagents between its
-// replies.
+// A conversation in text: the lead agent is a streaming model, which tells subagents' results between its replies.
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
@@ -25,24 +24,24 @@ import { TextOutput, type TextPart } from '../lead/text-output.ts';
 export interface TextSessionOptions extends SessionOptions {
   /** The model of the lead agent, and of subagents without a model. */
   readonly model: LanguageModel;
-  /** The runtime that the session belongs to. */
+  /** The runtime to which the session belongs. */
   readonly runtime: Runtime;
   /**
-   * The form of results for the lead model; with `turn` results are also shown unchanged, before the model puts them
-   * into words. @defaultValue 'notice'
+   * The form of results for the lead model; with `turn`, results are also shown unchanged, before the model rephrases
+   * them. @defaultValue 'notice'
    */
   readonly promptStyle?: PromptStyle;
 }
 
 const schema = z.strictObject({
   ...sessionChecks,
-  // Checked separately and first, because it is the option that is forgotten most often.
+  // Checked separately and first, because it is the most frequently forgotten option.
   model: z.unknown().optional(),
   runtime: anObject('a runtime: createRuntime(…)'),
   promptStyle: z.enum(['notice', 'turn']).optional(),
 } satisfies ChecksOf<TextSessionOptions>);
 
-/** @throws {ConfigurationError} for an option that is unknown or wrong. */
+/** @throws {ConfigurationError} if an option is unknown or wrong. */
 function checkTextSession(options: TextSessionOptions): void {
   checkIsObject('new TextSession(options)', options, TEXT_EXAMPLE);
   checkModel('new TextSession(options): `model`', options.model);
@@ -52,9 +51,9 @@ function checkTextSession(options: TextSessionOptions): void {
 const TEXT_EXAMPLE =
   "new TextSession({ model: openai('gpt-5.1'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
-/** The pause before a due delivery, in milliseconds: in text it is told as soon as nothing else is being said. */
+/** The pause before a due delivery, in milliseconds: in text, it is told as soon as nothing else is being said. */
 const QUIET_MS = 0;
-/** The time after which an attempt has failed if the model has not begun to speak. */
+/** The time after which an attempt has failed if the model has not started to speak. */
 const OFFER_TIMEOUT_MS = 60_000;
 const PLAY_TIMEOUT_MS = 600_000;
 const MAX_ATTEMPTS = 3;
@@ -65,7 +64,7 @@ export class TextSession extends BaseSession {
   readonly #lead: TextLead;
   #isOwnClient = false;
 
-  /** @throws {ConfigurationError} for invalid options. */
+  /** @throws {ConfigurationError} if an option is invalid. */
   constructor(options: TextSessionOptions) {
     checkTextSession(options);
     const output = new TextOutput();
@@ -97,7 +96,7 @@ export class TextSession extends BaseSession {
 
   /**
    * Starts the session; resolves when it accepts input. The embedding program counts as attached as long as the session
-   * exists, unless a client has attached before; then clients attach and detach by `attach`.
+   * exists, unless a client attached first; then clients attach and detach with `attach`.
    */
   override async start(options?: StartOptions): Promise<void> {
     await super.start(options);
@@ -111,8 +110,7 @@ export class TextSession extends BaseSession {
   }
 
   /**
-   * Sends text to the session and reads the output until there is nothing more to say for now. `parts` has later
-   * results.
+   * Sends text to the session and reads the output until there is nothing more to say for now. `parts` receives later results.
    */
   async *send(text: string, options: SaidBy = {}): AsyncGenerator<TextPart, void, undefined> {
     const { parts, end } = this.#output.read();
