@@ -3,7 +3,8 @@
 //
 // Invariants
 //   ACP-PROCESS-1. An agent process does not outlive this process for long: when this process exits, it kills the
-//       agent's group; if this process was killed, the next start kills the group by its marker file.
+//       agent's group; if this process was killed, the next program start finds the group by its marker file and kills
+//       it.
 //   ACP-PROCESS-2. A process is killed by its marker only if process id and start time match, and its owner is gone.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';

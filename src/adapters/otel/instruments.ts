@@ -52,7 +52,7 @@ const SEVERITIES = { INFO: 9, WARN: 13, ERROR: 17 } as const;
 interface MeasuredScope {
   /** Counts the unfinished subagents that wait for an answer, or the other ones. */
   countOf(isParked: boolean): number;
-  /** Returns the time since which each unheard result has been due. */
+  /** Returns when each unheard result became due. */
   unheard(): readonly number[];
   /** Whether this process owns the scope. */
   readonly isLive: boolean;

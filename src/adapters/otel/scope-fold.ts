@@ -176,7 +176,7 @@ export class ScopeFold {
     return found;
   }
 
-  /** Returns the time since which each unheard result has been due. */
+  /** Returns when each unheard result became due. */
   unheard(): readonly number[] {
     return [...this.#calls.values()].flatMap(({ unheardSince }) => unheardSince ?? []);
   }

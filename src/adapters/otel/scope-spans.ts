@@ -96,7 +96,7 @@ export class ScopeSpans {
       },
       above ? trace.setSpanContext(ROOT_CONTEXT, above) : ROOT_CONTEXT,
     );
-    // If the span had ended, its event would have been seen.
+    // Ends a span that is still open because its end event was missed.
     this.#spans.get(key)?.end(new Date(at));
     this.#spans.set(key, span);
     this.remember(key, span.spanContext());

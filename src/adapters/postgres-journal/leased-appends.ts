@@ -34,7 +34,7 @@ interface Said {
   readonly seq: number | null;
 }
 
-/** The maximum rows, and characters of events, per statement; further entries go into the next statement. */
+/** The maximum number of rows, and of event characters, per statement; further entries go into the next statement. */
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 4_000_000;
 
