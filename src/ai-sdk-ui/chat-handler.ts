@@ -154,7 +154,7 @@ const headers = {
   'x-accel-buffering': 'no',
 };
 
-/** The codes of a session's refusal because another process has it, or will have it. */
+/** The error codes of a session that another process has, or will have. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['POOL_CLOSED', 'POOL_DRAINING', 'SCOPE_IN_USE']);
 
 /** An error response to a page, and its status. */

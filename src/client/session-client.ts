@@ -12,7 +12,7 @@
 //   SESSION-CLIENT-3. After a restart, the server may not know whether it has executed a command. Words and messages
 //       are then not sent again (`FATE_UNKNOWN`); all other commands are, because executing them twice changes nothing.
 //   SESSION-CLIENT-4. The client drops a connection if the server is silent for longer than announced.
-//   SESSION-CLIENT-6. Once a WebSocket has worked, a stream only bridges the time until the next: audio needs one.
+//   SESSION-CLIENT-6. Once a WebSocket has worked, a stream only bridges the time until the next one: audio needs it.
 //   SESSION-CLIENT-5. A listener may call any method: a client that it closes stays closed and leaves no line open.
 
 import { nodeEnvironment } from '../adapters/node/environment.ts';
@@ -322,8 +322,8 @@ export class SessionClient {
   }
 
   /**
-   * The questions that this client has answered most recently: their ids, with the server's time. A page can use it to
-   * show the answer in the transcript, which contains no user words for it.
+   * The questions that this client has answered most recently: their ids, with the server's time. A page can use them
+   * to show the answer in the transcript, which contains no user words for it.
    */
   get answered(): WatchableValue<ReadonlyMap<string, number>> {
     return this.#answered;

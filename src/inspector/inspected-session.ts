@@ -220,7 +220,7 @@ export class InspectedSession {
       this.#failure = error;
     }
     const now = clock.now();
-    // A whole session is folded once, so only work that the next read repeats counts.
+    // A whole session is folded once, so only the work that each read repeats is measured.
     const repeated = isSameLife ? now - began : this.#journal.readAfter ? 0 : readAt - began;
     this.#nextReadAt = now + SHARE_OF_TIME * repeated;
   }
@@ -284,8 +284,8 @@ export class InspectedSession {
   }
 
   /**
-   * INSPECTED-5. Reads all kept entries. A journal that has dropped the oldest entries returns the rest only without a
-   *              scope.
+   * INSPECTED-5. Reads all kept entries. A journal that has dropped the oldest entries returns the rest only if no
+   *              scope is given.
    */
   async #whole(): Promise<{
     readonly entries: readonly JournalEntry[];

@@ -61,7 +61,7 @@ export interface TemporalJobsOptions {
    */
   readonly longestMs?: number;
   /**
-   * How long a job is offered to workers that refuse it, in milliseconds, before it fails with their reason. Choose a
+   * How long a refused job is offered to workers, in milliseconds, before it fails with the refusal's reason. Choose a
    * time longer than a deployment takes. @defaultValue 600000, ten minutes
    */
   readonly offerMs?: number;

@@ -176,7 +176,7 @@ export function temporalRuns(options: TemporalRunsOptions): RunEngine {
     async view(id, after, signal) {
       signal.throwIfAborted();
       const handle = await handleOf(id);
-      // The memo is read first: it may be outdated, but no worker may be alive.
+      // The memo is read first: it may be outdated, but needs no live worker.
       if (after === 0) {
         const shown = await shownBy(handle, signal);
         if (shown.turn > 0) return shown;
