@@ -197,7 +197,11 @@ const isAmount: Check = (value) => typeof value === 'number' && Number.isFinite(
 type Shape = Readonly<Record<string, Check>>;
 
 const position: Shape = { epoch: isId, seq: isCount };
-const answers: readonly Shape[] = [{ optionId: isId }, { text: isWords }, { approved: isFlag }];
+const answers: readonly Shape[] = [
+  { optionId: isId },
+  { text: isWords },
+  { approved: isFlag, 'input?': isAnything },
+];
 
 const budget: Shape = {
   'tokens?': isAmount,

@@ -312,6 +312,8 @@ const clientInputSchema = z.discriminatedUnion('type', [
       requestId: id,
       selectedOptionId: id.optional(),
       approved: z.boolean().optional(),
+      /** With `approved: true`: the arguments with which the call runs instead of its own. */
+      input: z.json().optional(),
       text: text.optional(),
       formData: z
         .record(z.string().max(MAX_ID_CHARS), z.json())
@@ -436,9 +438,9 @@ async function handOver(
 }
 
 function answerOf(response: Extract<ClientInput, { type: 'ui.response' }>): GivenAnswer {
-  const { selectedOptionId: optionId, approved, text: words, formData } = response;
+  const { selectedOptionId: optionId, approved, input, text: words, formData } = response;
   if (optionId !== undefined) return { optionId };
-  if (approved !== undefined) return { approved };
+  if (approved !== undefined) return { approved, ...(input !== undefined && { input }) };
   // The subagent reads the fields of the form as JSON.
   return { text: words ?? JSON.stringify(formData) };
 }

@@ -544,8 +544,8 @@ function termOf(name, value) {
     return value.map(({ label: text, description }) => text + (description ? ' (' + description + ')' : '')).join(', ');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
-const FIRST_TERMS = ['question', 'text', 'task', 'action', 'options', 'answer', 'answeredBy', 'state'];
-const TERMS = { action: 'what is to be approved', answeredBy: 'answered by', askedAt: 'asked at', answerableBy: 'may be answered by', requestId: 'id',
+const FIRST_TERMS = ['question', 'text', 'task', 'action', 'changed', 'options', 'answer', 'answeredBy', 'state'];
+const TERMS = { action: 'what is to be approved', changed: 'approved with', answeredBy: 'answered by', askedAt: 'asked at', answerableBy: 'may be answered by', requestId: 'id',
   subagentName: 'asked by', subagentId: 'of the subagent', dueAt: 'due at', deliveryId: 'id', parentId: 'works for', callId: 'for the call', batchId: 'told with', timeoutMs: 'time to answer in ms' };
 
 function showWaits({ waits, waiting }) {
@@ -627,6 +627,14 @@ async function post(path, body) {
   void load();
   return receipt;
 }
+/** The session refuses a text that is no JSON, with a message. */
+function jsonIn(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
 function actions(id, wait, acting, limits, { detail, mayAnswer }) {
   if (!acting) return state.mayAct ? [el('p', {}, 'To act, go to the latest entry.')] : [];
   const [what, rest = ''] = id.split(' ');
@@ -637,10 +645,12 @@ function actions(id, wait, acting, limits, { detail, mayAnswer }) {
     el('option', { value: 'steer' }, 'before its next step'),
     el('option', { value: 'queue' }, 'after its work'),
     el('option', { value: 'interrupt' }, 'at once'));
+  const changed = el('input', { type: 'text', 'aria-label': 'Arguments', value: JSON.stringify(detail?.action?.input ?? {}) });
   const answer = (label, given) => button(label, () => ({ type: 'answer', requestId: rest, answer: given() }));
   if (what === 'question' && wait && !mayAnswer) return [el('p', {}, 'Only ' + (detail?.answerableBy?.join?.(' or ') ?? 'another person') + ' can answer this.')];
   if (what === 'question' && wait) return detail?.kind === 'approval' ? [
     answer('Approve', () => ({ approved: true })), answer('Decline', () => ({ approved: false })),
+    changed, button('Approve with these arguments', () => ({ type: 'answer', requestId: rest, answer: { approved: true, input: jsonIn(changed.value) } })),
   ] : [
     words, answer('Answer', () => ({ text: text() })),
     ...(Array.isArray(detail?.options) ? detail.options : []).filter((option) => typeof option?.id === 'string').slice(0, 12)

@@ -115,7 +115,7 @@ function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): rea
  */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
-  const { requestId, kind, state, subagentName, action, putAgain } = question;
+  const { requestId, kind, state, subagentName, action, changed, putAgain } = question;
   const id = useId();
   const card = useRef<PageElement>(null);
   const hadFocus = useRef(false);
@@ -237,7 +237,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     !over &&
       kind === 'approval' &&
       h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you approve it.'),
-    action && h(Call, { input: action.input }),
+    action && h(Call, { input: (changed ?? action).input }),
     !over &&
       (choices.length > 0
         ? h('ul', { 'data-part': 'options', 'aria-labelledby': `${id}-question` }, buttons)

@@ -13,6 +13,8 @@ export interface LedgerEntry {
   readonly toolName: string;
   /** The arguments of the call. */
   readonly input: unknown;
+  /** The arguments of the model, if the user approved the call with others. */
+  readonly askedInput?: unknown;
   /** `in_flight`: the subagent or the process ended during the call, which may have had effects. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
   /** The tool's return value, or its error message. */

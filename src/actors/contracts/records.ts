@@ -16,6 +16,19 @@ import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
 import type { LeadUsage, ModelNames } from './usage.ts';
 
+/** Arguments of a call that passed the schema of its tool: those of the model, or others that the user approved. */
+export interface CallInput {
+  /** The arguments for `execute`: parsed, with defaults and coercions applied. */
+  readonly input: unknown;
+  /**
+   * The parsed arguments are not JSON (they hold a Date, say). `input` is then the original, and passes through the
+   * schema when the call runs: pass this flag to `runToolCall` and `approvalNeeded`.
+   */
+  readonly raw?: true;
+  /** The original arguments, if the schema changed them. */
+  readonly given?: unknown;
+}
+
 /** An answer, as the asking subagent receives it. */
 export interface Answer {
   /** The user's words, or the label of the chosen option. */
@@ -23,6 +36,8 @@ export interface Answer {
   readonly optionId?: string;
   /** For an approval: whether the user approved. */
   readonly approved?: boolean;
+  /** The approved arguments, if they are not those of the `action`. */
+  readonly changed?: CallInput;
   /** The identity for which the app vouched; absent if there is none. */
   readonly by?: string;
 }
@@ -321,6 +336,8 @@ export type SessionInputEvent =
       readonly optionId?: string;
       readonly text?: string;
       readonly approved?: boolean;
+      /** The approved arguments, if they are not those of the `action`. */
+      readonly changed?: CallInput;
       /** The identity for which the app vouched. */
       readonly by?: string;
     }

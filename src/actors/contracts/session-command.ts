@@ -7,7 +7,10 @@ import type { VouchedFor } from './identity.ts';
 /** An answer for `session.answer`: exactly one of the three. */
 export type ClientAnswer =
   /** The id of an option. */
-  { readonly optionId: string } | { readonly text: string } | { readonly approved: boolean };
+  | { readonly optionId: string }
+  | { readonly text: string }
+  /** `input`: the call runs with these arguments instead. */
+  | { readonly approved: boolean; readonly input?: unknown };
 
 /** A user's actions at a client: words, answers, cancellations and acknowledgements. */
 export type SessionCommand =

@@ -150,6 +150,8 @@ export interface QuestionView {
   readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
+  /** The arguments that the user approved instead of those of the `action`. */
+  readonly changed?: { readonly input: unknown };
   /**
    * True for an approval that is too long for speech and whose `question` is shortened: only `approved` consents to it,
    * after its `action` was shown.

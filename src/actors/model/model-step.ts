@@ -42,6 +42,7 @@ import {
   type ToolChoice,
   type ToolSet,
 } from 'ai';
+import type { CallInput } from '../contracts/records.ts';
 import type { ModelCalls, ModelNames, Usage } from '../contracts/usage.ts';
 import { type Consent } from './approval.ts';
 import type { Clock, Environment, Ids } from '../ports/environment.ts';
@@ -88,18 +89,9 @@ export interface ModelStepOptions {
 }
 
 /** A tool call that the runtime has to answer. */
-export interface ModelCall {
+export interface ModelCall extends CallInput {
   readonly callId: string;
   readonly toolName: string;
-  /** The arguments for `execute`: parsed, with defaults and coercions applied. */
-  readonly input: unknown;
-  /**
-   * Whether the parsed arguments are not JSON (for example, they contain a Date). `input` is then the model's original,
-   * and the call validates it when it runs: pass this flag to `runToolCall` and `approvalNeeded`.
-   */
-  readonly raw?: true;
-  /** The model's original arguments, if the schema changed them. */
-  readonly given?: unknown;
   /** A digest of the input schema, for a call that waits for an approval. */
   readonly form?: string;
   /** The call is not run; this message is its answer. */
@@ -277,10 +269,14 @@ function toCall(
   const { toolCallId: callId, toolName, input } = part;
   if (part.invalid === true)
     return { callId, toolName, input, invalid: { message: invalidCallMessage(part.error) } };
-  const given = writtenInput(callId, written);
-  if (!isJson(input)) return { callId, toolName, input: given, raw: true };
+  return { callId, toolName, ...callInput(toolName, writtenInput(callId, written), input) };
+}
+
+/** Returns the arguments of a call, from those before and after the schema. */
+export function callInput(toolName: string, given: unknown, input: unknown): CallInput {
+  if (!isJson(input)) return { input: given, raw: true };
   const isSame = callKey(toolName, given) === callKey(toolName, input);
-  return { callId, toolName, input, ...(isSame ? {} : { given }) };
+  return { input, ...(isSame ? {} : { given }) };
 }
 
 /** Returns the arguments as the model wrote them. `JSON.parse` cannot fail: the SDK has already parsed them. */

@@ -112,6 +112,9 @@ export type StepResult =
 interface Call {
   readonly callId: string;
   readonly toolName: string;
+  readonly input?: unknown;
+  /** The model's arguments, if the user approved the call with others. */
+  readonly askedInput?: unknown;
 }
 
 const notRun: ToolResultOutput = { type: 'error-text', value: 'This call was not run.' };
@@ -126,11 +129,30 @@ export function toolMessage(
 ): ToolModelMessage {
   return {
     role: 'tool',
-    content: calls.map(({ callId, toolName }) => {
+    content: calls.map((call) => {
+      const { callId, toolName } = call;
       const result = results.find((given) => given.callId === callId);
-      return resultPart(callId, toolName, result ? outputOf(result) : notRun);
+      const output = result ? outputOf(result) : notRun;
+      return resultPart(callId, toolName, 'askedInput' in call ? changed(call, output) : output);
     }),
   };
+}
+
+/** Adds to a result that the call had other arguments than those of the model. */
+function changed({ input }: Call, output: ToolResultOutput): ToolResultOutput {
+  const told = `The user changed the arguments of this call. It was run with these instead: ${JSON.stringify(input)}`;
+  switch (output.type) {
+    case 'text':
+    case 'error-text':
+      return { ...output, value: `${output.value}\n\n${told}` };
+    case 'content':
+      return { ...output, value: [...output.value, { type: 'text', text: told }] };
+    case 'json':
+    case 'error-json':
+      return { ...output, value: { result: output.value, note: told } };
+    case 'execution-denied':
+      return output;
+  }
 }
 
 function outputOf(result: StepResult): ToolResultOutput {

@@ -113,7 +113,8 @@ export class UnloadedSession {
 
   /**
    * Answers a question like `session.answer`; the question counts as shown.
-   * @throws {ConfigurationError} `INVALID_ANSWER`, `INVALID_ARGUMENT` (rejects).
+   * @throws {ConfigurationError} `INVALID_ANSWER`, `INVALID_ARGUMENT`, `INVALID_STATE` for changed arguments, which only
+   *   a running session can check (rejects).
    */
   async answer(
     requestId: string,
@@ -122,6 +123,12 @@ export class UnloadedSession {
   ): Promise<AnswerReceipt> {
     const given = checkedAnswer('answer(requestId, answer)', answer);
     const by = checkedBy('answer(requestId, answer, options)', options);
+    // No process has the tool, whose schema decides.
+    if (given.input !== undefined)
+      throw new ConfigurationError(
+        'INVALID_STATE',
+        'answer(requestId, answer): expected no `input`, because no process runs the session: start it, and answer there',
+      );
     if (!this.view.questions.some((question) => question.requestId === requestId))
       return { accepted: false, reason: 'unknown' };
     const at = this.#now();

@@ -4,7 +4,8 @@
 
 import { jsonSchema, tool, type JSONSchema7, type Tool } from 'ai';
 import { z } from 'zod';
-import { propertiesOf } from '../../values/json.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import { asJson, callKey, propertiesOf } from '../../values/json.ts';
 import { check, checkLength } from '../../values/checks.ts';
 import { clip } from '../../values/clip.ts';
 import { argumentsText, visible, withoutHidden } from '../../values/visible.ts';
@@ -12,7 +13,7 @@ import { objectJson, validatedBy } from '../model/schema.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import type { Answer, AskedQuestion } from '../contracts/records.ts';
+import type { Answer, AskedQuestion, CallInput } from '../contracts/records.ts';
 import { APPROVE_LASTING } from '../contracts/session-views.ts';
 
 export const ASK_USER = 'ask_user';
@@ -187,6 +188,11 @@ export interface GivenAnswer {
   readonly text?: string;
   /** Consent to an approval, or its denial. */
   readonly approved?: boolean;
+  /**
+   * With `approved: true`: the arguments with which the call runs instead of those of the question. They must fit the
+   * schema of the tool. @defaultValue those of the question
+   */
+  readonly input?: unknown;
 }
 
 const answerSchema = z
@@ -194,22 +200,38 @@ const answerSchema = z
     optionId: z.string().optional(),
     text: z.string().optional(),
     approved: z.boolean().optional(),
+    input: z.unknown().optional(),
   })
   .refine(
-    (answer) => Object.values(answer).filter((given) => given !== undefined).length === 1,
+    ({ optionId, text, approved }) =>
+      [optionId, text, approved].filter((given) => given !== undefined).length === 1,
     'expected exactly one of optionId, text, approved',
+  )
+  .refine(
+    ({ approved, input: changed }) => changed === undefined || approved === true,
+    'expected `input` only with `approved: true`',
   );
 
 /**
  * Copies the properties of an answer, and no other property of the caller's object.
  * @throws {ConfigurationError} `INVALID_ANSWER` for a value of the wrong type, an unknown property, or anything but
- *   exactly one of `optionId`, `text` and `approved`.
+ *   exactly one of `optionId`, `text` and `approved`, or an `input` that is not JSON.
  * @throws {CapacityError} `TEXT_TOO_LONG`
  */
 export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
-  const { optionId, text, approved } = check(where, answerSchema, answer, 'INVALID_ANSWER');
+  const {
+    optionId,
+    text,
+    approved,
+    input: changed,
+  } = check(where, answerSchema, answer, 'INVALID_ANSWER');
   if (optionId !== undefined) return { optionId };
-  return text === undefined ? { approved: approved === true } : { text: checkLength(where, text) };
+  if (text !== undefined) return { text: checkLength(where, text) };
+  if (changed === undefined) return { approved: approved === true };
+  const json = asJson(changed);
+  if (!json.ok) throw new ConfigurationError('INVALID_ANSWER', `${where}: input: ${json.message}`);
+  checkLength(`${where}: input`, json.text);
+  return { approved: true, input: json.value };
 }
 
 /** Converts an answer to the form that the subagent receives; null if it does not answer this question. */
@@ -229,6 +251,17 @@ export function givenAnswer(
   }
   const words = text.trim();
   return words === '' ? null : { userResponse: words };
+}
+
+/** Returns consent to the call with these arguments, after the schema of its tool; unchanged if they are those it asked for. */
+export function withInput(
+  { action }: Pick<AskedQuestion, 'action'>,
+  answer: Answer,
+  changed: CallInput | undefined,
+): Answer {
+  const { toolName = '', input: asked } = action ?? {};
+  if (!changed || callKey(toolName, asked) === callKey(toolName, changed.input)) return answer;
+  return { ...answer, userResponse: `Yes, with ${argumentsText(changed.input)}`, changed };
 }
 
 function consentOf(optionId: string | undefined): boolean | undefined {

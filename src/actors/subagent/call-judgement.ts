@@ -16,14 +16,17 @@ import type { StepCall } from '../../machines/index.ts';
 import { hashOf } from '../../values/storable.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import { mayAnswer } from '../contracts/session-views.ts';
+import { ConfigurationError } from '../../values/errors.ts';
+import type { CallInput } from '../contracts/records.ts';
 import {
   approvalNeeded,
+  AUTHORS_DENIAL,
   approvalWords,
   authorsDecision,
   consentFor,
   type Consent,
 } from '../model/approval.ts';
-import type { ModelCall } from '../model/model-step.ts';
+import { callInput, type ModelCall } from '../model/model-step.ts';
 import { toolError, type ToolOutcome } from '../model/tool-results.ts';
 import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Host } from '../runtime/host.ts';
@@ -93,6 +96,29 @@ export async function judgedCall(
     return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
   }
   return [delegates ? { kind: 'delegation' } : asTool, judged];
+}
+
+/**
+ * Returns the arguments with which a call runs instead of its own, if the user may approve them.
+ * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
+ */
+export async function changedInput(
+  judging: Judging,
+  call: ModelCall,
+  given: unknown,
+): Promise<CallInput> {
+  const { toolName } = call;
+  const refused = (why: string) =>
+    new ConfigurationError('INVALID_INPUT', `${toolName} with changed arguments: ${why}`);
+  const entry = judging.tools?.execution.get(toolName);
+  if (!entry) throw refused('a tool of another agent takes only the arguments that it asked for');
+  const validated = await entry.validate(given);
+  if (!validated.ok) throw refused(validated.message);
+  const changed = callInput(toolName, given, validated.value);
+  const { consent, reason } = await consentOf(judging, entry, { ...call, ...changed });
+  if (consent === 'author_denied') throw refused(reason ?? AUTHORS_DENIAL);
+  if (consent === 'inherited_denial') throw refused('the user has denied exactly this call');
+  return changed;
 }
 
 /** Returns the consent that the call has or needs, and the author's reason. */

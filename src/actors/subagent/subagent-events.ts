@@ -189,6 +189,9 @@ const toolOutcome = z.union([
   }),
 ]);
 
+/** The arguments that a user approved instead of those of the call. */
+export const changedInput = z.looseObject({ input: z.unknown(), raw: maybe(z.literal(true)) });
+
 const question = z.looseObject({ requestId: text });
 
 const deadline = z.looseObject({ dueAt: amount });
@@ -248,7 +251,12 @@ export const SUBAGENT_SHAPES: EventShapes = {
   'question.answered': z.looseObject({
     requestId: text,
     answer: maybe(
-      z.looseObject({ userResponse: text, optionId: maybe(text), approved: maybe(flag) }),
+      z.looseObject({
+        userResponse: text,
+        optionId: maybe(text),
+        approved: maybe(flag),
+        changed: maybe(changedInput),
+      }),
     ),
     approved: maybe(flag),
     messageId: maybe(text),

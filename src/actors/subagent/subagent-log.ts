@@ -25,7 +25,7 @@ import { inputTimeoutMessage } from '../conversation/prompts.ts';
 import { toolMessage, type StepResult, type ToolOutcome } from '../model/tool-results.ts';
 import type { ModelCall, ModelResponse } from '../model/model-step.ts';
 import { refusalIn } from '../model/refused-answer.ts';
-import type { Answer } from '../contracts/records.ts';
+import type { Answer, CallInput } from '../contracts/records.ts';
 import { APPROVE_LASTING } from '../contracts/session-views.ts';
 import { type ApprovalGrade, type Artifact, type LedgerEntry } from '../contracts/outcome.ts';
 import { addUsage, NO_USAGE, tokenCount, type Usage } from '../contracts/usage.ts';
@@ -54,6 +54,8 @@ interface OpenCall extends ModelCall {
   readonly step: number;
   approval?: ApprovalGrade;
   lasting?: true;
+  /** The model's arguments, if the user approved others. */
+  askedInput?: unknown;
   /** The identity that answered or consented. */
   answeredBy?: string;
   readonly calledAt: number;
@@ -386,6 +388,7 @@ export class SubagentLog {
     if (answer.approved === true) {
       const call = this.#callOf(callId);
       if (call && answer.optionId === APPROVE_LASTING) call.lasting = true;
+      if (answer.changed) this.#change(callId, answer.changed);
       return;
     }
     if (answer.approved === false) {
@@ -398,6 +401,15 @@ export class SubagentLog {
     const { userResponse, optionId } = answer;
     const output = { userResponse, ...(optionId === undefined ? {} : { optionId }) };
     this.#settle(callId, { callId, output }, 'ok', output);
+  }
+
+  /** Replaces the arguments of a call by those that the user approved. */
+  #change(callId: string, changed: CallInput): void {
+    this.#calls = this.#calls.map((call) => {
+      if (call.callId !== callId) return call;
+      const { given: _, raw: _none, ...rest } = call;
+      return { ...rest, ...changed, askedInput: call.input };
+    });
   }
 
   /** Records that the question was not answered, and why. An approval without an answer is treated as denied. */
@@ -567,6 +579,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
     output,
     ...(approval === undefined ? {} : { approval }),
     ...(lasting && { lasting }),
+    ...('askedInput' in call && { askedInput: call.askedInput }),
     ...(answeredBy === undefined ? {} : { answeredBy }),
     calledAt,
   };

@@ -15,6 +15,7 @@
 
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
+import { raceAbort } from '../../values/race-abort.ts';
 import { codeOf, isA, messageOf } from '../../values/errors.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
@@ -40,6 +41,7 @@ import type { KeepLarge } from '../model/tool-run.ts';
 import { inSpanOf, type Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import {
+  changedInput,
   changeSince,
   judgedCall,
   mayHaveBegun,
@@ -67,6 +69,7 @@ import {
   type Instance,
   type PreparedInstance,
 } from './instance.ts';
+import type { CallInput } from '../contracts/records.ts';
 import type { Note } from '../notes/note.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { TracedWork } from '../ports/journal.ts';
@@ -118,6 +121,8 @@ export class SubagentWork {
   #instance: Instance | null = null;
   #executor: Executor | null = null;
   #preparing: Promise<void> | null = null;
+  /** Aborts the check of a changed call, for which an instance may be made; null: none was checked. */
+  #checking: AbortController | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;
   /** True for a restored subagent: its instance is created again when needed. */
@@ -176,6 +181,24 @@ export class SubagentWork {
     this.#questionWithdrawn(call.callId, `withdrawn: ${change}`, change);
   }
 
+  /**
+   * Returns the arguments with which the open approval's call would run instead of its own.
+   * @throws {ConfigurationError} `INVALID_INPUT`, {OffstageError} if the instance cannot be made (rejects).
+   */
+  async changedInput(call: ModelCall, given: unknown): Promise<CallInput> {
+    const { definition, log } = this.#worker;
+    const { signal } = (this.#checking ??= new AbortController());
+    await this.#preparing;
+    if (definition.createInstance && !this.#instance) {
+      const made = Promise.withResolvers<unknown>();
+      this.#making(signal, { marks: log.marks }, made.resolve, made.reject);
+      await raceAbort(made.promise, signal);
+    }
+    const judging = this.#judgingOf(signal, this.#instance?.definition ?? definition);
+    const tools = definition.relay ? null : (this.#instance?.tools ?? judging.tools);
+    return changedInput({ ...judging, tools }, call, given);
+  }
+
   /** Starts an activity that the machine requests. */
   begin(name: string, input: unknown): void {
     const controller = new AbortController();
@@ -204,14 +227,22 @@ export class SubagentWork {
     };
     if (this.#instance) begin(this.#instance);
     // The first messages are already in the log.
-    else if (this.#isRestored)
-      this.#making(
-        signal,
-        { marks: this.#worker.log.marks },
-        () => this.#instance && begin(this.#instance),
-        fail,
-      );
+    else if (this.#preparing)
+      void this.#preparing.then(() => this.#beginRestored(signal, begin, fail));
+    else if (this.#isRestored) this.#beginRestored(signal, begin, fail);
     else fail('not prepared');
+  }
+
+  #beginRestored(
+    signal: AbortSignal,
+    begin: (instance: Instance) => void,
+    fail: (error: unknown) => void,
+  ): void {
+    const made = (): void => {
+      if (this.#instance) begin(this.#instance);
+    };
+    if (this.#instance) made();
+    else this.#making(signal, { marks: this.#worker.log.marks }, made, fail);
   }
 
   /**
@@ -223,6 +254,8 @@ export class SubagentWork {
     const activity = this.#activity;
     this.#activity = null;
     if (!this.#reportsProgress) this.progress = null;
+    this.#checking?.abort(reason());
+    this.#checking = null;
     if (why === 'ended') this.#leaveInDoubt();
     if (!activity || activity.expected === 0) return;
     this.#isLeft = why === 'suspended';

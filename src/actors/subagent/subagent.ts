@@ -55,6 +55,7 @@ import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import { type Outcome } from '../contracts/outcome.ts';
 import { NO_USAGE, type Usage } from '../contracts/usage.ts';
 import type { SubagentTask } from '../contracts/task.ts';
+import type { CallInput } from '../contracts/records.ts';
 import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from './ask-user.ts';
 import { requestedInput } from './child-toolset.ts';
 import type { Worker } from './executor.ts';
@@ -303,6 +304,21 @@ export class Subagent implements UnitBody, Worker {
     const { calls, asked } = known.snapshot.context;
     const callId = askOf(calls)?.callId;
     return callId === undefined ? null : { requestId: requestIdOf(this.id, asked), callId };
+  }
+
+  /**
+   * Returns the arguments with which the call of an approval would run instead of its own; null: the question is over.
+   * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
+   */
+  async changedInput(requestId: string, given: unknown): Promise<CallInput | null> {
+    const open = this.openQuestion;
+    const call = open?.requestId === requestId ? this.log.call(open.callId) : undefined;
+    if (!call) return null;
+    try {
+      return await this.#work.changedInput(call, given);
+    } finally {
+      if (this.state === 'waiting_for_input' && !this.#ended) this.#park();
+    }
   }
 
   /** The words and actions. Reading them wakes a parked subagent. */

@@ -20,7 +20,7 @@ import { callSafely, type Host } from '../runtime/host.ts';
 import type { DoubtfulCall, SubagentView } from '../contracts/session-views.ts';
 import type { Answer, AskedQuestion } from '../contracts/records.ts';
 import { ownValue } from '../../values/own-value.ts';
-import { checkedAnswer, givenAnswer, type GivenAnswer } from '../subagent/ask-user.ts';
+import { checkedAnswer, givenAnswer, withInput, type GivenAnswer } from '../subagent/ask-user.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { NoteMarks } from '../notes/note-marks.ts';
 import { briefing, type Briefing } from '../subagent/instance.ts';
@@ -223,7 +223,7 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
       const given = await onQuestion(question, controller.signal);
-      const answer = given ? answerOf(question, given) : null;
+      const answer = given ? await this.#answer(question, given) : null;
       settle(
         answer
           ? { type: 'question.answered', requestId, answer, approved: answer.approved === true }
@@ -234,6 +234,17 @@ export class ProgramPorts implements ScopePorts {
       if (!controller.signal.aborted) this.host.report(error, 'onQuestion');
       settle({ type: 'question.withdrawn', requestId, reason: 'not answered' });
     });
+  }
+
+  /** Returns the answer, with the changed arguments after the schema of their tool. */
+  async #answer(question: AskedQuestion, given: ProgramAnswer): Promise<Answer> {
+    const answer = answerOf(question, given);
+    if (given.input === undefined) return answer;
+    const { requestId, subagentId } = question;
+    const asker = this.#options.tree()?.get(subagentId);
+    const changed = await asker?.changedInput(requestId, given.input);
+    if (!changed) throw new CancelledError('the question is over');
+    return withInput(question, answer, changed);
   }
 
   #withdraw(requestId: string): void {

@@ -11,7 +11,7 @@ import { nodeEnvironment } from '../../adapters/node/index.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 import { replaySession } from '../../entries/replay.ts';
 import { whyWaiting } from '../../machines/why-waiting.ts';
-import { codeOf, OffstageError } from '../../values/errors.ts';
+import { codeOf, messageOf, OffstageError } from '../../values/errors.ts';
 import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
 import { isWrongCall, notInSource, openSource, type Source } from '../journal/source.ts';
 import { cell, counted, moment, offset } from '../replay/lines.ts';
@@ -39,6 +39,7 @@ const usage = `offstage sessions <verb> --journal <file or address> | --url <add
   --option <id>      the option that is chosen
   --text <words>     the answer in words
   --approve, --deny  the answer to an approval
+  --input <json>     with --approve and --url: the arguments with which the call runs instead
   --reason <words>   why it is cancelled
   --tokens <n>, --steps <n>, --time-ms <n>, --agents <n>, --cost <n>
                      the new totals; with --url the process must know the caller as an operator
@@ -59,6 +60,7 @@ const options = {
   option: { type: 'string' },
   text: { type: 'string' },
   approve: { type: 'boolean', default: false },
+  input: { type: 'string' },
   deny: { type: 'boolean', default: false },
   reason: { type: 'string' },
   mode: { type: 'string' },
@@ -302,11 +304,19 @@ function limitsOf({ tokens, steps, 'time-ms': timeMs, agents, cost }: Values): B
   return Object.fromEntries(given);
 }
 
-function answerOf({ option, text, approve, deny }: Values): GivenAnswer {
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new WrongCall(`--input is no JSON: ${messageOf(error)}`);
+  }
+}
+
+function answerOf({ option, text, approve, deny, input }: Values): GivenAnswer {
   const given: GivenAnswer[] = [];
   if (option !== undefined) given.push({ optionId: option });
   if (text !== undefined) given.push({ text });
-  if (approve) given.push({ approved: true });
+  if (approve) given.push({ approved: true, ...(input !== undefined && { input: jsonIn(input) }) });
   if (deny) given.push({ approved: false });
   const [answer, ...others] = given;
   if (!answer || others.length > 0)

@@ -16,7 +16,9 @@ import type { SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import { mayAnswer, type AnswerReceipt } from '../../contracts/session-views.ts';
+import type { QuestionRecord } from '../../contracts/records.ts';
 import type { GivenAnswer } from '../../subagent/ask-user.ts';
+import type { Subagent } from '../../subagent/subagent.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { Projection } from '../state/projection.ts';
 import type { Receiver } from '../../contracts/session-protocol.ts';
@@ -28,6 +30,7 @@ export type Settlement = { readonly status: string } & Readonly<Record<string, u
 
 /** The session, as the entrance sees it. */
 export interface UserInputSession extends Receiver {
+  readonly tree: { get(id: string): Pick<Subagent, 'changedInput'> | undefined };
   readonly host: Host;
   readonly records: SessionRecords;
   readonly projection: Projection;
@@ -138,17 +141,21 @@ export class UserInput {
 
   /**
    * Answers a question with a button or in words.
-   * @throws {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the
+   * @throws {ConfigurationError} `INVALID_INPUT` for arguments that the tool does not take, {CapacityError} `MAILBOX_FULL`, {JournalError} `UNFOLDABLE_ENTRY`, {OffstageError} the reason why the
    *   session left this process (rejects).
    */
   async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { records, host, projection, unit } = this.#session;
+    const { optionId, text, approved, input } = answer;
+    const asked = records.questions.get(requestId);
+    // The answer of another identity is refused without a look at the arguments.
+    const isChanged = input !== undefined && asked?.kind === 'approval' && mayAnswer(asked, by);
+    const changed = isChanged ? await this.#changedInput(asked, input) : null;
     const isKnown = records.questions.has(requestId);
     if (isKnown && this.#left) throw this.#left;
-    if (!isKnown || unit.unit.disposed)
+    if (!isKnown || unit.unit.disposed || (isChanged && !changed))
       return { accepted: false, reason: projection.question(requestId) ? 'over' : 'unknown' };
     const ticket = host.environment.ids.next('ans');
-    const { optionId, text, approved } = answer;
     unit.unit.checkRoom();
     const receipt = Promise.withResolvers<AnswerReceipt>();
     this.#receipts.set(ticket, receipt);
@@ -157,8 +164,13 @@ export class UserInput {
       ticket,
       requestId,
       ...withoutUndefined({ optionId, text, approved, by }),
+      ...(changed && { changed }),
     });
     return receipt.promise;
+  }
+
+  async #changedInput({ subagentId, requestId }: QuestionRecord, input: unknown) {
+    return (await this.#session.tree.get(subagentId)?.changedInput(requestId, input)) ?? null;
   }
 
   /**

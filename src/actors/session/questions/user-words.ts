@@ -35,7 +35,7 @@ import type { EventFor, SessionMessage } from '../../contracts/session-protocol.
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { mayAnswer, withoutArguments } from '../../contracts/session-views.ts';
-import { givenAnswer } from '../../subagent/ask-user.ts';
+import { givenAnswer, withInput } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
 import { readBack } from './settle-question.ts';
 
@@ -343,7 +343,7 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
     channel: 'button',
     utteranceStartedAt: null,
     decisive: true,
-    answer: answerBy(answer, by),
+    answer: answerBy(withInput(question, answer, given.changed), by),
   } as const;
   if (!unit.accepts(actor, { ...event, at: given.at }))
     return refused(state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented');

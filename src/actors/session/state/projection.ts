@@ -298,6 +298,7 @@ export function questionView(
     answer: answer?.userResponse ?? null,
     ...(reason === undefined ? {} : { reason }),
     ...(action ? { action } : {}),
+    ...(answer?.changed && { changed: { input: answer.changed.input } }),
     ...(byButton && { byButton }),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),

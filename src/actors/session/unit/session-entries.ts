@@ -24,7 +24,7 @@ import {
   type EventShapes,
 } from '../../runtime/event-shapes.ts';
 import { quarantinedIn, type UnfoldableEntry } from '../../runtime/quarantine.ts';
-import { delegationShape } from '../../subagent/subagent-events.ts';
+import { changedInput, delegationShape } from '../../subagent/subagent-events.ts';
 import { SETTLE_ACTIONS } from '../../contracts/records.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
@@ -182,7 +182,12 @@ const asked = z.looseObject({
   returned: maybe(z.looseObject({ words: text, reason: text })),
 });
 
-const answer = z.looseObject({ userResponse: text, optionId: maybe(text), approved: maybe(flag) });
+const answer = z.looseObject({
+  userResponse: text,
+  optionId: maybe(text),
+  approved: maybe(flag),
+  changed: maybe(changedInput),
+});
 
 const priority = z.enum(['normal', 'high', 'urgent']);
 
@@ -349,6 +354,7 @@ export const SESSION_SHAPES: EventShapes = {
     optionId: maybe(text),
     text: maybe(text),
     approved: maybe(flag),
+    changed: maybe(changedInput),
   }),
   'question.settled': z.looseObject({
     callId: text,
