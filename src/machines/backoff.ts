@@ -1,4 +1,4 @@
-// The pause before a failed operation is tried again.
+// The pause before a failed operation is retried.
 
 /** The pauses between attempts. */
 export interface BackoffInput {
@@ -9,16 +9,15 @@ export interface BackoffInput {
 }
 
 /**
- * Returns the pause after this number of failures in a row, in milliseconds: it doubles with each, up to
- * `maxDelayMs`. `jitter`, uniform in [0, 1), takes away up to half of it, so that clients that failed
- * together do not retry together.
+ * Returns the pause after this number of consecutive failures, in milliseconds: it doubles each time, up to `maxDelayMs`.
+ * `jitter`, uniform in [0, 1), shortens the pause by up to half, so that clients that failed together do not retry together.
  */
 export function backoffMs(
   { baseDelayMs, maxDelayMs }: BackoffInput,
   failures: number,
   jitter: number,
 ): number {
-  // 2 ** 1024 is Infinity, and no pause at all would become NaN.
+  // 2 ** 1024 is Infinity, and a pause of 0 would become NaN.
   const pauseMs = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(failures - 1, 1000));
   return pauseMs * (1 - jitter / 2);
 }

@@ -1,5 +1,5 @@
-// The batch of one request: the background calls that the lead agent made for it, and the subagents that it spawned
-// for it by a tool. The outbox tells their results together, in one reply. Here all of them are named calls.
+// One request's batch: the lead agent's background calls for it, and the subagents that it spawned for it with a tool.
+// The outbox tells their results together, in one reply. This file calls all of them calls.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
@@ -8,20 +8,19 @@
 //   holding: results wait      trailing: each late call is told by itself
 //
 // Owns:     which results are told together, and how long a result waits for its siblings.
-// Does not: hold the text of results, speak (outbox), or run anything.
+// Does not: store the text of results, speak (outbox), or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is told once: with the others, by itself, or not at all because the user saw or dismissed
-//        it. A call that left without a result is not told.
-//   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and
-//        never longer than `ceilingMs`, counted from the first result.
-//   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown.
-//        Nor does a sibling that the lead agent awaits itself.
+//   BATCH-1. Each result is told once: together with the others, by itself, or not at all because the user saw or
+//        dismissed it. A call that left without a result is not told.
+//   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and never longer than
+//        `ceilingMs`, counted from the first result.
+//   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown. The same
+//        holds for a sibling that the lead agent itself awaits.
 //   BATCH-4. A single result is passed on unchanged.
-//   BATCH-5. The batch is told together once; a later result is passed on by itself. The ceiling discards
-//        nothing.
-//   BATCH-6. Each result keeps its reserved place in the outbox until it was told or seen.
-//   BATCH-7. The batch is over when no call works any more and every result was told.
+//   BATCH-5. The batch is told together once; a later result is passed on by itself. The ceiling discards nothing.
+//   BATCH-6. Each result keeps its reserved place in the outbox until the result is told or seen.
+//   BATCH-7. The batch is over when no call works any more and every result has been told.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -39,25 +38,25 @@ import { byOf, type HearingGrade } from './outbox-setup.ts';
 /** The treatment of calls that still work at the ceiling: `deliver` tells them later, `cancel` stops them. */
 export type AtCeiling = 'deliver' | 'cancel';
 
-/** A batch: the background calls of one request, whose results form one reply. */
+/** A batch: one request's background calls, whose results form one reply. */
 export interface BatchInput {
-  /** Names the batch, and its delivery. */
+  /** The id of the batch, and of its delivery. */
   readonly batchId: string;
-  /** The longest time that a result waits for its siblings, in milliseconds. */
+  /** The maximum time that a result waits for its siblings, in milliseconds. */
   readonly ceilingMs: number;
   readonly atCeiling: AtCeiling;
-  /** The longest time that calls may take to stop after `stop`, in milliseconds. */
+  /** The maximum time that calls may take to stop after `stop`, in milliseconds. */
   readonly graceMs: number;
 }
 
 interface BatchContext extends BatchInput {
-  /** The lead agent is answering the request: it may make more calls. */
+  /** The lead agent is answering the request, and may make more calls. */
   readonly isReplying: boolean;
   /** Calls without a result. */
   readonly working: readonly string[];
   /** The working calls that wait for the user. */
   readonly asking: readonly string[];
-  /** Results that are told together, in the order of their arrival. */
+  /** Results that are told together, in the order of arrival. */
   readonly parts: readonly string[];
   readonly dueAt: number;
 }
@@ -69,7 +68,7 @@ type BatchFact =
   | { readonly type: 'batch.settled'; readonly callId: string }
   | { readonly type: 'batch.asking'; readonly callId: string }
   | { readonly type: 'batch.resumed'; readonly callId: string }
-  /** The lead agent has answered the request: no more calls come. */
+  /** The lead agent has answered the request: no more calls follow. */
   | { readonly type: 'batch.replied' }
   /** The joint delivery has reached the user. */
   | { readonly type: 'batch.told'; readonly grade: HearingGrade }
@@ -117,7 +116,7 @@ const retract = {
   params: ({ context }: { context: BatchContext }) => ({ batchId: context.batchId }),
 } as const;
 
-/** Tells whether a call still works without asking the user: the other results wait for such a call only. */
+/** Returns whether a call still works without asking the user: only such calls make the other results wait. */
 const someAreLate = ({ working, asking }: BatchContext): boolean => working.length > asking.length;
 
 const lateOf = ({ working, asking }: BatchContext): readonly string[] => {
@@ -142,7 +141,7 @@ const effects = {
   }>(),
   /** The user dismissed these results. */
   dismissed: effect<{ readonly deliveryIds: readonly string[]; readonly by?: string }>(),
-  /** Stops calls whose time is over. `batch.settled` or `batch.left` comes back for each call. */
+  /** Stops calls whose time is over. `batch.settled` or `batch.left` follows for each call. */
   stop: effect<{ readonly callIds: readonly string[] }>(),
   /** The batch is over, and produces nothing more. */
   ended: effect<{ readonly batchId: string }>(),
@@ -150,7 +149,7 @@ const effects = {
 
 export type BatchEffects = EffectsOf<typeof effects>;
 
-/** A batch collects the results of the calls of one request and hands them over as one item. Its output is its id. */
+/** A batch collects the results of one request's calls and hands them over as one item. Its output is its id. */
 export const batchMachine = setup({
   types: {
     input: {} as BatchInput,
@@ -198,7 +197,7 @@ export const batchMachine = setup({
     hasParts: ({ context }) => context.parts.length > 0,
     hasOnePart: ({ context }) => context.parts.length === 1,
     hasNoWork: ({ context }) => context.working.length === 0,
-    /** Every call that a result may wait for has ended, and no more calls come. */
+    /** Every call for which a result may wait has ended, and no more calls follow. */
     isComplete: ({ context }) => !context.isReplying && !someAreLate(context),
     isNoneLate: ({ context }) => !someAreLate(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
@@ -271,7 +270,7 @@ export const batchMachine = setup({
           // Every call was refused or cancelled.
           always: { guard: and(['hasNoWork', 'isComplete']), target: '#batch.over' },
         },
-        // The first result: the ceiling's clock starts only if a call has to be waited for.
+        // The first result: the ceiling's clock starts only if there is a call to wait for.
         arriving: {
           always: [{ guard: 'isComplete', target: '#batch.releasing' }, { target: 'holding' }],
         },

@@ -1,13 +1,13 @@
 // A machine names effects and does not execute them. An effect is a *named* action with params. An app provides the
-// implementation; the runtime posts the effect to its router; a model checker reads it as data. An action without an
-// implementation does nothing.
+// implementation; the runtime posts the effect to its router; a model checker reads the effect as data. An action
+// without an implementation does nothing.
 
 import { enqueueActions, type AnyStateMachine } from 'xstate';
 
 /** A declared effect; `P` is the type of its params. */
 type EffectAction<P> = (args: unknown, params: P) => void;
 
-/** The effects of a machine by name, with the params of each: `EffectsOf<typeof effects>`. */
+/** A machine's effects by name, each with its params: `EffectsOf<typeof effects>`. */
 export type EffectsOf<Declared> = {
   readonly [Name in keyof Declared]: Declared[Name] extends EffectAction<infer P> ? P : never;
 };
@@ -26,18 +26,18 @@ export function effect<P>(): EffectAction<P> {
   return declaration;
 }
 
-/** Tells an effect from an action that the machine itself carries out. */
+/** Distinguishes an effect from an action that the machine itself executes. */
 export function isEffect(action: unknown): boolean {
   return typeof action === 'function' && declared.has(action);
 }
 
 /**
  * Work that lasts as long as a state, and reports back with ordinary events. The state starts the work on entry and
- * stops it on exit, as effects; `activitiesOf` of the runtime finds the activities of a restored state.
+ * stops it on exit, as effects; the runtime's `activitiesOf` finds a restored state's activities.
  */
 export interface Activity<Name extends string = string, Input = unknown> {
   readonly name: Name;
-  /** Unique among the activities of its machine that run at the same time. */
+  /** Unique among its machine's activities that run at the same time. */
   readonly id: string;
   readonly input: Input;
 }
@@ -49,8 +49,8 @@ export interface ActivityStop<Name extends string = string> {
 }
 
 /**
- * Declares the activities of a machine: `actions: { ...activities<Activity<'fetch', { url: string }>>() }`.
- * Its states start each with `startActivity` on entry and stop it with `stopActivity` on exit.
+ * Declares a machine's activities: `actions: { ...activities<Activity<'fetch', { url: string }>>() }`. Its states start
+ * each activity with `startActivity` on entry, and stop it with `stopActivity` on exit.
  */
 export function activities<A extends Activity>(): {
   readonly startActivity: EffectAction<A>;
@@ -59,7 +59,7 @@ export function activities<A extends Activity>(): {
   return { startActivity: effect<A>(), stopActivity: effect<ActivityStop<A['name']>>() };
 }
 
-/** Returns the params of `startActivity` for work whose id is its name. */
+/** Returns the params of `startActivity` for an activity whose id is its name. */
 export function activity<const Name extends string, Input>(
   name: Name,
   input: Input,
@@ -77,7 +77,7 @@ export function stopActivity<const Name extends string>(
 
 /** The input of a deadline: an activity that sends `{ type: event, dueAt }` at `dueAt`. */
 export interface DeadlineInput {
-  /** Milliseconds since 1970, as `at` of every event. */
+  /** Milliseconds since 1970, like every event's `at`. */
   readonly dueAt: number;
   /** The type of the event that the deadline sends to the machine that started it. */
   readonly event: string;
@@ -92,10 +92,10 @@ export function deadline(event: string, dueAt: number, id = 'deadline'): Deadlin
 }
 
 /**
- * Returns the machine with its deadlines as delayed events of XState, for an actor that you make yourself: the clock of
- * its system sends each event, stamped with the time at which it was due. `startActivity` and `stopActivity` of the
- * machine still get the other activities. XState keeps no delayed event in a snapshot: a restored actor starts the
- * deadlines of the states that it enters, but not those of the state that it is restored in.
+ * Returns the machine with its deadlines as XState's delayed events, for an actor that you create yourself: the clock
+ * of the actor's system sends each event, stamped with the time at which it was due. The machine's `startActivity` and
+ * `stopActivity` still receive the other activities. XState keeps no delayed event in a snapshot: a restored actor
+ * starts the deadlines of states that it enters, but not those of the state in which it is restored.
  * @param now Returns the time of the clock of the actor's system, in milliseconds since 1970: `Date.now`.
  */
 export function withDeadlines<M extends AnyStateMachine>(machine: M, now: () => number): M {
@@ -123,17 +123,17 @@ export interface Stamped {
   readonly at: number;
 }
 
-/** The events of a machine before its unit stamps them with the time. */
+/** A machine's events before its unit stamps them with the time. */
 export type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 
-/** Events that carry fields which their machine does not read: `Fields` maps the type of an event to these fields. */
+/** Events with fields that their machine does not read: `Fields` maps an event's type to these fields. */
 export type Carrying<E, Fields> = E extends { readonly type: infer Type }
   ? Type extends keyof Fields
     ? E & Fields[Type]
     : E
   : never;
 
-/** A message for one actor of a protocol. The protocol maps each address to the events that the actor takes. */
+/** A message for one actor of a protocol. The protocol maps each address to the events that its actor accepts. */
 export type MessageIn<Protocol> = {
   readonly [Address in keyof Protocol & string]: {
     readonly actor: Address;
@@ -141,7 +141,5 @@ export type MessageIn<Protocol> = {
   };
 }[keyof Protocol & string];
 
-/**
- * XState limits loops of eventless transitions only on request; without this, such a loop hangs the process.
- */
+/** XState limits loops of eventless transitions only on request; without this limit, such a loop hangs the process. */
 export const machineOptions = { maxIterations: 1000 } as const;

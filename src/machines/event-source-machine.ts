@@ -1,4 +1,4 @@
-// The life of one event source of a service, through all its attempts.
+// The life of one of a service's event sources, through all its attempts.
 //
 //   created ─▶ live: starting ─▶ running        an attempt is under way
 //               │ failed    ▲           │ stop
@@ -6,17 +6,17 @@
 //   releasing: to_restart   │        releasing: for_good ─▶ stopped   (final)
 //               └─▶ backing_off           ▲ stop, while it is being released already
 //
-// Owns:     whether an attempt is under way, and when the next one begins.
-// Does not: call the source, draw random numbers (the jitter comes with the event), or see its events.
+// Owns:     whether an attempt is in progress, and when the next one starts.
+// Does not: call the source, draw random numbers (the jitter comes with the event), or see the source's events.
 //
 // Invariants
-//   EVENT-SOURCE-1. An attempt runs in `live` only, one at a time. Each attempt is released exactly once before the
-//        next one begins or the source is stopped.
-//   EVENT-SOURCE-2. After a failure another attempt follows, without limit. The pause before it doubles with each
-//        failure in a row, up to `maxDelayMs`; the jitter shortens it by up to half.
-//   EVENT-SOURCE-3. An attempt that lived for `stableMs` resets the count of failures.
+//   EVENT-SOURCE-1. An attempt runs only in `live`, one at a time. Each attempt is released exactly once before the
+//        next one starts or the source is stopped.
+//   EVENT-SOURCE-2. After a failure another attempt follows, without limit. The pause doubles with each consecutive
+//        failure, up to `maxDelayMs`; the jitter shortens it by up to half.
+//   EVENT-SOURCE-3. An attempt that lasted `stableMs` resets the count of failures.
 //   EVENT-SOURCE-4. Only events of the current attempt change anything.
-//   EVENT-SOURCE-5. After `source.stop` no attempt begins; the source reaches `stopped` even if its release hangs.
+//   EVENT-SOURCE-5. After `source.stop`, no attempt starts; the source reaches `stopped` even if its release hangs.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -32,18 +32,18 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** An event source of a service, and the pauses between its starts. */
+/** A service's event source, and the pauses between its starts. */
 export interface EventSourceInput extends BackoffInput {
-  /** An attempt that lived this long counts as a success, in milliseconds. */
+  /** An attempt that lasts this long counts as a success, in milliseconds. */
   readonly stableMs: number;
-  /** The longest time that the source may take to free its resources, in milliseconds. */
+  /** The maximum time that the source may take to free its resources, in milliseconds. */
   readonly stopTimeoutMs: number;
 }
 
 interface EventSourceContext extends EventSourceInput {
-  /** Numbers the attempts, from 1. */
+  /** The attempt's number, from 1. */
   readonly attempt: number;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number;
   readonly startedAt: number;
   readonly restartAt: number;
@@ -52,7 +52,7 @@ interface EventSourceContext extends EventSourceInput {
 
 type EventSourceFact =
   | { readonly type: 'source.start' }
-  /** The source runs: it reported so, or its first event came. */
+  /** The source runs: it reported so, or its first event arrived. */
   | { readonly type: 'source.started'; readonly attempt: number }
   /** `jitter`: uniform in [0, 1). */
   | { readonly type: 'source.failed'; readonly attempt: number; readonly jitter: number }
@@ -72,13 +72,13 @@ type Args = { context: EventSourceContext };
 const attemptOf = ({ context }: Args): AttemptInput => ({ attempt: context.attempt });
 
 type Work =
-  /** Starts the source; when this stops, the signal of the attempt aborts. */
+  /** Starts the source; when this stops, the attempt's signal aborts. */
   | Activity<'attempt', AttemptInput>
-  /** Calls the source's `stop`; `source.released` comes back. */
+  /** Calls the source's `stop`; `source.released` follows. */
   | Activity<'release', AttemptInput>
   | Deadline;
 
-/** Starts an event source, starts it again after a failure, and releases it. */
+/** Starts an event source, restarts it after a failure, and releases it. */
 export const eventSourceMachine = setup({
   types: {
     input: {} as EventSourceInput,
@@ -184,7 +184,7 @@ export const eventSourceMachine = setup({
               target: '#eventSource.backing_off',
               actions: { type: 'abandoned', params: attemptOf },
             },
-            // A release that is under way is not repeated.
+            // A running release is not repeated.
             'source.stop': 'for_good',
           },
         },

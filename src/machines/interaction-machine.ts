@@ -8,13 +8,13 @@
 // Does not: know the questions, their duration or their end.
 //
 // Invariants
-//   INTERACTION-1. There is at most one owner. A grant carries its epoch; a release counts only with this epoch, or
+//   INTERACTION-1. There is at most one owner. A grant has an epoch; a release is accepted only with this epoch, or
 //       with 0 from a question that ended before its grant arrived.
-//   INTERACTION-2. First come, first served: a new owner was the head of the queue. A repeated request does not queue
+//   INTERACTION-2. First come, first served: a new owner was the head of the queue. A repeated request is not queued
 //       twice, and no request overtakes another.
 //   INTERACTION-3. The floor is free only while the queue is empty: `main_agent` has an empty queue.
 //   INTERACTION-4. A withdrawal has two phases: the machine asks the owner to release, and grants the floor again only
-//       after the release. A single phase gives two owners when messages cross.
+//       after the release. With a single phase, there would be two owners when messages cross.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { effect, machineOptions, type EffectsOf } from './effect.ts';
@@ -22,21 +22,21 @@ import { effect, machineOptions, type EffectsOf } from './effect.ts';
 interface InteractionContext {
   readonly owner: string | null;
   readonly queue: readonly string[];
-  /** Counts the grants; 0 before the first. */
+  /** The number of grants; 0 before the first. */
   readonly epoch: number;
 }
 
 /** The events of `interactionMachine`. */
 export type InteractionEvent =
-  /** The question wants the floor. */
+  /** The question requests the floor. */
   | { readonly type: 'interaction.request'; readonly id: string }
   /** The question no longer has the floor, or leaves the queue. `epoch` is the epoch of its grant; 0 if it had none. */
   | { readonly type: 'interaction.release'; readonly id: string; readonly epoch: number }
-  /** The session takes the floor away from the question, or removes it from the queue. */
+  /** The session takes the floor from the question, or removes the question from the queue. */
   | { readonly type: 'interaction.withdraw'; readonly id: string };
 
 const effects = {
-  /** Grants the floor: the question owns the user's words until it releases them. */
+  /** Grants the floor: the question owns the user's words until it releases the floor. */
   grant: effect<{ readonly id: string; readonly epoch: number }>(),
   /** Asks the question to release the floor. */
   revoke: effect<{ readonly id: string; readonly epoch: number }>(),
@@ -142,7 +142,7 @@ export const interactionMachine = setup({
 /** A snapshot of `interactionMachine`. */
 export type InteractionSnapshot = SnapshotFrom<typeof interactionMachine>;
 
-/** Returns the question that owns the user's words, or null while the lead agent does. */
+/** Returns the question that owns the user's words; null while the lead agent owns them. */
 export function ownerOf(snapshot: InteractionSnapshot): string | null {
   return snapshot.matches('subagent_interaction') ? snapshot.context.owner : null;
 }

@@ -1,4 +1,4 @@
-// Holds the items for the user, and decides when each of them is said.
+// Holds the items for the user, and decides when each one is spoken.
 //
 //   gate: closed ⇄ open            may an item be said now?
 //   slot: empty ─▶ (dwelling) ─▶ offered ─▶ playing ─▶ empty …   the item that is being said
@@ -8,33 +8,32 @@
 //               └─────────────────────┘
 //    told in full, without an acknowledgement: the item rests, and is not said again
 //
-// Owns:     the order of the items, the item that is being said, and the number of the attempt.
-// Does not: hold the text of items, speak, or decide when the gate opens.
+// Owns:     the order of the items, the item that is being spoken, and the number of the attempt.
+// Does not: store the text of items, speak, or decide when the gate opens.
 //
 // Invariants
-//   OUTBOX-1. One item is said at a time, from an open gate, after a pause: `quietMs` since the gate opened and since
-//       the last attempt ended. An item that arrives after the pause is offered at once; an urgent item does not wait
-//       for it. Behind a question the pause is `answerMs`, until the user speaks or the question is answered.
-//   OUTBOX-2. An item that ends as heard was offered in this very attempt (`generation`), or in the one that told it
-//       in full.
+//   OUTBOX-1. One item is spoken at a time, through an open gate, after a pause: `quietMs` since the gate opened and
+//       since the last attempt ended. An item that arrives after the pause is offered at once; an urgent item does not
+//       wait for the pause. After a question, the pause is `answerMs`, until the user speaks or the question is answered.
+//   OUTBOX-2. An item that ends as heard was offered in this attempt (`generation`), or in the attempt that told it in full.
 //   OUTBOX-3. An item leaves when it is heard, shown, dismissed, retracted, or dropped with a reason; no other event
 //       removes it. Results and questions are never dropped.
-//   OUTBOX-4. Urgent before high before normal; first come, first served within each class. An interrupted item goes
-//       back to the front of its class.
-//   OUTBOX-5. After `maxAttempts` an item rests as a card on the screen until the user speaks or a client attaches,
-//       so that a wire that always fails is not tried for ever. If the user speaks into an offer before it plays,
-//       that offer counts as the first attempt.
-//   OUTBOX-6. The outbox has at most `capacity` items and reservations of results; a reserved result always fits.
-//   OUTBOX-7. Only the latest progress of each subagent waits.
-//   OUTBOX-8. A silent item is never offered: it rests until it is shown or dismissed. An item with `skip_if_busy` is
-//       silent if it arrives while it cannot be said; otherwise it is like any other.
+//   OUTBOX-4. Urgent before high before normal; first come, first served within each class. An interrupted item returns
+//       to the front of its class.
+//   OUTBOX-5. After `maxAttempts`, an item rests as a card on the screen until the user speaks or a client attaches, so
+//       that a wire that always fails is not tried forever. If the user speaks into an offer before it plays, that
+//       offer counts as the first attempt.
+//   OUTBOX-6. The outbox has at most `capacity` items and reserved results; a reserved result always fits.
+//   OUTBOX-7. Only each subagent's latest progress waits.
+//   OUTBOX-8. A silent item is not offered: it rests until it is shown or dismissed. An item with `skip_if_busy` is
+//       silent if it arrives when it cannot be spoken; otherwise it is like any other item.
 //   OUTBOX-9. An item that was told in full without an acknowledgement leaves the slot at once, and rests as a card
-//       until it is acknowledged: nothing wakes it, and it takes no room. Beyond `capacity` such items, the one that
-//       was told first ends with the grade `told`. A question that is added again is offered again.
-//   OUTBOX-10. An item that the user puts off rests like a silent one, whether it waits or is being said; an attempt
-//       under way is abandoned. Questions cannot be put off here, and a told item rests already.
-//   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at
-//       the interruption; the item keeps that until it leaves.
+//       until it is acknowledged: nothing wakes it, and it takes no capacity. Beyond `capacity` such items, the one
+//       that was told first ends with the grade `told`. A question that is added again is offered again.
+//   OUTBOX-10. An item that the user postpones rests like a silent item, whether it waits or is being spoken; a running
+//       attempt is abandoned. Questions cannot be postponed here, and a told item already rests.
+//   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at the
+//       interruption; the item keeps that information until it leaves.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -90,7 +89,7 @@ const restNow = [
   },
 ] as const;
 
-/** Says one item at a time, from an open gate after a pause. */
+/** Speaks one item at a time, through an open gate after a pause. */
 const outboxSlot = outboxSetup.createStateConfig({
   initial: 'empty',
   states: {
@@ -506,7 +505,7 @@ export const outboxMachine = outboxSetup.createMachine({
                 actions: { type: 'keepInterruptible', params: ({ event }) => event },
               },
             ],
-            // Without a client no urgent item can be heard, whatever the session reports next.
+            // Without a client, no urgent item can be heard, whatever the session reports next.
             'client.detached': 'closed',
           },
         },

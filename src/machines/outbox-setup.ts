@@ -1,5 +1,5 @@
-// The parts of the outbox's chart: the items and their order, its events, its context, its effects, its guards
-// and its actions.
+// The parts of the outbox's chart: the items and their order, its events, its context, its effects, its guards and its
+// actions.
 //
 // Owns:     the order of the items (OUTBOX-4), and the arithmetic of the attempts.
 // Does not: decide when an action applies (outbox-machine.ts).
@@ -7,54 +7,54 @@
 import { assign, not, or, setup, stateIn } from 'xstate';
 import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
-/** The content of an item. */
+/** The kind of an item's content. */
 export type DeliveryKind = 'result' | 'question' | 'notice' | 'progress';
 /** The class of an item. An `urgent` item goes first, and may interrupt. */
 export type DeliveryPriority = 'normal' | 'high' | 'urgent';
 
-/** How the result of a background call reaches the user. */
+/** How the user receives the result of a background call. */
 export const DELIVERY_MODES = ['when_idle', 'interrupt', 'silent', 'skip_if_busy'] as const;
 /** How a result reaches the user. */
 export type DeliveryMode = (typeof DELIVERY_MODES)[number];
 
-/** An item that is to be said; the host keeps its text under `deliveryId`. */
+/** An item to be spoken; the host stores its text under `deliveryId`. */
 export interface OutboxItem {
   /** The id of the delivery. */
   readonly deliveryId: string;
-  /** The kind of its content. */
+  /** The kind of content. */
   readonly kind: DeliveryKind;
   /** Its class among the waiting items. */
   readonly priority: DeliveryPriority;
-  /** A later item with the same key replaces this one (progress of one subagent). Null: none does. */
+  /** A later item with the same key replaces this one (progress of one subagent). Null if none does. */
   readonly replaces: string | null;
-  /** The item fills a reservation. */
+  /** Whether the item fills a reservation. */
   readonly reserved: boolean;
-  /** The time from which the item is no longer worth saying; null: never. Results and questions never expire. */
+  /** The time from which the item is no longer worth saying; null for never. Results and questions never expire. */
   readonly expiresAt: number | null;
   /**
-   * The item rests from the beginning, as a card that nothing wakes: always, or unless it arrives while the gate is
-   * open and the queue is empty. @defaultValue 'never'
+   * Whether the item rests from the beginning, as a card that nothing wakes: always, or unless it arrives while the
+   * gate is open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
 }
 
-/** Why an item will not be said. */
+/** Why an item will not be spoken. */
 export type DropReason = 'full' | 'expired' | 'replaced';
 /**
- * How certain it is that the user heard the item. `assumed`: the wire gives no correlation. `told`: the item was told
- * in full, no client acknowledged it, and it made room for later ones.
+ * How certain it is that the user heard the item. `assumed`: the wire does not report it. `told`: the item was told in
+ * full, no client acknowledged it, and it made room for later ones.
  */
 export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
 
-/** An item that waits, or is being said. */
+/** An item that waits or is being spoken. */
 export type Waiting = OutboxItem & {
   readonly attempts: number;
   readonly resting: boolean;
-  /** The attempt that told the item in full: the item rests until it is acknowledged. Absent: no attempt did. */
+  /** The attempt that told the item in full: the item rests until it is acknowledged. Absent if no attempt did. */
   readonly toldIn?: number;
-  /** When the user last interrupted its telling, in milliseconds since 1970. Absent: they never did. */
+  /** When the user last interrupted its telling, in milliseconds since 1970. Absent if the user did not. */
   readonly interruptedAt?: number;
-  /** The first attempt of which the user heard a sentence or more. Absent: each attempt starts at the beginning. */
+  /** The first attempt of which the user heard at least a sentence. Absent if each attempt starts at the beginning. */
   readonly begunIn?: number;
 };
 
@@ -66,20 +66,19 @@ export const keeps = (item: OutboxItem): boolean =>
 export const isUrgent = (item: OutboxItem | null | undefined): boolean =>
   item?.priority === 'urgent';
 
-/** Tells whether the item was told in full and not acknowledged. */
+/** Returns whether the item was told in full and not acknowledged. */
 export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
 
-/** Tells whether the user can put the item off: it is no question, and may still be said. */
+/** Returns whether the user can postpone the item: it is not a question, and may still be spoken. */
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
-/** Returns the next item to be said, or undefined. */
+/** Returns the next item to speak, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
   queue.pending.find((item) => !item.resting);
 
 /**
- * Tells whether there is room for one more item without a reservation. Told items take no room. Admission also calls
- * this.
+ * Returns whether there is room for another item without a reservation. Told items take no room. Admission also calls this.
  */
 export function hasRoom(queue: {
   readonly pending: readonly (OutboxItem & Pick<Waiting, 'toldIn'>)[];
@@ -98,7 +97,7 @@ export const replaces = (item: OutboxItem, other: OutboxItem): boolean =>
 export const isExpired = (item: OutboxItem, at: number): boolean =>
   item.expiresAt !== null && !keeps(item) && item.expiresAt <= at;
 
-/** Inserts an item in order of its class: behind the others of the class, or in front of them after an interruption. */
+/** Inserts an item in order of its class: after the others of the class, or before them after an interruption. */
 export function insert(
   pending: readonly Waiting[],
   item: Waiting,
@@ -114,23 +113,23 @@ export function insert(
 
 /** The limits and pauses of an outbox. */
 export interface OutboxInput {
-  /** Waiting or reserved results, and notices. Questions are not counted; one waits at a time. */
+  /** The maximum number of results, waiting or reserved, and notices. Questions are not counted; one waits at a time. */
   readonly capacity: number;
   /**
-   * How long the gate must have been open without an attempt before an item is said, in milliseconds. The time counts
-   * from the opening or the last attempt, not from the arrival of the item.
+   * How long the gate must have been open without an attempt before an item is spoken, in milliseconds. The time counts
+   * from the opening or the last attempt, not from the item's arrival.
    */
   readonly quietMs: number;
   /**
-   * The same time behind a question, in which the user may answer it; it ends early if they speak or the question is
-   * answered. In milliseconds. @defaultValue `quietMs`
+   * The same time after a question, in which the user may answer it; it ends early if the user speaks or the question
+   * is answered. In milliseconds. @defaultValue `quietMs`
    */
   readonly answerMs?: number;
-  /** The time in which the audio must begin; then the attempt has failed. */
+  /** The time within which the audio must start; after that, the attempt has failed. */
   readonly offerTimeoutMs: number;
-  /** The time in which the audio must end; then the attempt has failed. */
+  /** The time within which the audio must end; after that, the attempt has failed. */
   readonly playTimeoutMs: number;
-  /** The most attempts to tell an item. */
+  /** The maximum number of attempts to tell an item. */
   readonly maxAttempts: number;
 }
 
@@ -139,13 +138,13 @@ type OutboxFact =
   | { readonly type: 'outbox.unreserve' }
   | { readonly type: 'outbox.add'; readonly item: OutboxItem }
   | { readonly type: 'outbox.retract'; readonly deliveryId: string }
-  /** The user does not want to hear the item now: it rests like a silent one. Never sent for questions. */
+  /** The user does not want to hear the item now: it rests like a silent item. Never sent for questions. */
   | { readonly type: 'outbox.rest'; readonly deliveryId: string }
   /** The item is out of date, and is dropped if it still waits. Never sent for results and questions. */
   | { readonly type: 'outbox.outdate'; readonly deliveryId: string }
   | { readonly type: 'gate.opened' }
   | { readonly type: 'gate.closed'; readonly interruptible: boolean }
-  /** `attempt` and `deliveryIds` say what plays, for readers of the journal; several items may be told together. */
+  /** `attempt` and `deliveryIds` say what is playing, for readers of the journal; several items may be told together. */
   | {
       readonly type: 'delivery.playing';
       readonly generation: number;
@@ -156,19 +155,19 @@ type OutboxFact =
       readonly type: 'delivery.heard';
       readonly generation: number;
       readonly grade: 'played' | 'assumed';
-      /** The time at which the user had heard the item, in milliseconds since 1970. @defaultValue unknown */
+      /** The time by which the user had heard the item, in milliseconds since 1970. @defaultValue unknown */
       readonly heardAt?: number;
     }
-  /** The item was said in full without an acknowledgement, which its client may still send. */
+  /** The item was spoken in full without an acknowledgement, which its client may still send. */
   | { readonly type: 'delivery.told'; readonly generation: number }
-  /** `begun`: the user heard the first sentence or more; the next attempt continues from there. */
+  /** `begun`: the user heard at least the first sentence; the next attempt continues from there. */
   | {
       readonly type: 'delivery.interrupted';
       readonly generation: number;
       readonly begun?: boolean;
     }
   | { readonly type: 'delivery.failed'; readonly generation: number }
-  /** `by`: the identity that the app vouches for. */
+  /** `by`: the identity for which the app vouches. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'client.attached' }
@@ -181,32 +180,32 @@ type OutboxFact =
 /** The events of `outboxMachine`. */
 export type OutboxEvent = OutboxFact & Stamped;
 
-/** Returns the identity that an event names, for the params of its effect; empty if it names none. */
+/** Returns the identity in an event, for the params of its effect; empty if there is none. */
 export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string } =>
   by === undefined ? {} : { by };
 
 export interface OutboxContext extends OutboxInput {
   /** The items that wait. */
   readonly pending: readonly Waiting[];
-  /** The item that is told now; null: none. */
+  /** The item that is being told; null if there is none. */
   readonly current: Waiting | null;
   /** Numbers the attempts. */
   readonly generation: number;
   readonly reserved: number;
   /** The time at which the gate opened or the last attempt ended, whichever is later. */
   readonly quietSince: number;
-  /** The question that was said last, while the user may answer it. */
+  /** The question that was spoken last, while the user may answer it. */
   readonly asked?: string | null;
   readonly dueAt: number;
-  /** The transport can stop its audio: urgent items may interrupt. */
+  /** The transport can stop its audio, so urgent items may interrupt. */
   readonly interruptible: boolean;
 }
 
-/** Returns the time from which the next item may be said. */
+/** Returns the time from which the next item may be spoken. */
 export const quietUntil = ({ quietSince, quietMs, answerMs, asked }: OutboxContext): number =>
   quietSince + Math.max(quietMs, (typeof asked === 'string' && answerMs) || 0);
 
-/** Tells whether later progress of the same subagent waits. */
+/** Returns whether later progress of the same subagent waits. */
 const isOutdone = ({ current, pending }: Pick<OutboxContext, 'current' | 'pending'>): boolean =>
   current !== null && pending.some((other) => replaces(current, other));
 
@@ -219,17 +218,17 @@ export const oldestTold = (context: Pick<OutboxContext, 'pending'>): Waiting | u
   toldOf(context).toSorted((a, b) => (a.toldIn ?? 0) - (b.toldIn ?? 0))[0];
 
 const effects = {
-  /** Offers the item now. One of the `delivery.*` events comes back with this generation. */
+  /** Offers the item now. One of the `delivery.*` events follows with this generation. */
   offer: effect<{
     readonly deliveryId: string;
     readonly generation: number;
     readonly attempt: number;
-    /** The first attempt of which the user heard a sentence or more: continue from there. Absent: none. */
+    /** The first attempt of which the user heard at least a sentence: continue from there. Absent if there is none. */
     readonly begunIn?: number;
   }>(),
-  /** The user begins to hear the item. */
+  /** The user starts to hear the item. */
   begun: effect<{ readonly deliveryId: string }>(),
-  /** Stops the current speech: this urgent item waits. */
+  /** Stops the current speech, because this urgent item waits. */
   interrupt: effect<{ readonly deliveryId: string }>(),
   /** Abandons the current attempt: its item was answered, shown or withdrawn. */
   abandon: effect<{ readonly deliveryId: string; readonly generation: number }>(),
@@ -242,13 +241,13 @@ const effects = {
   }>(),
   /** The user dismissed the item. */
   dismissed: effect<{ readonly deliveryId: string; readonly by?: string }>(),
-  /** These items will not be said; `reason` says why. */
+  /** These items will not be spoken; `reason` says why. */
   dropped: effect<{ readonly deliveryIds: readonly string[]; readonly reason: DropReason }>(),
-  /** The item could not be said in `attempts` attempts: show it as a card. */
+  /** The item could not be spoken in `attempts` attempts: show it as a card. */
   card: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
-  /** The item was said in full without an acknowledgement: show it as a card until one comes. */
+  /** The item was spoken in full without an acknowledgement: show it as a card until one arrives. */
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
-  /** The item is not said: the lead model learns of it, and a screen shows it as a card. */
+  /** The item is not spoken: the lead model learns of it, and a screen shows it as a card. */
   rested: effect<{ readonly deliveryId: string }>(),
   /** The item was not heard and waits again. */
   returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
@@ -304,7 +303,7 @@ export const outboxSetup = setup({
         },
       }),
     ),
-    /** Puts the item to rest until it is shown or dismissed, even while it is being said. */
+    /** Puts the item to rest until it is shown or dismissed, even while it is being spoken. */
     rest: assign(({ context }, { deliveryId }: { deliveryId: string }) => {
       const { current, pending } = context;
       const asSilent = (item: Waiting): Waiting => ({ ...item, resting: true, rests: 'always' });
@@ -322,7 +321,7 @@ export const outboxSetup = setup({
     removeOldestTold: assign(({ context }) => ({
       pending: context.pending.filter((item) => item !== oldestTold(context)),
     })),
-    /** Offers a told question again, in its current words. */
+    /** Offers a told question again, with its current text. */
     addAgain: assign(({ context }, { item }: { item: OutboxItem }) => ({
       pending: insert(
         context.pending.filter(({ deliveryId }) => deliveryId !== item.deliveryId),
@@ -330,7 +329,7 @@ export const outboxSetup = setup({
         'back',
       ),
     })),
-    /** No client could have heard this attempt, so it does not count against the wire. */
+    /** No client could have heard this attempt, so it is not counted against the wire. */
     forgiveAttempt: assign(({ context }) => ({
       current: context.current && { ...context.current, attempts: context.current.attempts - 1 },
     })),

@@ -1,4 +1,4 @@
-// The end of a subagent. A failure in its life is data, never thrown.
+// The end of a subagent. A failure of a subagent is data, and is not thrown.
 
 /** A failure, as data. */
 export interface Failure {
@@ -6,16 +6,16 @@ export interface Failure {
   readonly code: string;
   /** The cause, in words. */
   readonly message: string;
-  /** Whether the same work may succeed if it is tried again. */
+  /** Whether the same work may succeed in another attempt. */
   readonly retryable: boolean;
 }
 
-/** The end of a subagent as its machine reports it; the runtime adds the work that was done (`Outcome`). */
+/** The end of a subagent as its machine reports it; the runtime adds the completed work (`Outcome`). */
 export interface Ending {
   /** The kind of the end. */
   readonly status: 'completed' | 'failed' | 'cancelled' | 'timed_out' | 'lost';
   /** The failure of work that did not complete. @defaultValue none */
   readonly error?: Failure;
-  /** Model steps that were begun. */
+  /** The number of model steps that were started. */
   readonly steps: number;
 }

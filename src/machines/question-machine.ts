@@ -5,29 +5,29 @@
 //                  │  └─ held ◀─┤   the user asked for time: put again after it
 //                  └── parked ◀─┘   no client is attached
 //
-// Owns:     whether an answer counts now, and the time that the user has left.
-// Does not: speak, match words to options, or decide whose turn it is to ask.
+// Owns:     whether an answer is accepted now, and the time that the user has left.
+// Does not: speak, match words to options, or decide which question is asked next.
 //
 // Invariants
-//   QUESTION-1. No answer counts before the question was put to the user: a button counts once it is shown, speech once
-//       it begins to play. No answer counts after its end.
-//   QUESTION-2. An utterance that began before the question played never answers it.
-//   QUESTION-3. Speech that interrupts the question counts only if it is `decisive` (it names an option, or is the
-//       words that were asked for). Consent counts only if it began after the question was heard in full.
-//   QUESTION-4. The clock runs in `open` only. It starts when the question is heard, or when it is shown if no voice is
+//   QUESTION-1. No answer is accepted before the question was presented to the user: a button once it is shown, speech
+//       once the question starts to play. No answer is accepted after the question's end.
+//   QUESTION-2. An utterance that started before the question played never answers it.
+//   QUESTION-3. Speech that interrupts the question is accepted only if it is `decisive` (it names an option, or is the
+//       requested words). Consent is accepted only if it started after the question was heard in full.
+//   QUESTION-4. The clock runs only in `open`. It starts when the question is heard, or when it is shown if no voice is
 //       attached. It stops while no client is attached, and while the question is held.
 //   QUESTION-5. A question ends once. Every end releases the floor, retracts the question from the outbox and replies
 //       to the asker.
-//   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is put to the user again within
-//       its time: words count as in a first presentation; its buttons continue to count.
-//   QUESTION-7. A held question is not said until `remindAt`, and is put again then; answers count meanwhile. Only the
-//       user holds it, each time for a bounded while.
+//   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is presented to the user again
+//       within its time: words are treated as in a first presentation; its buttons remain valid.
+//   QUESTION-7. A held question is not spoken until `remindAt`, and then asked again; answers are accepted meanwhile.
+//       Only the user holds it, each time for a limited time.
 //   QUESTION-8. An open question that was heard and not answered is asked again, at most `MAX_NUDGES` times until the
-//       user asks for it or it is put again; its clock continues. After that the screen still shows it.
-//   QUESTION-9. The lead agent needs time to read words. It settles the question with words that began after the
-//       question was first put to the user, even if the question was put again or no client was attached since then.
-//   QUESTION-10. Words count at once only if they began while the question was the last thing said to the user. A
-//       button always counts, and saying the question again, in part or in full, makes it the last thing.
+//       user asks for it or it is presented again; its clock continues. After that, the screen still shows it.
+//   QUESTION-9. The lead agent needs time to read words. It settles the question with words that started after the question
+//       was first presented to the user, even if the question was presented again or no client was attached since then.
+//   QUESTION-10. Words are accepted at once only if they started while the question was the last thing said to the user.
+//       A button is always accepted, and saying the question again, in part or in full, makes it the last thing said.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -41,12 +41,12 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** How often a question without an answer is asked again. */
+/** How often an unanswered question is asked again. */
 const MAX_NUDGES = 2;
 
-/** A question of a subagent to the user. */
+/** A subagent's question to the user. */
 export interface QuestionInput {
-  /** The id of the question everywhere, and after a restart. */
+  /** The question's id, the same everywhere and after a restart. */
   readonly requestId: string;
   /** The time to answer after the question was heard (or shown), in milliseconds. */
   readonly timeoutMs: number;
@@ -55,34 +55,32 @@ export interface QuestionInput {
 interface QuestionContext {
   /** The id of the question. */
   readonly requestId: string;
-  /** The epoch of the grant under which the question holds the floor; 0 before a grant. */
+  /** The epoch of the grant with which the question has the floor; 0 before a grant. */
   readonly epoch: number;
   readonly remainingMs: number;
   readonly dueAt: number;
-  /** The time since which a client shows the question. */
+  /** The time since which a client has shown the question. */
   readonly shownAt: number | null;
-  /** The time since which the question plays, in the current presentation. */
+  /** The time since which the question has been playing, in the current presentation. */
   readonly playingSince: number | null;
   /** The user heard the question in full, in the current presentation. */
   readonly heard: boolean;
-  /**
-   * The time at which the user had heard the question in full. Absent: unknown, or a snapshot of an earlier version.
-   */
+  /** The time by which the user had heard the question in full. Absent if unknown, or in an earlier version's snapshot. */
   readonly heardAt?: number;
   /**
-   * The time since which something else was said to the user, or reading the question back is due; null: the question
-   * was said last. Absent in snapshots of earlier versions.
+   * The time since which something else was said to the user, or a read-back of the question is due; null if the
+   * question was the last thing said. Absent in earlier versions' snapshots.
    */
   readonly followedAt?: number | null;
-  /** When the question is read back: after the lead agent's reply, or as soon as it can be said. Absent: never. */
+  /** When the question is read back: after the lead agent's reply, or as soon as it can be spoken. Absent for never. */
   readonly readBack?: 'after_reply' | 'due' | null;
   /** The clock has started, in the current presentation. */
   readonly hasBegun: boolean;
-  /** For a held question: the time at which it is put to the user again. */
+  /** For a held question: the time at which it is asked again. */
   readonly remindAt: number;
-  /** How often the question was asked again without an answer. Absent in snapshots of earlier versions. */
+  /** How often the question was asked again without an answer. Absent in earlier versions' snapshots. */
   readonly nudges?: number;
-  /** The reports of all presentations together. Absent in snapshots of earlier versions. */
+  /** The reports of all presentations together. Absent in earlier versions' snapshots. */
   readonly ever?: Presented;
 }
 
@@ -101,21 +99,19 @@ type QuestionFact =
   /** A client shows the question. `startsClock`: no voice is attached, so the user will not hear it. */
   | { readonly type: 'question.shown'; readonly startsClock: boolean }
   | { readonly type: 'question.playing' }
-  /**
-   * `heardAt`: the time at which the user had heard it in full. @defaultValue unknown: before all words known so far
-   */
+  /** `heardAt`: the time by which the user had heard it in full. @defaultValue unknown: before all words known so far */
   | { readonly type: 'question.heard'; readonly heardAt?: number }
   /** Something else is being said to the user (QUESTION-10). */
   | { readonly type: 'question.followed' }
   | {
       readonly type: 'question.answer';
       readonly channel: AnswerChannel;
-      /** For speech: the time at which the utterance began. */
+      /** For speech: the time at which the utterance started. */
       readonly utteranceStartedAt: number | null;
-      /** The answer is beyond doubt and not a consent: it may interrupt the question. */
+      /** The answer is unambiguous and not a consent: it may interrupt the question. */
       readonly decisive: boolean;
     }
-  /** The lead agent has found the answer in words that began at `saidAt` (QUESTION-9). */
+  /** The lead agent has found the answer in words that started at `saidAt` (QUESTION-9). */
   | {
       readonly type: 'question.settle';
       readonly channel: 'speech' | 'typing';
@@ -124,15 +120,15 @@ type QuestionFact =
       readonly decisive: boolean;
     }
   /**
-   * The answer was clear, but not its question: say the question again, verbatim. `after`: once the lead agent has
-   * replied to the same words. @defaultValue at once
+   * The answer was clear, but not which question it answered: say the question again, verbatim. `after`: once the lead
+   * agent has replied to the same words. @defaultValue immediately
    */
   | { readonly type: 'question.readBack'; readonly after?: 'reply' }
   /** The lead agent has ended its reply. */
   | { readonly type: 'reply.ended' }
-  /** The user asked for time: put the question again at `remindAt`. */
+  /** The user asked for time: ask the question again at `remindAt`. */
   | { readonly type: 'question.hold'; readonly remindAt: number }
-  /** Put the question to the user again: they want to hear it, or their words were no answer. */
+  /** Ask the question again: the user wants to hear it, or their words were not an answer. */
   | { readonly type: 'question.repeat' }
   /** Neither party has spoken for a while: ask the question again. */
   | { readonly type: 'question.nudge' }
@@ -156,10 +152,10 @@ const present = {
   params: ({ context }: { context: QuestionContext }) => ({ requestId: context.requestId }),
 } as const;
 
-/** The clock continues, and the question is said and shown again. */
+/** The clock continues, and the question is spoken and shown again. */
 const putAgain = { target: 'open', actions: ['forgetNudges', present] } as const;
 
-/** The transitions that leave each state that owns the transcript. */
+/** The transitions out of each state that owns the transcript. */
 const exits = {
   'client.detached': 'parked',
   'question.withdraw': 'withdrawn',
@@ -184,7 +180,7 @@ const sayings = {
   },
 } as const;
 
-/** Waits for the lead agent's reply, and reads the question back then (QUESTION-6). */
+/** Waits for the lead agent's reply, and then reads the question back (QUESTION-6). */
 const readBackLater = {
   guard: ({ event }: { event: Extract<QuestionEvent, { type: 'question.readBack' }> }) =>
     event.after === 'reply',
@@ -211,10 +207,10 @@ const wishes = {
   'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
 
-/** Reports of the client on a question that was put to the user before. */
+/** The client's reports about a question that was presented to the user before. */
 const reports = {
   'question.shown': { actions: { type: 'markShown', params: stamp } },
-  // The question was only shown, or something else was said since. A repetition on request keeps the first moment.
+  // The question was only shown, or something else was said since. A repetition on request keeps the first time.
   'question.playing': {
     guard: 'isSaidAnew',
     actions: { type: 'markPlaying', params: stamp },
@@ -223,9 +219,9 @@ const reports = {
 } as const;
 
 const effects = {
-  /** Says and shows the question, or does so again. */
+  /** Speaks and shows the question, or does so again. */
   present: effect<{ readonly requestId: string }>(),
-  /** Stops saying and showing the question. */
+  /** Stops speaking and showing the question. */
   retract: effect<{ readonly requestId: string }>(),
   /** Releases the floor, or leaves the queue for it. */
   release: effect<{ readonly requestId: string; readonly epoch: number }>(),
@@ -236,8 +232,8 @@ const effects = {
 export type QuestionEffects = EffectsOf<typeof effects>;
 
 /**
- * The life of a question: it waits for the floor, is put to the user, and is answered, expires or is withdrawn. Its
- * output is this end.
+ * The life of a question: it waits for the floor, is presented to the user, and is answered, expires or is withdrawn.
+ * Its output is how it ended.
  */
 export const questionMachine = setup({
   types: {
@@ -271,7 +267,7 @@ export const questionMachine = setup({
       followedAt: context.followedAt ?? at,
     })),
     /**
-     * The card is now the last thing that the user gets, whatever was said meanwhile; what the user heard last may be
+     * The card is now the last thing that the user sees, whatever was said meanwhile; what the user heard last may be
      * something else.
      */
     endWithCard: assign(({ context }) => ({
@@ -531,8 +527,8 @@ function isFollowed({ followedAt = null }: QuestionContext): boolean {
 }
 
 /**
- * Tells what the user's words follow: the question; something that was said after it; or neither (null), because the
- * question had not been put. `startedAt` is when the words began; null: they were typed now.
+ * Returns what the user's words follow: the question; something that was said after it; or neither (null), because the
+ * question had not been presented. `startedAt` is when the words started; null if they were typed now.
  */
 export function wordsFollow(
   {
@@ -543,8 +539,7 @@ export function wordsFollow(
   }: Pick<QuestionContext, 'playingSince' | 'shownAt' | 'hasBegun' | 'followedAt'>,
   startedAt: number | null,
 ): 'question' | 'other' | null {
-  // A question that is only shown in a session with a voice does not count: the lead agent may be speaking of something
-  // else.
+  // A question that is only shown in a session with a voice is ignored: the lead agent may be speaking about something else.
   const wasPut =
     startedAt === null
       ? playingSince !== null || (shownAt !== null && hasBegun)
@@ -554,7 +549,7 @@ export function wordsFollow(
   return isLast ? 'question' : 'other';
 }
 
-/** Tells whether words may answer the question now. */
+/** Returns whether words may answer the question now. */
 function wordsCount(
   context: QuestionContext,
   { utteranceStartedAt, channel, decisive }: AnswerEvent,

@@ -6,21 +6,20 @@
 //                        │                    pausing ◀───────────┘
 //                        └─due, and can resume─▶ awaiting ─rest─▶ idle  renew
 //
-// There are two ways. Make before break: a fresh connection is prepared, and takes over (`takeOver`). Break before
-// make, if the wire can resume a closed connection: the connection is closed first, and the session connects again
-// (`renew`).
+// There are two ways. Make before break: a fresh connection is prepared, and takes over (`takeOver`). Break before make,
+// if the wire can resume a closed connection: the connection is closed first, and the session reconnects (`renew`).
 //
 // Owns:     when a connection is exchanged, and in which way.
 // Does not: hold connections, or know why both parties are silent.
 //
 // Invariants
-//   ROTATION-1. One candidate at a time, in `making` only: it takes over, is dropped, or is lost.
+//   ROTATION-1. There is one candidate at a time, only in `making`: it takes over, is dropped, or is lost.
 //   ROTATION-2. The exchange happens while both parties are silent; at the latest at `lastAt`, or when the old
 //        connection is lost.
 //   ROTATION-3. No exchange happens during a transfer, or without a connection. A transfer to another connection
-//        replaces a rotation; a rotation that is due by then follows the transfer.
-//   ROTATION-4. After a candidate that fails, or is not ready in time, another one follows after a pause that grows,
-//        for as long as the old connection lasts.
+//        replaces a rotation; a rotation that becomes due during the transfer follows it.
+//   ROTATION-4. After a candidate that fails, or is not ready in time, another follows after a growing pause, for as
+//        long as the old connection lasts.
 
 import { and, assign, or, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -34,14 +33,14 @@ import {
   type EffectsOf,
 } from './effect.ts';
 
-/** The limits and pauses of the rotation of a connection whose provider ends it after a time. */
+/** The limits and pauses for rotating a connection that its provider ends after a time. */
 export interface RotationInput extends BackoffInput {
-  /** The time in which a candidate must be ready, in milliseconds; then it has failed. */
+  /** The time within which a candidate must be ready, in milliseconds; after that, it has failed. */
   readonly connectTimeoutMs: number;
 }
 
 interface RotationContext extends RotationInput {
-  /** The time at which a fresh connection is needed; null: no limit is known. */
+  /** The time at which a fresh connection is needed; null if no limit is known. */
   readonly dueAt: number | null;
   /** The time from which the exchange no longer waits for silence. */
   readonly lastAt: number;
@@ -50,7 +49,7 @@ interface RotationContext extends RotationInput {
   readonly retryAt: number;
 }
 
-/** The facts at the moment of an event, which the machine cannot look up. */
+/** The facts at the time of an event, which the machine cannot look up. */
 export interface RotationNow {
   readonly at: number;
   /** Both parties are silent, and neither is about to speak. */
@@ -89,14 +88,14 @@ const renews = { target: '#rotation.idle', actions: { type: 'renew', params: {} 
 const takesOver = { target: '#rotation.idle', actions: { type: 'takeOver', params: {} } } as const;
 const drops = { type: 'drop', params: {} } as const;
 
-/** The transitions that begin an exchange. */
+/** The transitions that start an exchange. */
 const begins = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting' },
   { target: '#rotation.making' },
 ] as const;
 
-/** The transitions that begin an exchange if the connection ends sooner than expected. */
+/** The transitions that start an exchange if the connection ends sooner than expected. */
 const hurries = [
   { guard: 'isGoodMoment', ...renews },
   { guard: 'canResume', target: '#rotation.awaiting', actions: ['expires', 'isDueNow'] },
@@ -104,11 +103,11 @@ const hurries = [
 ] as const;
 
 const effects = {
-  /** Opens a candidate; `candidate.ready` or `candidate.lost` comes back. */
+  /** Opens a candidate; `candidate.ready` or `candidate.lost` follows. */
   prepare: effect<object>(),
   /** Drops the candidate. */
   drop: effect<object>(),
-  /** Makes the candidate the connection; `connection.opened` comes back. */
+  /** Makes the candidate the connection; `connection.opened` follows. */
   takeOver: effect<object>(),
   /** Closes the connection, and resumes the session on another one. */
   renew: effect<object>(),
@@ -174,7 +173,7 @@ export const rotationMachine = setup({
     'transfer.began': '.held',
   },
   states: {
-    // Without a connection there is nothing to exchange.
+    // Without a connection, there is nothing to exchange.
     idle: { on: { 'connection.closed': {}, 'connection.lost': {}, 'transfer.began': {} } },
     unlimited: { on: { 'connection.expiring': hurries } },
     limited: {

@@ -1,24 +1,23 @@
-// The life of one service: events arrive, and an agent examines one after the other.
+// The life of one service: events arrive, and an agent examines them one by one.
 //
 //   created ─▶ idle ⇄ invoking            one event is examined
 //                ▲        │ refused
 //                └─ waiting (backing off)     stop, from anywhere ─▶ stopped   (final)
 //
-// Owns:     the order of the waiting events, and how each ends.
-// Does not: hold their content, run the agent, tell the user, or know the life of a source (event-source-machine).
+// Owns:     the order of the waiting events, and how each one ends.
+// Does not: store their content, run the agent, tell the user, or know a source's life (event-source-machine).
 //
 // Invariants
-//   SERVICE-MACHINE-1. No event is lost silently: each is settled or dropped, exactly once, and a drop has a reason.
+//   SERVICE-MACHINE-1. No event is lost silently: each event is settled or dropped exactly once, and a drop has a reason.
 //   SERVICE-MACHINE-2. One invocation runs at a time.
-//   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each class. An event whose invocation
-//        was refused goes back to the front of its class.
-//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, besides the one whose invocation is under way or was
-//        refused. In a full queue an urgent event takes the place of the youngest normal one; any other new event is
-//        dropped.
-//   SERVICE-MACHINE-5. A refused invocation is tried again after a pause that grows, `maxInvocations` times in all. A
+//   SERVICE-MACHINE-3. Urgent before normal; first come, first served within each class. An event whose invocation was
+//        refused returns to the front of its class.
+//   SERVICE-MACHINE-4. At most `maxWaiting` events wait, in addition to the event whose invocation is in progress or was
+//        refused. In a full queue, an urgent event takes the place of the newest normal one; any other new event is dropped.
+//   SERVICE-MACHINE-5. A refused invocation is retried after a growing pause, up to `maxInvocations` attempts. A
 //        refusal that is not retryable drops the event.
-//   SERVICE-MACHINE-6. A stop drops the waiting events, breaks off the invocation and stops the sources, once;
-//        nothing follows it. It also stops sources that never started, which hold nothing.
+//   SERVICE-MACHINE-6. A stop drops the waiting events, breaks off the invocation and stops the sources, once; nothing
+//        follows it. It also stops sources that have not started, which hold nothing.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs, type BackoffInput } from './backoff.ts';
@@ -37,7 +36,7 @@ import {
 /** The limits and pauses of a service. */
 export interface ServiceInput extends BackoffInput {
   readonly maxWaiting: number;
-  /** How often an event's invocation is tried. */
+  /** The maximum number of invocation attempts per event. */
   readonly maxInvocations: number;
 }
 
@@ -47,7 +46,7 @@ export type EventPriority = 'normal' | 'urgent';
 interface WaitingEvent {
   readonly eventId: string;
   readonly priority: EventPriority;
-  /** The number of invocations that were refused. */
+  /** The number of refused invocations. */
   readonly refusals: number;
 }
 
@@ -87,7 +86,7 @@ type Args = { context: ServiceContext };
 
 const idOfCurrent = ({ context }: Args) => ({ eventId: context.current?.eventId ?? '' });
 
-/** Keeps the events of a service's sources in order, and has a subagent look at one at a time. */
+/** Keeps the events of a service's sources in order, and has a subagent examine one at a time. */
 export const serviceMachine = setup({
   types: {
     input: {} as ServiceInput,
@@ -270,7 +269,7 @@ export const serviceMachine = setup({
 /** A snapshot of `serviceMachine`. */
 export type ServiceSnapshot = SnapshotFrom<typeof serviceMachine>;
 
-/** Returns the event that makes room for an urgent one: the latest normal one. */
+/** Returns the event that makes room for an urgent one: the newest normal one. */
 function displaced({ waiting }: ServiceContext): WaitingEvent | undefined {
   return waiting.findLast(({ priority }) => priority === 'normal');
 }
@@ -293,7 +292,7 @@ function inserted(
 const TO_SOURCES = { startSources: 'source.start', stopSources: 'source.stop' } as const;
 
 /**
- * Returns the messages that an effect of a service sends to its sources. Pure, so that the model checker checks the
+ * Returns the messages that a service's effect sends to its sources. Pure, so that the model checker checks the
  * composition that runs.
  */
 export function sourceMessages(effectName: string, sources: readonly string[]) {

@@ -1,4 +1,4 @@
-// One conversation: five regions side by side.
+// One conversation: five parallel regions.
 //
 //   connection  created → connecting → active ⇄ reconnecting / resting / refused / transferring → closing → closed
 //   client      detached ⇄ attached            is a client attached?
@@ -6,33 +6,32 @@
 //   model       idle ⇄ generating ⇄ waiting    waiting: for a tool, in the middle of its turn
 //   playout     drained ⇄ playing              playing: audio still leaves the speaker
 //
-// `floorOf` derives who holds the floor, so that barge-in, backchannel and full duplex fit; `gateIsOpen` derives
+// `floorOf` derives who has the floor, which allows barge-in, backchannels and full duplex; `gateIsOpen` derives
 // whether the outbox may speak.
 //
-// Owns:     the life of the connection and the state of both parties.
+// Owns:     the life of the connection, and the state of both parties.
 // Does not: hold sockets, audio, transcripts, subagents or questions.
 //
 // Invariants
 //   SESSION-1. Nothing leaves `closed`; `closing` ends by itself (grace, then kill).
 //   SESSION-2. The gate is open only while connected, attached, and both parties are quiet: the user silent, the model
 //       idle or waiting, the playout drained.
-//   SESSION-3. A new connection discards the generation that was under way on the old one, but keeps the state of the
-//       user's device (playout and speech are reported again).
-//   SESSION-4. After `maxReconnects` failed reconnects in a row the session rests; after an error that no attempt can
-//       change it is refused. It reports the reason, and everything except the connection continues. A session that was
-//       never connected closes instead: it has no work to keep.
+//   SESSION-3. A new connection discards the old connection's current generation, but keeps the state of the user's
+//       device (playout and speech are reported again).
+//   SESSION-4. After `maxReconnects` consecutive failed reconnects, the session rests; after an error that no retry can
+//       fix, it is refused. It reports the reason, and everything except the connection continues. A session that has
+//       not been connected closes instead: it has no work to keep.
 //   SESSION-5. A transfer ends once, done or failed, after `transferTimeoutMs` at the latest. Its end closes nothing,
 //       and a late event of another transfer changes nothing.
-//   SESSION-6. A connection that is not ready after `connectTimeoutMs` counts as failed.
+//   SESSION-6. A connection that is not ready after `connectTimeoutMs` has failed.
 //   SESSION-7. A turn of the model ends when the model has said everything, not when its connection is lost.
-//   SESSION-8. A connection that was closed to be renewed is no failure: another one is opened at once.
-//   SESSION-9. After a recovery the session is as before its start: not connected, no client attached, all silent. A
-//       session that was closing continues to close.
-//   SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be said
+//   SESSION-8. A connection that was closed to be renewed is not a failure: another one is opened at once.
+//   SESSION-9. After a recovery, the session is as before its start: not connected, no client attached, both parties
+//       silent. A session that was closing continues to close.
+//   SESSION-10. A model that waits for a tool has the floor and its turn continues, but a due item may be spoken
 //       meanwhile: the gate does not wait for the tool.
-//   SESSION-11. A resting session connects again after a pause that grows up to `MAX_REST_FACTOR` times the first one.
-//       A refused session connects again only on request, or when a client attaches.
-//       one; a refused one only when it is asked to, or a client attaches.
+//   SESSION-11. A resting session reconnects after a pause that grows to `MAX_REST_FACTOR` times the first pause. A
+//       refused session reconnects only on request, or when a client attaches.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import { backoffMs } from './backoff.ts';
@@ -50,17 +49,17 @@ import type { Failure } from './outcome.ts';
 
 /** The limits and pauses of a session. */
 export interface SessionInput {
-  /** The most attempts to connect again after a loss. */
+  /** The maximum number of reconnection attempts after a loss. */
   readonly maxReconnects: number;
-  /** The longest time until a connection is ready, in milliseconds. @defaultValue 30000 */
+  /** The maximum time until a connection is ready, in milliseconds. @defaultValue 30000 */
   readonly connectTimeoutMs?: number;
-  /** The longest time until the next lead agent is ready, in milliseconds. @defaultValue 30000 */
+  /** The maximum time until the next lead agent is ready, in milliseconds. @defaultValue 30000 */
   readonly transferTimeoutMs?: number;
-  /** The longest time that transcription may take after an utterance ended, in milliseconds. */
+  /** The maximum time that transcription may take after an utterance ended, in milliseconds. */
   readonly settleTimeoutMs: number;
-  /** The longest time that subagents may take to stop before they are killed, in milliseconds. */
+  /** The maximum time that subagents may take to stop before they are killed, in milliseconds. */
   readonly closeGraceMs: number;
-  /** The time without a client after which open questions are withdrawn, in milliseconds; null: never. */
+  /** The time without a client after which open questions are withdrawn, in milliseconds; null for never. */
   readonly detachGraceMs: number | null;
 }
 
@@ -69,9 +68,9 @@ export const DEFAULT_CONNECT_TIMEOUT_MS = 30_000;
 /** The default of `transferTimeoutMs`. */
 export const DEFAULT_TRANSFER_TIMEOUT_MS = 30_000;
 
-/** The longest pause of a resting session, as a multiple of its first one. */
+/** The maximum pause of a resting session, as a multiple of its first pause. */
 export const MAX_REST_FACTOR = 10;
-/** The failures after which the pause of a resting session no longer doubles. */
+/** The number of failures after which a resting session's pause no longer doubles. */
 const COUNTED_RESTS = 4;
 
 type SessionFact =
@@ -79,22 +78,22 @@ type SessionFact =
   | { readonly type: 'session.close' }
   /** Makes a resting or refused session connect now. */
   | { readonly type: 'session.reconnect' }
-  /** Another process continues the session: no client is attached, the transport is not connected, all are silent. */
+  /** Another process continues the session: no client is attached, the transport is not connected, both parties are silent. */
   | { readonly type: 'session.recovered' }
   /** A parked, idle session is loaded again: the transport is not connected; nothing else has changed. */
   | { readonly type: 'session.woken' }
   | { readonly type: 'transport.ready' }
-  /** `retryInMs` null: another attempt is pointless. */
+  /** `retryInMs` is null if another attempt is pointless. */
   | {
       readonly type: 'transport.lost';
       readonly error: Failure;
       readonly retryInMs: number | null;
     }
-  /** The connection was closed on purpose, and is to be resumed on another one at once. */
+  /** The connection was closed on purpose, and must be resumed on another one at once. */
   | { readonly type: 'transport.renewing' }
   /** Another connection has replaced it. */
   | { readonly type: 'transport.replaced' }
-  /** Another agent is to lead. `transferId` names this attempt and no other. */
+  /** Another agent is to lead. `transferId` identifies this attempt. */
   | { readonly type: 'transfer.started'; readonly transferId: string; readonly to: string }
   /** The agent leads, or (`error`) does not and the previous agent still leads. */
   | {
@@ -130,13 +129,13 @@ type Lost = Pick<
 >;
 
 interface SessionContext extends Required<SessionInput> {
-  /** Failed connections in a row, as far as they lengthen the pause. */
+  /** Consecutive failed connections that lengthen the pause. */
   readonly failures: number;
-  /** The failure that ended the session; null: none. */
+  /** The failure that ended the session; null if there was none. */
   readonly error: Failure | null;
-  /** The session was connected once, in this or an earlier process: it may have work to keep. */
+  /** The session was connected once, in this process or an earlier one: it may have work to keep. */
   readonly hasBegun: boolean;
-  /** The transfer under way. */
+  /** The current transfer. */
   readonly transferId: string | null;
   readonly connectBy: number;
   readonly transferBy: number;
@@ -152,9 +151,9 @@ const countLost = {
 } as const;
 
 /**
- * Returns the pause of a session that rests after another failure, in milliseconds; null: it reconnects instead.
+ * Returns how long a session rests after another failure, in milliseconds; null if it reconnects instead.
  * @param firstMs The first pause.
- * @param jitter Uniform in [0, 1): takes away up to half of it.
+ * @param jitter Uniform in [0, 1): shortens the pause by up to half.
  */
 export function restMs(
   { failures, maxReconnects }: Pick<SessionContext, 'failures' | 'maxReconnects'>,
@@ -167,8 +166,8 @@ export function restMs(
 }
 
 /**
- * A connection that is not ready in time has failed. The attempt took long enough to try again at once; a resting
- * session waits for as long as the attempt took, and longer each time.
+ * A connection that is not ready in time has failed. The attempt took long enough to retry at once; a resting session
+ * waits for as long as the attempt took, and longer each time.
  */
 const countNotReady = {
   type: 'countFailure',
@@ -185,7 +184,7 @@ const countNotReady = {
 
 const byLoss = ({ event }: { event: Lost }): Lost => event;
 
-/** The transitions after the connection is lost, in every state that has one. */
+/** The transitions after the connection is lost, in every state that has a connection. */
 const lost = [
   {
     guard: { type: 'mayReconnect', params: byLoss },
@@ -215,7 +214,7 @@ const whileResting = {
   'session.woken': 'created',
 } as const;
 
-/** Reports how the transfer under way has ended. */
+/** Reports how the current transfer has ended. */
 function transferEnded<E>(
   errorOf: (args: { context: SessionContext; event: E }) => Failure | null,
 ) {
@@ -229,32 +228,29 @@ function transferEnded<E>(
 }
 
 const effects = {
-  /** Opens a connection; `transport.ready` or `transport.lost` comes back. */
+  /** Opens a connection; `transport.ready` or `transport.lost` follows. */
   connect: effect<{ readonly attempt: number }>(),
   disconnect: effect<object>(),
   /** Closes the connection that is being opened, because it is no longer wanted. */
   hangUp: effect<object>(),
-  /** Makes another agent the lead agent; `transfer.ended` comes back. */
+  /** Makes another agent the lead agent; `transfer.ended` follows. */
   transfer: effect<{ readonly transferId: string; readonly to: string }>(),
-  /** The transfer is over; on an error the previous agent still leads. */
+  /** The transfer is over; after an error, the previous agent still leads. */
   transferEnded: effect<{ readonly transferId: string; readonly error: Failure | null }>(),
   /** The model has said everything. */
   turnEnded: effect<object>(),
   /** No client was attached for `detachGraceMs`: open questions are withdrawn. */
   giveUpOnUser: effect<object>(),
-  /** Cancels every subagent; `subagents.ended` comes back. */
+  /** Cancels every subagent; `subagents.ended` follows. */
   stopSubagents: effect<object>(),
-  /** Kills the subagents: the grace is over. */
+  /** Kills the subagents: the grace period is over. */
   killSubagents: effect<object>(),
   ended: effect<{ readonly error: Failure | null }>(),
 };
 
 export type SessionEffects = EffectsOf<typeof effects>;
 
-/**
- * The connection, the client and the turn of a session, side by side. A session that has ended stays in
- * `connection.closed`.
- */
+/** A session's connection, client and turn, as parallel regions. A session that has ended stays in `connection.closed`. */
 export const sessionMachine = setup({
   types: {
     input: {} as SessionInput,
@@ -611,7 +607,7 @@ export const sessionMachine = setup({
 /** A snapshot of `sessionMachine`. */
 export type SessionSnapshot = SnapshotFrom<typeof sessionMachine>;
 
-/** Returns the last failure of the connection and the time of the next attempt; null: there was no failure. */
+/** Returns the connection's last failure and the time of the next attempt; null if there was no failure. */
 export function outageOf(snapshot: SessionSnapshot) {
   const { error, reconnectAt } = snapshot.context;
   if (!error) return null;
@@ -620,7 +616,7 @@ export function outageOf(snapshot: SessionSnapshot) {
   return { code, message, retryAt: isTried ? reconnectAt : null };
 }
 
-/** Tells whether the outbox may say something now. (The outbox also waits for a pause.) */
+/** Returns whether the outbox may say something now. (The outbox also waits for a pause.) */
 export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   const { client, user, model, playout } = snapshot.value;
   return (
@@ -632,7 +628,7 @@ export function gateIsOpen(snapshot: SessionSnapshot): boolean {
   );
 }
 
-/** Returns the party that is being heard. The floor is derived and not a state. */
+/** Returns the party that is being heard. The floor is derived, not a state. */
 export function floorOf(snapshot: SessionSnapshot): 'user' | 'model' | 'nobody' {
   const { user, model, playout } = snapshot.value;
   if (user !== 'silent') return 'user';

@@ -1,5 +1,5 @@
-// Wires the machines of one session to each other: maps each effect of a machine to an event of another one.
-// Pure, so that the model checker checks the composition that runs.
+// Connects the machines of one session: maps each effect of a machine to an event of another machine. Pure, so that the
+// model checker checks the composition that runs.
 //
 //   subagent ─ask─▶ question ⇄ interaction        question ⇄ outbox ⇄ session (gate)
 //                                tool call ─deliver─▶ (batch ─tell─▶) outbox
@@ -26,7 +26,7 @@ import {
 } from './session-machine.ts';
 import type { ToolCallEffects, ToolCallEvent } from './tool-call-machine.ts';
 
-/** The address of each machine of a session, and the events that it takes. */
+/** The address of each machine of a session, and the events that it accepts. */
 export interface MachineProtocol {
   readonly session: Unstamped<SessionMachineEvent>;
   readonly interaction: Unstamped<InteractionEvent>;
@@ -62,7 +62,7 @@ interface WiredProtocol {
 /** A message from one machine of a session to another. */
 export type WiredMessage = MessageIn<WiredProtocol>;
 
-/** Each effect of these machines, with its params. The kind is the part of the address before its colon. */
+/** Each of these machines' effects, with its params. The kind is the part of the address before its colon. */
 export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'interaction', InteractionEffects> &
   Prefixed<'outbox', OutboxEffects> &
@@ -70,7 +70,7 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'call', ToolCallEffects> &
   Prefixed<'batch', BatchEffects>;
 
-/** Returns the batch that the result of a call is told with; null: none. */
+/** Returns the batch with which a call's result is told; null if there is none. */
 type BatchOf = (callId: string) => string | null;
 
 /** The messages within the session that each effect sends. */
@@ -112,7 +112,7 @@ const wiring = {
   },
   'call.answer': ({ callId, answer }, batchOf) =>
     answer === 'pending' ? [] : leaving(callId, batchOf),
-  // The call's result will not come, or is told already: the reserved place is free.
+  // The call's result will not come, or is already told: the reserved place is free.
   'call.known': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'call.cancelSubagent': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'batch.tell': ({ batchId }) => [
@@ -141,7 +141,7 @@ export type WiredEffect = keyof typeof wiring;
 
 /**
  * Returns the messages that an effect sends within the session. `kind` is the part of the address before its colon;
- * `batchOf` returns the batch that the result of a call is told with, or null.
+ * `batchOf` returns the batch with which a call's result is told, or null.
  */
 export function wire(
   kind: string,
@@ -155,19 +155,19 @@ export function wire(
 
 type Wire = (params: unknown, batchOf: BatchOf) => readonly WiredMessage[];
 
-/** Tells whether this effect sends messages within the session. */
+/** Returns whether this effect sends messages within the session. */
 export function isWired(name: string): name is WiredEffect {
   return Object.hasOwn(wiring, name);
 }
 
-/** Returns the message by which a new question requests the floor. */
+/** Returns the message with which a new question requests the floor. */
 export function askingFor(requestId: string): WiredMessage {
   return { actor: 'interaction', event: { type: 'interaction.request', id: requestId } };
 }
 
 /**
- * Returns the messages by which an event of the session reaches the other machines; `owner` is the question
- * that has the floor, `batch` the batch of the request that is being answered.
+ * Returns the messages that pass an event of the session on to the other machines; `owner` is the question that has the
+ * floor, `batch` the batch of the request that is being answered.
  */
 export function shared(
   event: SessionMachineEvent,
@@ -187,10 +187,7 @@ export function shared(
     : [...replied, { actor: `question:${owner}`, event: { type: 'reply.ended' } }];
 }
 
-/**
- * These events end the lead agent's reply: no more calls join its batch, and deliveries that wait for the end are
- * said.
- */
+/** These events end the lead agent's reply: no more calls join its batch, and deliveries that wait for the end are spoken. */
 const ENDS_REPLY: ReadonlySet<SessionMachineEvent['type']> = new Set([
   'response.ended',
   'transport.lost',
@@ -219,7 +216,7 @@ export function gateOf(session: SessionSnapshot, canInterrupt: boolean): Gate {
   return canInterrupt && isSpeaking && client === 'attached' ? 'interruptible' : 'closed';
 }
 
-/** Returns the message that tells the outbox of its gate. */
+/** Returns the message that tells the outbox its gate's state. */
 export function gateMessage(gate: Gate): WiredMessage {
   return {
     actor: 'outbox',
@@ -230,7 +227,7 @@ export function gateMessage(gate: Gate): WiredMessage {
   };
 }
 
-/** Returns the item of a question. It goes before results: a subagent waits for the answer. */
+/** Returns a question's item. It goes before results: a subagent waits for the answer. */
 export function questionItem(requestId: string): OutboxItem {
   return {
     deliveryId: requestId,

@@ -1,19 +1,18 @@
-// Measures the silence in a conversation by voice.
+// Measures the silence in a voice conversation.
 //
 //   loud ⇄ still ── nudgeAfterMs ──▶ an open question may be asked again ⇅      ⇅   └─ awayAfterMs ───▶ the user
 //   counts as away, until they speak, write or answer waiting (only a tool of the lead agent works: the clocks stop)
 //
-// The machine runs beside the session and is not journalled; its consequences are (`question.nudge`).
+// The machine runs outside the session's unit and is not in the journal; its consequences are (`question.nudge`).
 //
 // Owns:     the clocks of the silence, and whether the user is away.
 // Does not: know who speaks (turns), or whether a question is open and how often it was asked (question).
 //
 // Invariants
-//   SILENCE-1. Both clocks run in `still` only. They stop while a tool works, and restart after any speech and when a
+//   SILENCE-1. Both clocks run only in `still`. They stop while a tool works, and restart after speech and when a
 //       client attaches.
-//   SILENCE-2. One silence causes at most one nudge. A user who is away cannot become away again before they come
-//       back.
-//   SILENCE-3. A user who is away comes back when they speak, write or answer, and in no other way.
+//   SILENCE-2. One silence causes at most one nudge. A user who is away must come back before they can become away again.
+//   SILENCE-3. A user who is away comes back only when they speak, write or answer.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -27,16 +26,16 @@ import {
   type Stamped,
 } from './effect.ts';
 
-/** The silences after which the session acts. */
+/** The lengths of silence after which the session acts. */
 export interface SilenceInput {
-  /** The silence after which an open question may be asked again, in milliseconds; null: never. */
+  /** The silence after which an open question may be asked again, in milliseconds; null for never. */
   readonly nudgeAfterMs: number | null;
-  /** The silence after which the user counts as away, in milliseconds; null: never. */
+  /** The silence after which the user is considered away, in milliseconds; null for never. */
   readonly awayAfterMs: number | null;
 }
 
 interface SilenceContext extends SilenceInput {
-  /** The time left on each clock when `still` begins; null: the clock is over for this silence. */
+  /** The time left on each clock when `still` starts; null if the clock is over for this silence. */
   readonly nudgeLeftMs: number | null;
   readonly awayLeftMs: number | null;
   readonly since: number;
@@ -46,7 +45,7 @@ interface SilenceContext extends SilenceInput {
 /** The activity in the session: a party speaks or no client listens (`loud`), only a tool works, or nothing happens. */
 export type SilenceState = 'loud' | 'waiting' | 'still';
 
-/** A fact about the silence of a session. */
+/** A fact about a session's silence. */
 export type SilenceFact =
   | { readonly type: 'silence.changed'; readonly to: SilenceState }
   /** The user speaks, writes or answers. */
@@ -77,7 +76,7 @@ function goesTo(event: SilenceEvent, to: SilenceState): boolean {
   return event.type === 'silence.changed' && event.to === to;
 }
 
-/** Starts a clock in the state that it belongs to. */
+/** Starts a clock in the state to which it belongs. */
 const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | null) =>
   ({
     type: 'startActivity',
@@ -85,7 +84,7 @@ const start = (id: 'nudge' | 'away', leftMs: (of: SilenceContext) => number | nu
       deadline(`deadline.${id}`, context.since + (leftMs(context) ?? 0), id),
   }) as const;
 
-/** Measures the silence of a session, requests a nudge for an open question, and notices that the user is away. */
+/** Measures a session's silence, requests a nudge for an open question, and notices that the user is away. */
 export const silenceMachine = setup({
   types: {
     input: {} as SilenceInput,

@@ -6,36 +6,34 @@
 //
 //   running: deciding ─▶ thinking ─▶ deciding ─▶ acting ─▶ deciding …
 //
-// Owns:     the state of the subagent, the step count, the unsettled calls of the step, the unread messages,
-//           and the remaining time of the run.
-// Does not: call a model or a tool, hold texts, read a clock, or know other subagents.
+// Owns:     the subagent's state, the step count, the step's unsettled calls, the unread messages, and the remaining
+//           time of the run.
+// Does not: call a model or a tool, store texts, read a clock, or know other subagents.
 //
 // Invariants
 //   SUBAGENT-MACHINE-1. A subagent ends once: nothing leaves completed, failed or cancelled.
-//   SUBAGENT-MACHINE-2. The run's clock runs in `running` only; waiting for a slot, the user or another agent costs no
-//       time.
-//   SUBAGENT-MACHINE-3. While the subagent waits for an answer no other call of the step runs. The order is: ordinary
-//       calls; then delegations, side by side; then questions in call order, one at a time; the completion call comes
-//       last.
-//   SUBAGENT-MACHINE-4. A step begins only when every call of the previous step is settled or given up.
-//   SUBAGENT-MACHINE-5. An approval gates one call: that call runs once approved, never otherwise.
-//   SUBAGENT-MACHINE-6. `maxInputRetries` questions in a row without an answer of the user end the subagent with
-//       INPUT_TIMEOUT; an answer restarts the count. The silence of another agent does not count.
-//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run: calls of the last step are not run (STEP_LIMIT), but its
-//       completion call counts.
+//   SUBAGENT-MACHINE-2. The run's clock runs only in `running`; waiting for a slot, the user or another agent costs no time.
+//   SUBAGENT-MACHINE-3. While the subagent waits for an answer, no other call of the step runs. The order is: ordinary
+//       calls; then delegations, in parallel; then questions in call order, one at a time; the completion call comes last.
+//   SUBAGENT-MACHINE-4. A step starts only when every call of the previous step is settled or abandoned.
+//   SUBAGENT-MACHINE-5. An approval gates one call, which runs only if it is approved.
+//   SUBAGENT-MACHINE-6. `maxInputRetries` consecutive questions without an answer from the user end the subagent with
+//       INPUT_TIMEOUT; an answer restarts the count. Another agent's silence does not count.
+//   SUBAGENT-MACHINE-7. At most `maxSteps` steps run: calls of the last step do not run (STEP_LIMIT), but its
+//       completion call is accepted.
 //   SUBAGENT-MACHINE-8. The subagent holds a run slot exactly while it is `running`.
-//   SUBAGENT-MACHINE-9. A question that the subagent gives up is withdrawn.
-//   SUBAGENT-MACHINE-10. One model call at most reads a message, in the order of arrival. It reads a `queue` message
-//       where the model would have ended (it continues instead), any other at the next step. The first step reads all
-//       messages that came before it. The subagent completes with unread messages only in its last step.
+//   SUBAGENT-MACHINE-9. A question that the subagent abandons is withdrawn.
+//   SUBAGENT-MACHINE-10. At most one model call reads a message, in the order of arrival. It reads a `queue` message
+//       where the model would have ended (it continues instead), and any other message at the next step. The first step
+//       reads all messages that arrived before it. The subagent completes with unread messages only in its last step.
 //   SUBAGENT-MACHINE-11. A message with `interrupt` breaks off the current work (model call, tools, waiting) and calls
-//       that have not begun; the next step reads it. Without a step left it acts like `steer`.
-//   SUBAGENT-MACHINE-12. Once the budget is exhausted, nothing more of the step begins, and at most one more model call
-//       is made, the final one. Then the subagent has failed with BUDGET_EXHAUSTED. A result that was under way counts.
-//       A step whose call was refused is the final one.
-//   SUBAGENT-MACHINE-13. The machine keeps a raise of the budget, which changes nothing else. A raise after the budget
-//       is exhausted is ignored.
-//   SUBAGENT-MACHINE-14. A repeated model call is kept for readers, and changes nothing else.
+//       that have not started; the next step reads it. If no step is left, it acts like `steer`.
+//   SUBAGENT-MACHINE-12. Once the budget is exhausted, nothing more of the step starts, and at most one more model call
+//       is made, the final one. Then the subagent has failed with BUDGET_EXHAUSTED. A result that was already on its
+//       way is accepted. A step whose call was refused is the final one.
+//   SUBAGENT-MACHINE-13. The machine records a raise of the budget, which changes nothing else. A raise after the
+//       budget is exhausted is ignored.
+//   SUBAGENT-MACHINE-14. A repeated model call is recorded for readers, and changes nothing else.
 
 import type { SnapshotFrom } from 'xstate';
 import { activity, deadline, machineOptions, stopActivity } from './effect.ts';
@@ -52,7 +50,7 @@ import {
   whileLive,
 } from './subagent-setup.ts';
 
-/** The life of a subagent: preparation, model steps, tool calls, questions and its budget. Its output is its ending. */
+/** A subagent's life: preparation, model steps, tool calls, questions and its budget. Its output is its ending. */
 export const subagentMachine = subagentSetup.createMachine({
   id: 'subagent',
   context: ({ input }) => ({
@@ -363,7 +361,7 @@ export const subagentMachine = subagentSetup.createMachine({
             },
           },
         },
-        // Further questions of the step follow at once; any other call needs a slot again.
+        // Further questions of the step follow at once; every other call needs a slot again.
         settled: {
           always: [
             { guard: 'hasRunnable', target: '#subagent.ready' },

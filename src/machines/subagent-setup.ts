@@ -1,5 +1,5 @@
-// The parts of a subagent's chart: its events, the calls of the step under way, its context, its effects, its
-// guards, and the transitions that all of its states share.
+// The parts of a subagent's chart: its events, the calls of the current step, its context, its effects, its guards, and
+// the transitions that all of its states share.
 //
 // Does not: decide when an action applies (subagent-machine.ts).
 
@@ -14,10 +14,10 @@ import {
 } from './effect.ts';
 import type { Ending, Failure } from './outcome.ts';
 
-/** The identity and the limits of a subagent. */
+/** A subagent's identity and limits. */
 export interface SubagentInput {
   readonly id: string;
-  /** When the subagent was accepted; the preparation's deadline counts from here. */
+  /** When the subagent was accepted; the preparation's deadline counts from that time. */
   readonly at: number;
   readonly maxSteps: number;
   /** The time that the subagent may spend in `running`, in milliseconds. */
@@ -25,22 +25,22 @@ export interface SubagentInput {
   readonly maxInputRetries: number;
 }
 
-/** A call that the model made in the step under way. */
+/** A call that the model made in the current step. */
 export interface StepCall {
   /** The id of the call. */
   readonly callId: string;
   /**
    * `tool`: runs in a run slot. `delegation`: only waits for other subagents. `question`: asks the user. `input`: asks
-   * the agent that gave the task. `approval`: needs the user's consent first. `completion`: hands in the result.
+   * the agent that assigned the task. `approval`: needs the user's consent first. `completion`: submits the result.
    */
   readonly kind: 'tool' | 'delegation' | 'question' | 'approval' | 'input' | 'completion';
-  /** An `approval` whose call is a `delegation` once it is approved. */
+  /** An `approval` whose call becomes a `delegation` once it is approved. */
   readonly delegates?: boolean;
 }
 
 /**
- * When the subagent reads a message. `steer`: at its next step. `queue`: when it would have ended. `interrupt`: at
- * once; the current step is broken off.
+ * When the subagent reads a message. `steer`: at its next step. `queue`: when it would otherwise end. `interrupt`:
+ * immediately; the current step is broken off.
  */
 export type MessageMode = 'queue' | 'steer' | 'interrupt';
 
@@ -48,7 +48,7 @@ type SubagentFact =
   | { readonly type: 'subagent.prepared' }
   | { readonly type: 'subagent.unprepared'; readonly error: Failure }
   | { readonly type: 'slot.granted' }
-  /** The model answered. Without calls this is the result, unless `again` (the model must be asked once more). */
+  /** The model answered. Without calls, this is the result, unless `again` (the model must be asked once more). */
   | {
       readonly type: 'model.responded';
       readonly step: number;
@@ -74,13 +74,13 @@ type SubagentFact =
     }
   | { readonly type: 'question.expired'; readonly requestId: string }
   | { readonly type: 'question.withdrawn'; readonly requestId: string }
-  /** A message to the subagent. Each message has another id. */
+  /** A message to the subagent. Each message has a different id. */
   | {
       readonly type: 'subagent.message';
       readonly messageId: string;
       readonly mode: MessageMode;
     }
-  /** The budget is exhausted. `graceful`: one last step hands in the work done. */
+  /** The budget is exhausted. `graceful`: one last step submits the completed work. */
   | {
       readonly type: 'budget.exhausted';
       readonly graceful: boolean;
@@ -97,7 +97,7 @@ type SubagentFact =
 /** The events of `subagentMachine`. */
 export type SubagentEvent = SubagentFact & Stamped;
 
-/** The time in which a subagent must be prepared; then it has failed. */
+/** The time within which a subagent must be prepared; after that, it has failed. */
 export const PREPARATION_TIMEOUT_MS = 30_000;
 
 /** Returns the id of the question that a subagent waits for: unique, and the same after a restart. */
@@ -131,23 +131,23 @@ export type CallState = StepCall & { readonly settled: boolean };
 
 type Calls = readonly CallState[];
 
-/** Tells whether the call runs in a run slot. */
+/** Returns whether the call runs in a run slot. */
 export const isRunnable = (call: CallState): boolean => call.kind === 'tool' && !call.settled;
 
-/** Tells whether the call only waits for other subagents. */
+/** Returns whether the call only waits for other subagents. */
 export const isDelegation = (call: CallState): boolean =>
   call.kind === 'delegation' && !call.settled;
 
-/** Tells whether the call waits for an answer of the user or of another agent. */
+/** Returns whether the call waits for an answer from the user or from another agent. */
 const isAsk = (call: CallState): boolean =>
   !call.settled && (call.kind === 'question' || call.kind === 'approval' || call.kind === 'input');
 
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** How a call asks: the user for an answer or for consent, or the agent that gave the task. */
+/** Whom a call asks: the user for an answer or for consent, or the agent that assigned the task. */
 type AskKind = 'question' | 'approval' | 'input';
 
-/** Returns the call whose question is under way: the first unsettled call that asks. */
+/** Returns the call whose question is current: the first unsettled call that asks. */
 export function askOf(calls: Calls): (CallState & { readonly kind: AskKind }) | undefined {
   return calls.find(isAsk) as (CallState & { readonly kind: AskKind }) | undefined;
 }
@@ -161,7 +161,7 @@ export const unsettled = (calls: readonly StepCall[]): Calls =>
 export const settle = (calls: Calls, callId: string): Calls =>
   calls.map((call) => (call.callId === callId ? { ...call, settled: true } : call));
 
-/** Settles the current question. An approved call becomes the tool call or delegation that it stands for. */
+/** Settles the current question. An approved call becomes the tool call or delegation that it represents. */
 export function settleAsk(calls: Calls, isApproved: boolean): Calls {
   const head = askOf(calls);
   return calls.map((call) => {
@@ -171,7 +171,7 @@ export function settleAsk(calls: Calls, isApproved: boolean): Calls {
   });
 }
 
-/** A message that has not been read. */
+/** An unread message. */
 export interface Unread {
   /** The id of the message. */
   readonly messageId: string;
@@ -185,29 +185,29 @@ const messageIdsOf = (messages: readonly Unread[]): readonly string[] =>
 export interface SubagentContext {
   /** The id of the subagent. */
   readonly id: string;
-  /** The most model steps that it may take. */
+  /** The maximum number of model steps. */
   readonly maxSteps: number;
   readonly maxInputRetries: number;
-  /** The current model step, from 1; 0 before the first. */
+  /** The current model step, from 1; 0 before the first step. */
   readonly step: number;
   readonly remainingMs: number;
   readonly dueAt: number;
   readonly calls: readonly CallState[];
-  /** Questions asked so far; numbers the requests. */
+  /** The number of questions asked so far, used to number the requests. */
   readonly asked: number;
-  /** Questions in a row without an answer of the user. */
+  /** Consecutive questions without an answer from the user. */
   readonly missed: number;
   /** The messages that no model call has read yet. */
   readonly unread: readonly Unread[];
   /** The messages that the current step reads. */
   readonly reading: readonly string[];
-  /** Why the budget is exhausted; null: it is not. */
+  /** Why the budget is exhausted; null if it is not. */
   readonly exhausted: string | null;
-  /** The limits that were raised since the subagent began, with their totals. Absent: none. */
+  /** The limits that were raised since the subagent started, with their totals. Absent if there are none. */
   readonly raised?: Readonly<Record<string, number>>;
-  /** The last model call that failed and is repeated. Absent: there was none. */
+  /** The last model call that failed and is repeated. Absent if there was none. */
   readonly retry?: RepeatedCall;
-  /** The current step hands in the work done so far. */
+  /** The current step submits the work completed so far. */
   readonly isFinal: boolean;
   readonly ending: Ending | null;
 }
@@ -215,9 +215,9 @@ export interface SubagentContext {
 /** A model call that failed and is repeated. */
 export interface RepeatedCall {
   readonly step: number;
-  /** The calls of this step that have failed. */
+  /** The number of calls of this step that have failed. */
   readonly failed: number;
-  /** The most calls that are made. */
+  /** The maximum number of calls. */
   readonly attempts: number;
   readonly retryAt: number;
   readonly code: string;
@@ -244,7 +244,7 @@ export interface AskInput {
   readonly id: string;
   readonly requestId: string;
   readonly callId: string;
-  /** `input`: asks the agent that gave the task. */
+  /** `input`: asks the agent that assigned the task. */
   readonly kind: AskKind;
 }
 
@@ -255,11 +255,11 @@ export interface Answered {
   readonly again?: boolean;
 }
 
-/** Tells whether the model has nothing more to do: it gave its result, or calls a completion tool. */
+/** Returns whether the model has nothing more to do: it gave its result, or calls a completion tool. */
 const hasEnded = ({ calls, again }: Answered): boolean =>
   calls.length === 0 ? again !== true : calls.some(isCompletion);
 
-/** Returns the question under way. */
+/** Returns the current question. */
 export const openRequest = ({
   context,
 }: {
@@ -273,9 +273,9 @@ export const openRequest = ({
 type Work =
   /** Creates the instance and the context of the run; sends `subagent.prepared` or `subagent.unprepared`. */
   | Activity<'prepare', { readonly id: string }>
-  /** One model call; sends `model.responded` or `model.failed` with the step it was given. */
+  /** One model call; sends `model.responded` or `model.failed` with its step number. */
   | Activity<'modelStep', ModelStepInput>
-  /** Runs these calls side by side; sends `tool.settled` for each, with the step it was given. */
+  /** Runs these calls in parallel; sends `tool.settled` for each, with its step number. */
   | Activity<'toolCalls', ToolCallsInput>
   | Deadline;
 
@@ -284,7 +284,7 @@ const effects = {
   requestSlot: effect<{ readonly id: string; readonly resumed: boolean }>(),
   /** Releases the slot, or the request for one. */
   releaseSlot: effect<{ readonly id: string }>(),
-  /** Asks the question; one of `question.answered / expired / withdrawn` comes back. */
+  /** Asks the question; `question.answered`, `question.expired` or `question.withdrawn` follows. */
   ask: effect<AskInput>(),
   /** Withdraws the question. */
   withdraw: effect<Omit<AskInput, 'callId'>>(),
@@ -324,7 +324,7 @@ export const subagentSetup = setup({
     keepRetry: assign((_, { step, failed, attempts, retryAt, error }: Retried) => ({
       retry: { step, failed, attempts, retryAt, code: error.code },
     })),
-    /** Without a call the subagent would have ended: it first reads all messages. */
+    /** Without a call, the subagent would have ended: it first reads all messages. */
     keepCalls: assign(({ context }, answered: Answered) => ({
       calls: context.exhausted === null ? unsettled(answered.calls) : [],
       unread:
@@ -336,7 +336,7 @@ export const subagentSetup = setup({
     dropCalls: assign(({ context }) => ({
       calls: context.calls.filter((call) => call.settled || isCompletion(call)),
     })),
-    /** Drops the calls that have not begun, except completion calls. */
+    /** Drops the calls that have not started, except completion calls. */
     dropUnbegun: assign(({ context }) => ({
       calls: context.calls.filter((call) => call.settled || isRunnable(call) || isCompletion(call)),
     })),
@@ -348,7 +348,7 @@ export const subagentSetup = setup({
       calls: settleAsk(context.calls, approved),
     })),
     countAsk: assign(({ context }) => ({ asked: context.asked + 1 })),
-    /** Counts questions that the user missed. Answers and silence of another agent do not count. */
+    /** Counts questions that the user missed. Another agent's answers and silence do not count. */
     countMiss: assign(({ context }) => ({
       missed: context.missed + (askOf(context.calls)?.kind === 'input' ? 0 : 1),
     })),
@@ -368,7 +368,7 @@ export const subagentSetup = setup({
     keepRaise: assign(({ context }, { limits }: { limits: Readonly<Record<string, number>> }) => ({
       raised: { ...context.raised, ...limits },
     })),
-    /** Marks the step under way as the final one. */
+    /** Marks the current step as the final one. */
     makeFinal: assign({ isFinal: true }),
     complete: assign(({ context }) => ended(context, 'completed')),
     fail: assign(({ context }, { error }: { error: Failure }) => ended(context, 'failed', error)),
@@ -392,14 +392,14 @@ export const subagentSetup = setup({
       step === context.step && context.isFinal,
     isBeyondLastStep: ({ context }, { step }: { step: number }) =>
       step === context.step && step >= context.maxSteps,
-    /** The response is the result: no message has to be read first, or no step is left to read one. */
+    /** The response is the result: no message must be read first, or no step is left to read one. */
     isResult: ({ context }, answered: Answered) =>
       answered.step === context.step &&
       hasEnded(answered) &&
       (context.step >= context.maxSteps ||
         context.exhausted !== null ||
         (answered.calls.length === 0 && context.unread.length === 0)),
-    /** The completion call of the step is the result. */
+    /** The step's completion call is the result. */
     isHandedIn: ({ context }) =>
       context.calls.some(isCompletion) &&
       (context.unread.length === 0 || context.exhausted !== null),
@@ -411,7 +411,7 @@ export const subagentSetup = setup({
       context.calls.some((call) => call.callId === callId && isDelegation(call)),
     isThisQuestion: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked),
-    /** The user missed one question too many. The silence of another agent does not count. */
+    /** The user missed one question too many. Another agent's silence does not count. */
     isLastMiss: ({ context }, { requestId }: { requestId: string }) =>
       requestId === requestIdOf(context.id, context.asked) &&
       askOf(context.calls)?.kind !== 'input' &&
@@ -426,7 +426,7 @@ export const subagentSetup = setup({
     isRefusal: ({ context }, refused: { graceful: boolean; step?: number }) =>
       refused.graceful && refused.step === context.step,
     isAtOnce: (_, { graceful }: { graceful: boolean }) => !graceful,
-    /** An interruption needs one more step to continue with. */
+    /** An interruption needs another step in which to continue. */
     breaksOff: ({ context }, { mode }: { mode: MessageMode }) =>
       mode === 'interrupt' && context.step < context.maxSteps && !context.isFinal,
   },
@@ -436,12 +436,10 @@ type EventOf<T extends SubagentEvent['type']> = {
   readonly event: Extract<SubagentEvent, { readonly type: T }>;
 };
 
-/**
- * Transitions of every live state, unless it defines its own. On the root they would also apply in final states.
- */
+/** Transitions of every live state, unless it defines its own. On the root, they would also apply in final states. */
 export const whileLive = {
   'budget.raised': {
-    // The raise is too late: the subagent hands in what it has.
+    // The raise is too late: the subagent submits what it has.
     guard: 'isNotExhausted',
     actions: { type: 'keepRaise', params: ({ event }: EventOf<'budget.raised'>) => event },
   },

@@ -1,20 +1,19 @@
-// The life of one tool call of the lead agent. Each call has its own machine, so that a slow call blocks no
-// other.
+// The life of one tool call by the lead agent. Each call has its own machine, so that a slow call blocks no other.
 //
 //   received ─▶ validated ─┬─▶ executing ──────────────────────────────▶ answered   (inline)
 //       │                  └─▶ acknowledged ─▶ delegated ─▶ settled ─▶ delivered    (background)
 //       └─ invalid ─▶ answered             any before settled ─▶ cancelled
 //
 // Owns:     whether the model has its answer, and whether the result is delivered.
-// Does not: run the tool, hold arguments or results, or decide when the user hears the result.
+// Does not: run the tool, store arguments or results, or decide when the user hears the result.
 //
 // Invariants
-//   TOOL-CALL-1. The model gets exactly one answer to each call, whatever happens.
+//   TOOL-CALL-1. The model receives exactly one answer to each call, whatever happens.
 //   TOOL-CALL-2. A background call is delegated once, and settles once.
 //   TOOL-CALL-3. A settled result stays until it is heard, shown or dismissed.
 //   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
-//   TOOL-CALL-5. A result that the lead agent has told by another tool (`known`) counts as delivered: the outbox does
-//       not get it, and its reserved place is free.
+//   TOOL-CALL-5. A result that the lead agent has told with another tool (`known`) is considered delivered: it does not
+//       go to the outbox, and its reserved place is free.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -36,7 +35,7 @@ export interface ToolCallInput {
   readonly callId: string;
   /** The time that an inline tool may take, in milliseconds. */
   readonly timeoutMs: number;
-  /** The batch that its result is told with; null: it is told by itself. @defaultValue null */
+  /** The batch with which its result is told; null if it is told by itself. @defaultValue null */
   readonly batchId?: string | null;
 }
 
@@ -56,7 +55,7 @@ type ToolCallFact =
   | {
       readonly type: 'call.validated';
       readonly execution: 'inline' | 'background';
-      /** Background: the model learns at once that the work continues. */
+      /** Background: the model is told at once that the work continues. */
       readonly acknowledge: boolean;
       /** Background: how the result reaches the user. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
@@ -67,7 +66,7 @@ type ToolCallFact =
   | { readonly type: 'subagent.accepted' }
   /** Admission refused the work; the reason is the model's answer. */
   | { readonly type: 'subagent.rejected' }
-  /** `known`: the lead agent has already told the user of the result. @defaultValue false */
+  /** `known`: the lead agent has already told the user the result. @defaultValue false */
   | { readonly type: 'subagent.ended'; readonly known?: boolean }
   | { readonly type: 'delivery.settled' }
   | { readonly type: 'call.cancel'; readonly reason?: string }
@@ -79,7 +78,7 @@ export type ToolCallEvent = ToolCallFact & Stamped;
 /** How a call ended: answered, or delivered after a later result. */
 export type ToolCallEnd = 'answered' | 'delivered' | 'cancelled';
 
-/** The answer that the model gets. */
+/** The model's answer to the call. */
 export type CallAnswer =
   | 'result'
   | 'failed'
@@ -90,19 +89,19 @@ export type CallAnswer =
   | 'cancelled';
 
 const effects = {
-  /** Checks name and arguments; `call.validated` or `call.invalid` comes back. */
+  /** Checks name and arguments; `call.validated` or `call.invalid` follows. */
   validate: effect<{ readonly callId: string }>(),
   /** Answers the model. */
   answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
-  /** Asks for a subagent; `subagent.accepted` or `subagent.rejected` comes back. */
+  /** Requests a subagent; `subagent.accepted` or `subagent.rejected` follows. */
   delegate: effect<{ readonly callId: string }>(),
-  /** The result goes to the outbox; `delivery.settled` comes back. */
+  /** The result goes to the outbox; `delivery.settled` follows. */
   deliver: effect<{
     readonly callId: string;
     readonly acknowledged: boolean;
     readonly delivery: DeliveryMode;
   }>(),
-  /** The result is told already: no delivery follows, and its reserved place is free. */
+  /** The result is already told: no delivery follows, and its reserved place is free. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
   /** Cancels the subagent of this call. */
   cancelSubagent: effect<{ readonly callId: string }>(),
@@ -115,7 +114,7 @@ type Work =
   Activity<'execute', { readonly callId: string }> | Deadline;
 
 /**
- * A call of the lead agent: answered at once, or in the background with a later delivery. Its output says which, or
+ * A call by the lead agent: answered at once, or in the background with a later delivery. Its output says which, or
  * that the call was cancelled.
  */
 export const toolCallMachine = setup({

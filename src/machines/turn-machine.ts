@@ -7,33 +7,32 @@
 //   floor   free → taken → holding → yielded                   does the lead agent keep the outbox waiting?
 //   reply   none, expected → overdue, due → asked, calledOff   does the lead agent owe the user a reply?
 //
-// The host sends `choose` after every fact that may free the model, once all consequences of the fact are done. The
-// chart then requests a reply, an offer, or nothing. The chart runs beside the session and is not journalled; its
-// outcomes are (`response.requested`, `delivery.interrupted`, …).
+// The host sends `choose` after every fact that may free the model, once all of the fact's consequences are done. The
+// chart then requests a reply, an offer, or nothing. The chart runs outside the session's unit and is not in the
+// journal; its outcomes are (`response.requested`, `delivery.interrupted`, …).
 //
-// Owns:     who speaks next, the responses under way, the calls that the model waits for, the doubt about an
+// Owns:     who speaks next, the current responses, the calls that the model waits for, the doubt about an
 //           interruption, the user's unknown words, and how long each of these may last.
-// Does not: know sound, words or prompts (the leads), or decide when an offer is due (outbox) or to whom words are
+// Does not: know audio, words or prompts (the leads do), or decide when an offer is due (outbox) or to whom words are
 //           addressed (session).
 //
 // Invariants
-//   TURN-1. At most one response is requested at a time. None is requested while another one is under way, the user
-//       has the floor, the model waits for the result of a call that belongs to the response, or the model is not
-//       free.
+//   TURN-1. At most one response is requested at a time. None is requested while another one is in progress, the user
+//       has the floor, the model waits for the result of a call that belongs to the response, or the model is not free.
 //   TURN-2. The user has the floor while they speak and until their words are known, for at most `settleTimeoutMs`
 //       after the end of an utterance. The speech is watched until it ends; a client that leaves ends it.
-//   TURN-3. Every doubt about an interruption ends: by words, by the length of the utterance, by another utterance,
-//       or by silence after it. The model's speech is paused exactly as long as the doubt lasts.
+//   TURN-3. Every doubt about an interruption ends: with words, with the length of the utterance, with another
+//       utterance, or with silence after it. The model's speech is paused exactly as long as the doubt lasts.
 //   TURN-4. An owed reply is given, or ceases to be owed: a model that answers by itself is asked after
 //       `replyTimeoutMs` of silence, at most `maxAsked` times for one cause.
-//   TURN-5. A tool keeps the floor for at most `holdsFloorMs`; then due deliveries may be said, and the turn
+//   TURN-5. A tool keeps the floor for at most `holdsFloorMs`; after that, due deliveries may be spoken, and the turn
 //       continues.
-//   TURN-6. Only `tell` begins an offer. A reply that is chosen before the offer is over breaks it off.
-//   TURN-7. Silence is no reply: a response without a word or a call is requested again, and after `maxAsked`
-//       requests the reply is `unanswered`, once. A reply that the user's voice called off before its first word is
-//       owed again when the user is silent. A client that leaves is owed no reply.
-//   TURN-8. Each utterance ends once: its words and addressee are known, the wait for them is `settled`, or its
-//       client or connection is gone.
+//   TURN-6. Only `tell` starts an offer. A reply that is chosen before the offer is over breaks it off.
+//   TURN-7. Silence is not a reply: a response without a word or a call is requested again, and after `maxAsked`
+//       requests the reply is `unanswered`, once. A reply that the user's voice cancelled before its first word is owed
+//       again when the user is silent. A client that leaves is owed no reply.
+//   TURN-8. Each utterance ends once: its words and addressee are known, the wait for them is `settled`, or its client
+//       or connection is gone.
 
 import { and, assign, not, or, stateIn, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -50,7 +49,7 @@ const waits = { type: 'wait', params: {} } as const;
 const releases = { type: 'release', params: {} } as const;
 const rest = { type: 'rest', params: {} } as const;
 const givesUp = { type: 'unanswered', params: {} } as const;
-/** The transitions by which the lead agent takes the floor. */
+/** The transitions with which the lead agent takes the floor. */
 const claims = {
   'floor.taken': { target: 'taken', actions: takes },
   'response.began': { target: 'taken', actions: takes },
@@ -71,7 +70,7 @@ const asks = {
   ],
 } as const;
 
-/** Starts the deadline of a state. */
+/** Starts a state's deadline. */
 const start = (id: 'settle' | 'doubt' | 'reply' | 'hold', dueAt: (of: TurnContext) => number) =>
   ({
     type: 'startActivity',
@@ -214,7 +213,7 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The model's speech is paused: the user has fallen silent, and the words are not known.
+        // The model's speech is paused: the user has become silent, and the words are not known.
         ended: {
           entry: [
             assign(({ context, event }) => ({ doubtBy: event.at + context.falseInterruptionMs })),
@@ -238,7 +237,7 @@ export const turnMachine = turnSetup.createMachine({
             'speech.stopped': 'late',
           },
         },
-        // The model's speech continues, or has ended: words that come now may still interrupt.
+        // The model's speech continues, or has ended: words that arrive now may still interrupt.
         late: {
           on: {
             'user.worded': [
@@ -372,7 +371,7 @@ export const turnMachine = turnSetup.createMachine({
             },
           },
         },
-        // Calls of the model may extend the telling beyond one response.
+        // The model's calls may extend the telling beyond one response.
         begun: {
           on: {
             choose: [
@@ -459,7 +458,7 @@ export const turnMachine = turnSetup.createMachine({
             ],
           },
         },
-        // The tool has worked for long: due deliveries may be said.
+        // The tool has worked for long: due deliveries may be spoken.
         yielded: {
           on: {
             ...claims,
@@ -568,7 +567,7 @@ export const turnMachine = turnSetup.createMachine({
         due: {
           on: {
             choose: asks,
-            // The reply was due before the model had read: the response under way gives it.
+            // The reply was due before the model had read: the current response gives it.
             'request.read': { guard: 'isReplying', target: 'asked' },
           },
         },
@@ -579,7 +578,7 @@ export const turnMachine = turnSetup.createMachine({
             'request.ended': [
               { guard: ({ event }) => event.continuesAs !== null, target: 'expected' },
               { guard: 'isCalledOff', target: 'calledOff' },
-              // The model has spoken to these words, and was reminded of the rest: it has nothing to add.
+              // The model has spoken about these words, and was reminded of the rest: it has nothing to add.
               { guard: and(['answersWords', 'hasAnswered', 'isDone']), target: 'none' },
               { guard: and(['mayAskAgain', 'answersWords']), target: 'expected' },
               { guard: 'mayAskAgain', target: 'due' },
@@ -590,8 +589,8 @@ export const turnMachine = turnSetup.createMachine({
             'client.left': 'none',
           },
         },
-        // The reply was called off before its first word. If the user then says nothing to the lead agent (a cough,
-        // an answer to a question), their earlier words are still owed a reply.
+        // The reply was cancelled before its first word. If the user then says nothing to the lead agent (a cough, an
+        // answer to a question), their earlier words are still owed a reply.
         calledOff: {
           always: [
             { guard: and([stateIn({ user: 'silent' }), 'mayAskAgain']), target: 'due' },
@@ -611,32 +610,32 @@ export const turnMachine = turnSetup.createMachine({
 /** A snapshot of `turnMachine`. */
 export type TurnSnapshot = SnapshotFrom<typeof turnMachine>;
 
-/** Tells whether the user speaks, or the words and the addressee of their last utterance are not known yet. */
+/** Returns whether the user speaks, or the words and the addressee of their last utterance are not known yet. */
 export function userHasFloor(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ user: 'silent' });
 }
 
-/** Tells whether a response is under way, or the model works on one. */
+/** Returns whether a response is in progress, or the model works on one. */
 export function modelIsBusy(snapshot: TurnSnapshot): boolean {
   return snapshot.context.responses.length > 0 || snapshot.matches({ model: 'working' });
 }
 
-/** Tells whether the model is about to reply without a request, or should be. */
+/** Returns whether the model is about to reply without a request, or should be. */
 export function replyIsExpected(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ reply: 'expected' }) || snapshot.matches({ reply: 'overdue' });
 }
 
-/** Tells whether a reply was requested or is about to come without a request, and nothing is said yet. */
+/** Returns whether a reply was requested or is about to come without a request, and nothing is said yet. */
 export function replyIsComing(snapshot: TurnSnapshot): boolean {
   return replyIsExpected(snapshot) || snapshot.matches({ reply: 'asked' });
 }
 
-/** Tells whether a reply is due or about to be. */
+/** Returns whether a reply is due or about to be. */
 export function replyIsWanted(snapshot: TurnSnapshot): boolean {
   return !snapshot.matches({ reply: 'none' });
 }
 
-/** Tells whether the model's speech is paused, because the user may be interrupting it. */
+/** Returns whether the model's speech is paused, because the user may be interrupting it. */
 export function isInDoubt(snapshot: TurnSnapshot): boolean {
   return snapshot.matches({ doubt: 'speaking' }) || snapshot.matches({ doubt: 'ended' });
 }

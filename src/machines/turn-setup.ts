@@ -1,47 +1,47 @@
 // The parts of the turn's chart: the facts, its context, its effects, its guards and its actions.
 //
-// Owns:     the meaning of each fact, the comparisons of the guards, and the arithmetic of responses and calls.
+// Owns:     the meaning of each fact, the guards' comparisons, and the arithmetic of responses and calls.
 // Does not: decide when an action applies (turn-machine.ts).
 
 import { and, assign, not, or, setup, stateIn } from 'xstate';
 import { activities, effect, type Deadline, type EffectsOf, type Stamped } from './effect.ts';
 
-/** The options and time limits of a turn. */
+/** A turn's options and time limits. */
 export interface TurnInput {
-  /** An offer waits until the model is free; otherwise it is refused while a party speaks. */
+  /** Whether an offer waits until the model is free; otherwise, it is refused while a party speaks. */
   readonly keepsOffers: boolean;
   /**
-   * What happens to the floor while only a tool works: it stays taken; the session learns that the model waits; or
-   * the turn counts as ended.
+   * What happens to the floor while only a tool works: it stays taken; the session learns that the model waits; or the
+   * turn is considered ended.
    */
   readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';
-  /** The model answers the words that it hears without a request. */
+  /** Whether the model answers the words that it hears without a request. */
   readonly answersWords: boolean;
-  /** The model also answers the results of its calls without a request. */
+  /** Whether the model also answers its calls' results without a request. */
   readonly answersResults: boolean;
   readonly holdsFloorMs: number;
   readonly settleTimeoutMs: number;
   readonly replyTimeoutMs: number;
   /** How often the model is asked for one reply. @defaultValue 3 */
   readonly maxAsked?: number;
-  /** The longest doubt while the user speaks, in milliseconds. */
+  /** The maximum doubt while the user speaks, in milliseconds. */
   readonly doubtMs: number;
-  /** The longest doubt after the user has fallen silent, in milliseconds. */
+  /** The maximum doubt after the user has become silent, in milliseconds. */
   readonly falseInterruptionMs: number;
 }
 
-/** A response of the model that is under way. */
+/** A current response of the model. */
 export interface TurnResponse {
-  /** The key of its request; null: the model began the response by itself. */
+  /** The key of its request; null if the model started the response by itself. */
   readonly key: string | null;
-  /** Null: the response was requested and has not begun. */
+  /** Null if the response was requested and has not started. */
   readonly id: string | null;
   readonly says: 'reply' | 'offer';
   /** The session has requested its cancellation. */
   readonly isCancelled: boolean;
 }
 
-/** A call whose result the model gets at once. */
+/** A call whose result the model receives at once. */
 export interface AwaitedCall {
   readonly callId: string;
   /** The response that made the call. */
@@ -53,20 +53,20 @@ export interface AwaitedCall {
 export interface TurnContext extends Required<TurnInput> {
   /** The utterances that have ended, but whose words or addressee are not known yet. */
   readonly unknown: readonly string[];
-  /** The current or the last utterance of the user. */
+  /** The user's current or last utterance. */
   readonly newest: string;
   /** The utterance in doubt. */
   readonly doubted: string | null;
   readonly responses: readonly TurnResponse[];
   readonly calls: readonly AwaitedCall[];
-  /** The number of requested replies, which gives each its key. */
+  /** The number of requested replies, from which each key is formed. */
   readonly replies: number;
   readonly offer: { readonly generation: number; readonly key: string } | null;
-  /** The model has spoken or acted since the user began to speak. */
+  /** The model has spoken or acted since the user started to speak. */
   readonly hasAnswered: boolean;
   /** A reply was cut off for an urgent delivery. */
   readonly isOwed: boolean;
-  /** The responses under way when a result arrived: their speech does not answer it. */
+  /** The responses in progress when a result arrived: their speech does not answer it. */
   readonly before: readonly string[];
   /** The number of requests since the last cause of a reply. */
   readonly asked: number;
@@ -76,7 +76,7 @@ export interface TurnContext extends Required<TurnInput> {
   readonly holdBy: number;
 }
 
-/** The facts at the moment of an event, which the chart cannot look up. */
+/** The facts at the time of an event, which the chart cannot look up. */
 export interface TurnNow extends Stamped {
   /** The model is connected and says no filler, so it can be asked. */
   readonly isFree: boolean;
@@ -85,7 +85,7 @@ export interface TurnNow extends Stamped {
 /** The meaning of the words for the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** What the sound of an utterance shows before its words: the microphone hears the model (`echo`), or a person. */
+/** What an utterance's audio shows before its words: the microphone picks up the model (`echo`), or a person. */
 export type SoundRead = 'echo' | 'voice';
 
 /** A fact about a spoken turn. */
@@ -115,23 +115,23 @@ export type TurnFact =
   | { readonly type: 'deadline.doubt'; readonly dueAt: number }
   // The model
   | { readonly type: 'response.started'; readonly key: string; readonly responseId: string }
-  /** The model began a response without a request. */
+  /** The model started a response without a request. */
   | { readonly type: 'response.began'; readonly responseId: string }
   | { readonly type: 'response.ended'; readonly responseId: string }
-  /** The model begins to read the conversation for the requested response. */
+  /** The model starts to read the conversation for the requested response. */
   | { readonly type: 'request.read' }
   /**
    * The requested response is over. `continuesAs`: the model continues with an answer that is not known yet. `done`:
    * the response ended by itself. @defaultValue false
    */
   | { readonly type: 'request.ended'; readonly continuesAs: string | null; readonly done?: boolean }
-  /** `responseId` null: all responses. */
+  /** `responseId` is null for all responses. */
   | { readonly type: 'response.cancelled'; readonly responseId: string | null }
   | { readonly type: 'responses.lost' }
   | { readonly type: 'model.working' }
   | { readonly type: 'model.idle' }
   | ({ readonly type: 'call.made' } & AwaitedCall)
-  /** `respond`: the model is to answer the result. */
+  /** `respond`: the model should answer the result. */
   | { readonly type: 'call.answered'; readonly callId: string; readonly respond: boolean }
   /** The model no longer waits for the result. */
   | { readonly type: 'call.dropped'; readonly callId: string }
@@ -149,7 +149,7 @@ export type TurnFact =
   | { readonly type: 'reply.wanted' }
   /** The user's words were addressed to the lead agent. `typed`: the voice model has not heard them. */
   | { readonly type: 'reply.toWords'; readonly typed: boolean }
-  /** Earlier speech of the model does not answer what the user begins to say. */
+  /** The model's earlier speech does not answer what the user starts to say. */
   | { readonly type: 'user.spoke' }
   /** The model speaks or acts without a request, which counts as the reply. */
   | { readonly type: 'model.spoke'; readonly responseId: string | null }
@@ -172,18 +172,18 @@ const effects = {
   unwatchSpeech: effect<object>(),
   /** The wait for the words of these utterances is over. */
   settled: effect<{ readonly utteranceIds: readonly string[] }>(),
-  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless the speech stops otherwise. */
+  /** Stops the speech so that it can continue; `resume` or `breakOff` follows, unless the speech stops in another way. */
   pause: effect<object>(),
   resume: effect<object>(),
   /** Stops the speech for good: the user has interrupted. */
   breakOff: effect<object>(),
-  /** Requests a reply under this key. */
+  /** Requests a reply with this key. */
   reply: effect<{ readonly key: string }>(),
-  /** Requests that the model says the offer, or continues it. */
+  /** Requests that the model tells the offer, or continues it. */
   tell: effect<{ readonly generation: number; readonly key: string }>(),
-  /** Refuses an offer that came while a party speaks. */
+  /** Refuses an offer that arrived while a party speaks. */
   refuse: effect<{ readonly generation: number }>(),
-  /** A reply replaces an offer that was begun. */
+  /** A reply replaces an offer that had started. */
   brokenOff: effect<{ readonly generation: number }>(),
   /** Reminds the model of the owed reply that was cut off. */
   remind: effect<object>(),
@@ -193,7 +193,7 @@ const effects = {
   unanswered: effect<object>(),
   /** The lead agent takes the floor. */
   take: effect<object>(),
-  /** The model waits for a tool, and a due delivery may be said. */
+  /** The model waits for a tool, and a due delivery may be spoken. */
   wait: effect<object>(),
   /** The lead agent's turn is over. */
   release: effect<object>(),
@@ -201,7 +201,7 @@ const effects = {
   rest: effect<object>(),
 };
 
-/** The effects of `turnMachine`, with the params of each. */
+/** The effects of `turnMachine`, each with its params. */
 export type TurnEffects = EffectsOf<typeof effects>;
 
 interface Args {
@@ -264,7 +264,7 @@ export const turnSetup = setup({
     endsTurn: ({ context }) => context.whileToolWorks === 'ends_turn',
     answersResults: ({ context }) => context.answersResults,
     hasAnswered: ({ context }) => context.hasAnswered,
-    /** Speech that was under way when a result arrived does not answer it. */
+    /** Speech that was in progress when a result arrived does not answer it. */
     answers: ({ context, event }) =>
       event.type === 'model.spoke' &&
       (event.responseId === null || !context.before.includes(event.responseId)),

@@ -1,4 +1,4 @@
-// Tells why each part of a session waits, from the states of its machines alone.
+// Determines why each part of a session waits, from its machines' states alone.
 //
 // Owns:     the causes, and their sentences.
 // Does not: read a clock, or know words, models and transports.
@@ -6,8 +6,8 @@
 // Invariants
 //   WHY-WAITING-1. Each part that has not ended (the session, and each question, delivery, call of the lead agent,
 //       subagent, service and source) waits for exactly one cause, in every state that the machines can reach together.
-//   WHY-WAITING-2. A cause is true: when the named event happens, the wait changes or ends. Making the named causes
-//       true, one after the other, leads to the end of the wait.
+//   WHY-WAITING-2. A cause is true: when the named event happens, the wait changes or ends. If the named causes happen
+//       one after the other, the wait ends.
 
 import type { BatchSnapshot } from './batch-machine.ts';
 import type { EventSourceSnapshot } from './event-source-machine.ts';
@@ -27,39 +27,39 @@ type StateOf<S extends { readonly value: unknown; readonly context: unknown }> =
   'value' | 'context'
 >;
 
-/** Facts about a subagent's work that its machine does not hold. */
+/** Facts about a subagent's work that its machine does not contain. */
 export interface WorkOf {
-  /** The subagent that gave the task; null: the lead agent or a program gave it. */
+  /** The subagent that assigned the task; null if the lead agent or a program did. */
   readonly parentId: string | null;
-  /** The call that gave the task; null: there was no call. */
+  /** The call that assigned the task; null if there was none. */
   readonly callId: string | null;
-  /** The third-party agent that does the work over a relay. @defaultValue null: a model does it */
+  /** The third-party agent that does the work through a relay. @defaultValue null: a model does the work */
   readonly relay?: string | null;
   /** The engine that makes the subagent's model calls as jobs. @defaultValue null: the process makes them */
   readonly engine?: string | null;
   /** The tools of the step's calls, and the engine that runs each as a job. @defaultValue not known */
   readonly tools?: ReadonlyMap<string, { readonly toolName: string; readonly engine?: string }>;
-  /** The called tools of which it is unknown whether they have run. @defaultValue none */
+  /** The called tools of which it is unknown whether they ran. @defaultValue none */
   readonly inDoubt?: readonly string[];
-  /** Since when the subagent is in its current activity, in milliseconds since 1970. @defaultValue not known */
+  /** Since when the subagent has been in its current activity, in milliseconds since 1970. @defaultValue not known */
   readonly since?: number;
 }
 
-/** A service: its machine, the machines of its sources, and the subagent that looks at its event. */
+/** A service: its machine, its sources' machines, and the subagent that examines its event. */
 export interface ServiceWork {
-  /** Null: the service has ended, but its sources may not have. */
+  /** Null if the service has ended, although its sources may not have. */
   readonly state: StateOf<ServiceSnapshot> | null;
-  /** The subagent that looks at the current event; null: there is none yet. */
+  /** The subagent that examines the current event; null if there is none yet. */
   readonly worker: string | null;
   /** By name. Ended sources may be absent. */
   readonly sources: ReadonlyMap<string, StateOf<EventSourceSnapshot>>;
 }
 
-/** The states of the machines of one session, or of the subagents of a program, at one moment. */
+/** The states of the machines of one session, or of a program's subagents, at one moment. */
 export interface WaitingState {
   /** Now, in milliseconds since 1970. */
   readonly at: number;
-  /** Null, with `interaction` and `outbox`: the subagents work for a program, in a process or on an engine. */
+  /** Null, like `interaction` and `outbox`, if the subagents work for a program, in a process or on an engine. */
   readonly session: StateOf<SessionSnapshot> | null;
   readonly interaction: StateOf<InteractionSnapshot> | null;
   readonly outbox: StateOf<OutboxSnapshot> | null;
@@ -69,7 +69,7 @@ export interface WaitingState {
   readonly subagents: ReadonlyMap<string, StateOf<SubagentSnapshot>>;
   /** The lead agent's calls by id. Ended calls may be absent. @defaultValue none is known */
   readonly calls?: ReadonlyMap<string, StateOf<ToolCallSnapshot>>;
-  /** The calls whose results are told together, by the id of the batch. @defaultValue none */
+  /** The calls whose results are told together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
   readonly work?: ReadonlyMap<string, WorkOf>;
@@ -77,32 +77,32 @@ export interface WaitingState {
   readonly services?: ReadonlyMap<string, ServiceWork>;
   /** The identities that may answer a question, by its request id. @defaultValue everyone may */
   readonly answerableBy?: ReadonlyMap<string, readonly string[]>;
-  /** The session is hibernated: no process has it. @defaultValue false */
+  /** Whether the session is hibernated: no process has it. @defaultValue false */
   readonly isAsleep?: boolean;
-  /** The number of subagents that may run at once in the session, if it is known. */
+  /** The number of the session's subagents that may run at once, if known. */
   readonly runSlots?: number;
   /** The lead agent's model calls that failed since it last answered. @defaultValue none */
   readonly lead?: {
     readonly failed: number;
     /** The code of the last failure. */
     readonly code: string;
-    /** The most calls that are made, the next one at `retryAt`; null: no further call is made. */
+    /** The maximum number of calls, the next of which is made at `retryAt`; null if no further call is made. */
     readonly attempts: number | null;
     readonly retryAt: number | null;
   };
-  /** Since when the user speaks, the model works, the sound plays and no client is attached, as far as known. */
+  /** Since when the user speaks, the model works, audio plays and no client is attached, as far as known. */
   readonly since?: Partial<Record<'user' | 'model' | 'playout' | 'client', number>>;
 }
 
 /** The event that ends a wait, or leads to its next cause. */
 export type WaitCause =
-  /** A process loads the session: the session is used, or one of its times has come. */
+  /** A process loads the session, because it is used or one of its times has come. */
   | 'wake'
   /** The session, or the service, is started. */
   | 'start'
   /** The transport is connected. */
   | 'connection'
-  /** The connection, a source, or the invocation for an event is tried again, at `until`. */
+  /** The connection, a source, or an event's invocation is retried, at `until`. */
   | 'retry'
   /** Another attempt is requested: the voice provider refuses the connection. */
   | 'refusal'
@@ -120,7 +120,7 @@ export type WaitCause =
   | 'model_silence'
   /** The lead agent's tool answers. */
   | 'lead_tool'
-  /** The sound has left the speaker. */
+  /** The audio has left the speaker. */
   | 'playout'
   /** The user says something: nothing else is pending. */
   | 'user'
@@ -130,7 +130,7 @@ export type WaitCause =
   | 'floor'
   /** The pause is over, at `until`. */
   | 'pause'
-  /** The lead agent begins to say the delivery. */
+  /** The lead agent starts to say the delivery. */
   | 'telling'
   /** The user has heard the delivery. */
   | 'hearing'
@@ -142,7 +142,7 @@ export type WaitCause =
   | 'new_attempt'
   /** The user answers. */
   | 'answer'
-  /** The time that the user asked for is over, at `until`. */
+  /** The time that the user requested is over, at `until`. */
   | 'reminder'
   /** The subagent is prepared. */
   | 'preparation'
@@ -152,17 +152,17 @@ export type WaitCause =
   | 'model'
   /** The third-party agent continues. */
   | 'agent'
-  /** A worker of the engine does the step. */
+  /** A worker of the engine runs the step. */
   | 'job'
   /** The tools of the step have answered. */
   | 'tools'
-  /** The children that the subagent waits for have ended. */
+  /** The children for which the subagent waits have ended. */
   | 'children'
-  /** The agent that gave the task answers. */
+  /** The agent that assigned the task answers. */
   | 'task_giver'
   /** The arguments of the call are checked. */
   | 'validation'
-  /** The work of the call, or on the event, is accepted or refused. */
+  /** The work for the call or the event is accepted or refused. */
   | 'admission'
   /** The subagent of the call, or of the event, ends. */
   | 'result'
@@ -182,19 +182,19 @@ export interface Wait {
   /** The kind of actor that waits. */
   readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent' | 'service' | 'source';
   /**
-   * The id of the waiting part: a request, delivery, call or subagent id, the name of a service, or `service/source`;
-   * empty for the session.
+   * The id of the waiting part: the id of a request, delivery, call or subagent, the name of a service, or
+   * `service/source`; empty for the session.
    */
   readonly id: string;
   /** The cause of the wait. */
   readonly cause: WaitCause;
-  /** The id of the part that it waits for; null: it waits for none with an id. */
+  /** The id of the part that it waits for; null if that part has no id. */
   readonly on: string | null;
-  /** When the wait ends without an action, in milliseconds since 1970; null: never, or not known. */
+  /** When the wait ends without an action, in milliseconds since 1970; null for never, or if unknown. */
   readonly until: number | null;
-  /** The identities that may answer; null: everyone may, or no answer is expected. */
+  /** The identities that may answer; null if everyone may, or no answer is expected. */
   readonly by: readonly string[] | null;
-  /** One sentence in English, without words of users or models. */
+  /** One sentence in English, without words from users or models. */
   readonly sentence: string;
   /** The wait of the part that it waits for. */
   readonly because: Wait | null;
@@ -221,7 +221,7 @@ export function whyWaiting(state: WaitingState): readonly Wait[] {
   const questions = questionWaits(state, deliveries);
   const subagents = subagentWaits(state, questions);
   const calls = new Map(workingCalls(state, subagents));
-  // Working calls hold results back, and the call of such a result waits like the result.
+  // Working calls hold results back, and a held result's call waits like the result.
   for (const held of heldBack(state, deliveries, calls, subagents)) deliveries.set(held.id, held);
   for (const told of settledCalls(state, deliveries)) calls.set(told.id, told);
   return [
@@ -273,7 +273,7 @@ function quietSentence({ lead }: OfSession): string {
   return `the lead agent's model call failed${times} (${lead.code}), and is not made again: ${next}`;
 }
 
-/** Tells what the lead agent waits for while it has its turn. */
+/** Returns what the lead agent waits for while it has its turn. */
 function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   const cause = 'model_silence';
   if (!lead?.attempts || lead.retryAt === null)
@@ -289,7 +289,7 @@ function leadWhy({ at, lead }: OfSession, forHow: string): Why {
   return { cause, until: retryAt, sentence };
 }
 
-/** Returns why the outbox may not speak; null: it may. In the order of `gateIsOpen`. */
+/** Returns why the outbox may not speak; null if it may. In the order of `gateIsOpen`. */
 function gateWhy(state: OfSession): Why | null {
   const { session, since = {} } = state;
   const { connection, client, user, model, playout } = session.value;
@@ -400,7 +400,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
 
 type Waits = ReadonlyMap<string, Wait>;
 
-/** Yields why results wait that are told together with others. */
+/** Yields why results that are told together with others wait. */
 function* heldBack(
   state: OfSession,
   deliveries: Waits,
@@ -433,7 +433,7 @@ function* heldBack(
   }
 }
 
-/** Tells why the next delivery is not said. */
+/** Returns why the next delivery is not spoken. */
 function firstWhy(state: OfSession): Why {
   const gate = gateWhy(state);
   if (gate) return gate;
@@ -543,7 +543,7 @@ function* workingCalls(
     }
 }
 
-/** Yields why calls with a result wait: the user has not got it. */
+/** Yields why calls with a result wait: the user has not received it. */
 function* settledCalls({ calls = new Map() }: OfSession, deliveries: Waits): Generator<Wait, void> {
   for (const [id, { value }] of calls) {
     if (value !== 'settled') continue;
@@ -635,7 +635,7 @@ function subagentWaits(
   return waits;
 }
 
-/** Yields why the services of the session wait, each followed by its sources. */
+/** Yields why the session's services wait, each followed by its sources. */
 function* serviceWaits(state: OfSession, subagents: Waits): Generator<Wait, void> {
   const asleep = state.isAsleep === true ? sessionWhy(state) : null;
   for (const [name, { state: of, worker, sources }] of state.services ?? []) {
@@ -735,7 +735,7 @@ function slotWhy({ at, subagents, runSlots, work }: WaitingState): Why {
   };
 }
 
-/** Tells why a subagent that has a run slot waits. */
+/** Returns why a subagent that has a run slot waits. */
 function runningWhy(
   at: number,
   part: string,
@@ -792,7 +792,7 @@ type SubagentContext = SubagentSnapshot['context'];
 const unsettled = (calls: SubagentContext['calls'], kind: string): SubagentContext['calls'] =>
   calls.filter((call) => !call.settled && call.kind === kind);
 
-/** Tells whether the value is a compound state of this name. */
+/** Returns whether the value is a compound state with this name. */
 function isIn<Value, Name extends string>(
   value: Value,
   name: Name,
