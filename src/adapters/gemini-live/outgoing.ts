@@ -1,6 +1,6 @@
-// The queue of messages to the model. The model loses client content that arrives while it talks, or is interrupted by
-// it, so the queue waits until the model is done. Messages of one tick are combined, so that a result and the request
-// to tell it become one message.
+// The queue of messages to the model. Client content that arrives while the model talks is lost or interrupts the
+// model, so the queue waits until the model is done. Messages of one tick are combined, so that a result and the
+// request to tell it become one message.
 //
 // Owns:     the queue, and the grouping of commands into messages.
 // Does not: know whether the model is busy (`translator.ts`), or which request a response belongs to (`responses.ts`).

@@ -5,8 +5,8 @@
 //
 // RESUMPTION-1. A token is offered only if the model has not spoken since the server issued the handle: a resumed
 //     session would lack that speech, while a replay includes it.
-// RESUMPTION-2. Messages sent since the handle are sent again, in order; a message is rather sent twice than lost.
-//     Response requests are not sent again: the session repeats them.
+// RESUMPTION-2. Messages sent since the handle are sent again, in order; sending a message twice is better than losing
+//     it. Response requests are not sent again: the session repeats them.
 // RESUMPTION-3. A handle that the server rejected is neither offered nor used again.
 
 import type { WireConnection } from '../socket/wire.ts';

@@ -7,12 +7,12 @@
 //
 // Owns:     the ids, starts, ends and words of utterances. It does not know how the model reacts to them.
 //
-// USER-SPEECH-1. Each utterance starts, ends, and then has its words or a report that it has none: each once, in this
-//                order.
+// USER-SPEECH-1. For each utterance, the start, the end and the words (or a report that there are none) are reported
+//                once, in this order.
 // USER-SPEECH-2. Words that arrive after the end belong to the utterance that ended. Words that arrive after the
 //     utterance's words were reported are reported as late: a new utterance would cut off the model's response. If the
-//     model responds to unknown words without being interrupted, the first words to arrive belong to that response's
-//     utterance, which started before the response.
+//     model responds before the user's words are known, and is not interrupted, the first words to arrive are those
+//     that it responded to: their utterance started before the response.
 // USER-SPEECH-3. The reported start is never too early: the user spoke the words before they arrived.
 
 import type { WireConnection } from '../socket/wire.ts';

@@ -1,5 +1,5 @@
-// Transcribes audio: cuts out the speech with a little silence around it (the model transcribes nothing in long
-// silence), and transcribes each part.
+// Transcribes audio: cuts out the speech with a little silence around it (long silence makes the model transcribe
+// nothing), and transcribes each part.
 //
 // HEARING-1. If an open choice is pending and a short utterance matches no option, the utterance is transcribed again
 //     with different silence around it. The second result replaces the first only if it is exactly an option or a

@@ -220,7 +220,7 @@ type AssistantPart = Exclude<AssistantContent, string>[number];
 /**
  * Converts conversation items to language model messages.
  *
- * A tool call may be without a result while the conversation continues, but a language model must see a result right
+ * A tool call may have no result yet while the conversation continues, but a language model must see a result right
  * after each call. So a call without a result, or with a later one, is first answered with PENDING. The actual result
  * appears where it arrived, as the result of the same call, which is repeated there.
  *

@@ -6,8 +6,8 @@
 //     must be louder than the noise. An utterance's level is that of its nearest voice, so that a television during the
 //     utterance does not lower it.
 // LEVEL-GATE-2. A much louder voice counts as the user's, and the earlier levels are forgotten.
-// LEVEL-GATE-3. A user who has moved away is admitted again: if a too quiet voice speaks for 2 s and then pauses, the
-//     gate drops by 6 dB, until the user is heard at the former level.
+// LEVEL-GATE-3. A user who has moved away is admitted again: if a voice that is too quiet speaks for 2 s and then
+//     pauses, the gate drops by 6 dB, until the user is heard at the former level.
 // LEVEL-GATE-4. An utterance starts and ends with its nearest voice: audio that is 20 dB quieter for half a second
 //     before or after that voice does not belong to the utterance.
 

@@ -4,8 +4,8 @@
 // Owns:     the configuration, the conversation, the input audio, and each response's configuration. It does not handle
 //           the socket (`local-voice.ts`), or the threads and models shared by all connections.
 //
-// REALTIME-SESSION-1. Each client event causes its server event, or one `error` that names its `event_id`; no client
-//     event ends the session.
+// REALTIME-SESSION-1. Each client event is answered with its server event, or one `error` that names its `event_id`; no
+//     client event ends the session.
 // REALTIME-SESSION-2. At most one response writes to the conversation; out-of-band responses run in parallel.
 // REALTIME-SESSION-3. A transcription delays only the response that must read it.
 
