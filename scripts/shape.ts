@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_846, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_932, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_714,
+    limit: 66_800,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 38_374,
+    limit: 38_460,
     goal: 24_000,
   },
 ];

@@ -75,6 +75,8 @@ type BatchFact =
   /** One of the results was shown as a card. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
+  /** The lead agent has read one of the results by a tool. */
+  | { readonly type: 'delivery.read'; readonly deliveryId: string }
   | { readonly type: 'deadline.ceiling'; readonly dueAt: number }
   | { readonly type: 'deadline.grace'; readonly dueAt: number };
 
@@ -106,6 +108,13 @@ const dismissed = {
   params: ({ event }: OfDelivery) => ({ deliveryIds: [event.deliveryId], ...byOf(event) }),
 } as const;
 
+/** `reserved`: the result fills the reserved place that it still has. */
+const passRead = (reserved: boolean) =>
+  ({
+    type: 'passRead',
+    params: ({ event }: OfDelivery) => ({ callId: event.deliveryId, reserved }),
+  }) as const;
+
 const removed = {
   type: 'remove',
   params: ({ event }: OfDelivery) => event,
@@ -129,6 +138,8 @@ const effects = {
   tell: effect<{ readonly batchId: string }>(),
   /** Tells this result by itself. */
   pass: effect<{ readonly callId: string }>(),
+  /** Passes on a result that the lead agent has read; its reply may tell it. */
+  passRead: effect<{ readonly callId: string; readonly reserved: boolean }>(),
   /** Retracts the item: nothing is left to tell. */
   retract: effect<{ readonly batchId: string }>(),
   /** Frees reserved places in the outbox that are no longer needed. */
@@ -237,6 +248,10 @@ export const batchMachine = setup({
     'delivery.dismissed': {
       guard: { type: 'isPart', params: ({ event }) => event },
       actions: [dismissed, { type: 'free', params: { places: 1 } }, removed],
+    },
+    'delivery.read': {
+      guard: { type: 'isPart', params: ({ event }) => event },
+      actions: [passRead(true), removed],
     },
   },
   states: {
@@ -377,6 +392,12 @@ export const batchMachine = setup({
           guard: { type: 'isLastPart', params: ({ event }) => event },
           target: 'trailing',
           actions: [dismissed, retract, 'clear'],
+        },
+        // The joint item held the last reserved place.
+        'delivery.read': {
+          guard: { type: 'isLastPart', params: ({ event }) => event },
+          target: 'trailing',
+          actions: [retract, passRead(false), 'clear'],
         },
       },
     },

@@ -34,6 +34,7 @@
 //       attempt is abandoned. Questions cannot be postponed here, and a told item already rests.
 //   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at the
 //       interruption; the item keeps that information until it leaves.
+//   OUTBOX-12. An item that the lead agent has read is not offered unless the reply fails to tell it.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
@@ -431,6 +432,14 @@ export const outboxMachine = outboxSetup.createMachine({
           params: ({ event }) => ({ deliveryIds: [event.deliveryId], reason: 'replaced' }),
         },
       ],
+    },
+    'delivery.read': {
+      guard: { type: 'isPending', params: ({ event }) => event },
+      actions: { type: 'markRead', params: ({ event }) => ({ ...event, read: true }) },
+    },
+    'delivery.unread': {
+      guard: { type: 'isPending', params: ({ event }) => event },
+      actions: { type: 'markRead', params: ({ event }) => ({ ...event, read: false }) },
     },
     'delivery.shown': {
       guard: { type: 'isPending', params: ({ event }) => event },

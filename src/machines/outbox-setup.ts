@@ -36,6 +36,8 @@ export interface OutboxItem {
    * gate is open and the queue is empty. @defaultValue 'never'
    */
   readonly rests?: 'never' | 'always' | 'if_busy';
+  /** The lead agent has read the item and may be saying it: no offer before `delivery.unread`. @defaultValue false */
+  readonly read?: boolean;
 }
 
 /** Why an item will not be spoken. */
@@ -73,9 +75,13 @@ export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => tol
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
+/** Tells whether the item waits to be offered: it does not rest, and the lead agent has not read it. */
+export const isDue = ({ resting, read }: Pick<Waiting, 'resting' | 'read'>): boolean =>
+  !resting && read !== true;
+
 /** Returns the next item to speak, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
-  queue.pending.find((item) => !item.resting);
+  queue.pending.find(isDue);
 
 /**
  * Returns whether there is room for another item without a reservation. Told items take no room. Admission also calls this.
@@ -170,6 +176,10 @@ type OutboxFact =
   /** `by`: the identity for which the app vouches. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
+  /** The lead agent has read the item by a tool; its reply may tell it. */
+  | { readonly type: 'delivery.read'; readonly deliveryId: string }
+  /** The reply did not tell the item. */
+  | { readonly type: 'delivery.unread'; readonly deliveryId: string }
   | { readonly type: 'client.attached' }
   | { readonly type: 'client.detached' }
   | { readonly type: 'utterance.ended' }
@@ -315,6 +325,13 @@ export const outboxSetup = setup({
             ),
           };
     }),
+    markRead: assign(
+      ({ context }, { deliveryId, read }: { deliveryId: string; read: boolean }) => ({
+        pending: context.pending.map((item) =>
+          item.deliveryId === deliveryId ? { ...item, read } : item,
+        ),
+      }),
+    ),
     removeTold: assign(({ context }, { generation }: { generation: number }) => ({
       pending: context.pending.filter(({ toldIn }) => toldIn !== generation),
     })),

@@ -121,6 +121,12 @@ const wiring = {
   'batch.pass': ({ callId }) => [
     { actor: 'outbox', event: { type: 'outbox.add', item: resultItem(callId) } },
   ],
+  'batch.passRead': ({ callId, reserved }) => [
+    {
+      actor: 'outbox',
+      event: { type: 'outbox.add', item: { ...resultItem(callId), reserved, read: true } },
+    },
+  ],
   'batch.retract': ({ batchId: deliveryId }) => [
     { actor: 'outbox', event: { type: 'outbox.retract', deliveryId } },
   ],

@@ -389,6 +389,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
   for (const item of pending) {
     const { deliveryId: id } = item;
     if (item.resting) put(id, restingWhy(state, item));
+    else if (item.read) put(id, READ);
     else {
       place += 1;
       if (first) put(id, behind(place, first.id, first));
@@ -460,6 +461,11 @@ function restingWhy({ outbox }: OfSession, item: Waiting): Why {
     sentence: `could not be said in ${times}: rests until the user speaks or a client comes`,
   };
 }
+
+const READ: Why = {
+  cause: 'telling',
+  sentence: 'the lead agent has read it: offered if the reply does not tell it',
+};
 
 function behind(place: number, on: string, because: Wait | null): Why {
   const sentence = `${ordinal(place)} in line behind ${on}`;

@@ -497,6 +497,17 @@ describe('the sentence', () => {
     );
   });
 
+  test('says that the lead agent has read a result, which takes no place in the line', () => {
+    const read = [{ ...item('r0'), read: true }, ...pending];
+    const outbox = { ...quiet.outbox, context: { ...quiet.outbox.context, pending: read } };
+    expect(sentencesOf({ session: withUser, outbox, since: { user: 60_000 } }).slice(1, 3)).toEqual(
+      [
+        'delivery r0: the lead agent has read it: offered if the reply does not tell it',
+        'delivery r1: gate closed: the user has been speaking for 1.2 s',
+      ],
+    );
+  });
+
   test('states that no client is attached, how many run slots are held, and by which subagents', () => {
     const parked = { ...session, value: { ...session.value, client: 'detached' } };
     const context = { id: 'sub_1', calls: [], step: 1, maxSteps: 4 };

@@ -8,7 +8,7 @@ import { leadTools } from '../../src/entries/subagents.ts';
 import type { Script } from '../../src/testing/index.ts';
 import { textLife, turns, world } from '../support/crashes.ts';
 import { calls, say } from '../support/subagent-runs.ts';
-import { instructionsOf, textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { instructionsOf, leadScript, textTalk, type TalkOptions } from '../support/text-talk.ts';
 import { voiceTalk, type VoiceTalkOptions } from '../support/voice-talk.ts';
 
 const CEILING_MS = 300_000;
@@ -301,6 +301,22 @@ describe('results that the lead agent fetches itself', () => {
     expect(told()).toEqual([['hotel', 'car']]);
     const states = state().deliveries.map((one) => one.state);
     expect(states).toEqual(['dismissed', 'delivered', 'delivered']);
+  });
+
+  test('are delivered alone when the reply to check_subagent says nothing', async () => {
+    const isFetched = ({ prompt }: Parameters<Script>[0]): boolean =>
+      prompt.at(-1)?.role === 'tool' && JSON.stringify(prompt.at(-1)).includes('flight is found');
+    const { start, spawn, type, finish, told, idOf, state } = fetching({
+      lead: (prompt) => (isFetched(prompt) ? say('') : leadScript(prompt)),
+    });
+    await start();
+    await spawn('flight', 'hotel', 'car');
+    await finish('flight');
+    await type(checked(idOf('flight')));
+    expect(told()).toEqual([['flight']]);
+    await finish('hotel', 'car');
+    expect(told()).toEqual([['flight'], ['hotel', 'car']]);
+    expect(state().deliveries.map((one) => one.state)).toEqual(Array(3).fill('delivered'));
   });
 
   test('deliver nothing before the last subagent ends, when the only other result was fetched', async () => {

@@ -148,30 +148,49 @@ test('AWAITING-6: delivers once what had ended when the user ended a wait for se
   await talk.close();
 });
 
-test.each(kinds)(
-  'ONCE-2: does not deliver %s again that was read while its result waited',
-  async (kind) => {
-    const { begin, pending, ends } = KINDS[kind];
-    const environment = simulatedEnvironment();
-    const talk = textTalk({
-      environment,
-      subagents: { parcel: { script: () => after(environment, 1000, ends), pending } },
-      tools: leadTools(
-        createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
-      ),
-      // The model takes time: the result arrives while it thinks.
-      lead: (prompt) =>
-        prompt.user === 'how is it?' && prompt.prompt.at(-1)?.role !== 'tool'
-          ? after(environment, 5000, calls(['check_subagent', { subagentId: 'sub_1' }]))
-          : leadScript(prompt),
-    });
-    await talk.start();
-    await talk.type(begin);
-    await talk.session.sendText('how is it?');
-    await talk.environment.advance(600_000);
-    const told = talk.said().join('\n').split(RESULT).length - 1;
-    expect(told).toBe(1);
-    expect(talk.session.pendingToolCalls).toEqual([]);
-    await talk.close();
-  },
-);
+/** How the lead agent replies to the result that it looks up. */
+const REPLIES = {
+  'and tells': null,
+  'and does not mention': say(''),
+  'and whose reply fails': { error: new Error('The model is down') },
+} as const;
+
+test.each(
+  kinds.flatMap((kind) =>
+    (Object.keys(REPLIES) as (keyof typeof REPLIES)[]).map((how) => [kind, how] as const),
+  ),
+)('ONCE-2: tells once %s whose pending result the lead agent looks up %s', async (kind, how) => {
+  const { begin, pending, ends } = KINDS[kind];
+  const environment = simulatedEnvironment();
+  const talk = textTalk({
+    environment,
+    subagents: { parcel: { script: () => after(environment, 1000, ends), pending } },
+    tools: leadTools(
+      createParentSubagentToolset({ agent: { instructions: instructionsOf('parcel') } }),
+    ),
+    // The model takes time: the result arrives while it thinks.
+    lead: (prompt) => {
+      const last = prompt.prompt.at(-1);
+      if (prompt.user === 'how is it?' && last?.role !== 'tool')
+        return after(environment, 5000, calls(['check_subagent', { subagentId: 'sub_1' }]));
+      const hasRead = last?.role === 'tool' && JSON.stringify(last).includes(RESULT);
+      return (hasRead && REPLIES[how]) || leadScript(prompt);
+    },
+    limits: { maxDeliveries: 1 },
+  });
+  await talk.start();
+  await talk.type(begin);
+  const sent = talk.session.sendText('how is it?').catch(() => {});
+  await talk.environment.advance(600_000);
+  await sent;
+  const told = talk.said().join('\n').split(RESULT).length - 1;
+  expect(told).toBe(1);
+  expect(talk.session.pendingToolCalls).toEqual([]);
+  expect(talk.state().deliveries.map(({ state }) => state)).toEqual([
+    REPLIES[how] === null ? 'dismissed' : 'delivered',
+  ]);
+  // The only place of the outbox is free again.
+  await talk.type(begin);
+  expect(talk.said().join()).not.toContain('OUTBOX_FULL');
+  await talk.close();
+});

@@ -86,7 +86,7 @@ export interface SessionProtocol {
   /** The outbox, or the batch that contains this delivery. */
   readonly [delivery: `delivery:${string}`]: Named<
     MachineProtocol['outbox'],
-    'delivery.shown' | 'delivery.dismissed'
+    'delivery.shown' | 'delivery.dismissed' | 'delivery.read' | 'delivery.unread'
   >;
   /** The outbox place reserved for the message about this service event. */
   readonly [place: `place:${string}`]: { readonly type: 'place.freed' };

@@ -181,7 +181,7 @@ function restoreOne(
     const recalled = subagent.recall(ending);
     // The processed outcome, if it was reported.
     registry.ended(record, told ?? recalled, at);
-    if (parent === null || !parent.isLive) registry.markDelivered(record, at);
+    if (parent === null ? !end.isPending : !parent.isLive) registry.markDelivered(record, at);
     registry.keepResult(record, at);
     supervisor.ended(scope, id);
     budgets.ended(id);

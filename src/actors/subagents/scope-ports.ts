@@ -97,10 +97,13 @@ export interface ScopePorts {
   ): Briefing | Promise<Briefing>;
   /** Returns the configuration of a subagent that was spawned before a crash, by its tool and its name. */
   configOf?(toolName: string, name: string): SubagentConfig | undefined;
-  /** Returns, after a crash, whether a subagent's end was reported, and its outcome if stored. */
+  /**
+   * Returns, after a crash, whether the end of a subagent was reported, whether its delivery is still pending (default:
+   * false), and its outcome if that is stored.
+   */
   endOf(
     id: string,
     callId: string | null,
-  ): { readonly isKnown: boolean; readonly outcome: Outcome | null };
+  ): { readonly isKnown: boolean; readonly isPending?: boolean; readonly outcome: Outcome | null };
   tell(news: ScopeNews): void;
 }

@@ -44,6 +44,7 @@ function batchEvents({ context: { dueAt } }: S): readonly BatchEvent[] {
       { type: 'batch.resumed', at, callId: id },
       { type: 'delivery.shown', at, deliveryId: id },
       { type: 'delivery.dismissed', at, deliveryId: id },
+      { type: 'delivery.read', at, deliveryId: id },
     ]),
     { type: 'batch.replied', at },
     { type: 'batch.told', at, grade: 'played' },
@@ -87,6 +88,11 @@ function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects
   isOut ||= tells > 0;
   for (const params of paramsOf(effects, 'pass'))
     move((params as { callId: string }).callId, 'ended', 'passed');
+  for (const params of paramsOf(effects, 'passRead')) {
+    const { callId: id, reserved } = params as { callId: string; reserved: boolean };
+    move(id, 'ended', 'passed');
+    if (reserved) places -= 1;
+  }
   for (const id of seenIn(effects)) move(id, 'ended', 'seen');
   // An item that enters the outbox fills a place, and frees it when it leaves.
   if (event.type === 'batch.told' || retracts > 0) {

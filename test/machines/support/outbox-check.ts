@@ -44,7 +44,16 @@ const itemsOf = ({ context: { pending, current } }: S) => [
 const isSpeaking = (snapshot: S): boolean => snapshot.matches({ slot: 'speaking' });
 const gateIsOpen = (snapshot: S): boolean => snapshot.matches({ gate: 'open' });
 const isKept = ({ kind }: OutboxItem): boolean => kind === 'result' || kind === 'question';
-const nextOf = ({ context }: S) => context.pending.find(({ resting }) => !resting);
+/** Tells whether the lead agent has read an item, and may still tell it, after this event. */
+const isReadAfter = (
+  { deliveryId, read = false }: { readonly deliveryId: string; readonly read?: boolean },
+  event: { readonly type: string; readonly deliveryId?: string },
+): boolean => {
+  if (event.deliveryId !== deliveryId) return read;
+  return event.type === 'delivery.read' || (read && event.type !== 'delivery.unread');
+};
+
+const nextOf = ({ context }: S) => context.pending.find(({ resting, read }) => !resting && !read);
 const urgentWaits = (snapshot: S): boolean =>
   snapshot.matches({ gate: 'closed' }) &&
   snapshot.context.interruptible &&
@@ -114,6 +123,7 @@ export function checkOutbox(
         one.attempts,
         one.resting,
         one.rests,
+        one.read === true,
         toldKey(snapshot, one),
       ];
       return [value, pending.map(brief), current && brief(current), reserved, interruptible, asked];
@@ -310,9 +320,9 @@ export function checkOutbox(
         const resting = idsOf(
           pending.filter(
             (one) =>
-              one.resting &&
               !again.includes(one) &&
-              (one.rests === 'always' || isTold(one) || !wakes(event)),
+              (isReadAfter(one, event) ||
+                (one.resting && (one.rests === 'always' || isTold(one) || !wakes(event)))),
           ),
         );
         const exhausted = new Set(
@@ -418,6 +428,19 @@ export function checkOutbox(
             ? same(rested, [{ deliveryId }]) && kept?.rests === 'always' && kept.resting
             : rested.length === 0 && kept?.rests !== 'always';
         },
+      'OUTBOX-12: only the report about the reply makes a read item due again': (
+        before,
+        event,
+        after,
+        effects,
+      ) => {
+        const offered = paramsOf(effects, 'offer').map(({ deliveryId }) => deliveryId);
+        return before.context.pending.every((one) => {
+          if (!isReadAfter(one, event)) return true;
+          const now = after.context.pending.find(({ deliveryId }) => deliveryId === one.deliveryId);
+          return now ? now.read === true : !offered.includes(one.deliveryId);
+        });
+      },
       'OUTBOX-10: what the user puts off rests as a card, unless it is a question or rests already':
         (before, event, after, effects) => {
           if (event.type !== 'outbox.rest') return true;

@@ -142,6 +142,12 @@ export const outboxFaults: readonly Fault<Machine>[] = [
     scope: 'results that are silent, or skip when busy',
   },
   {
+    fault: 'a read item is offered before the reply has failed to tell it',
+    machine: provide(outboxMachine, 'actions', { markRead: () => {} }),
+    property: 'OUTBOX-12: only the report about the reply makes a read item due again',
+    scope: 'a result that the lead agent reads, and a question',
+  },
+  {
     fault: 'a question can be put off as a result is',
     machine: provide(outboxMachine, 'guards', {
       mayRestPending: ({ context }: Args, { deliveryId }: { deliveryId: string }) =>

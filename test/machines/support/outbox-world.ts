@@ -26,6 +26,9 @@ const item = (deliveryId: string, kind: OutboxItem['kind'], more: Partial<Outbox
   ...more,
 });
 
+/** The result that the lead agent reads. */
+const READ = 'read';
+
 /** The items in each of the explorations. */
 export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   'two results and a question': [
@@ -46,6 +49,10 @@ export const outboxScopes: Readonly<Record<string, readonly OutboxItem[]>> = {
   'results that are silent, or skip when busy': [
     item('s', 'result', { rests: 'always' }),
     item('b', 'result', { rests: 'if_busy' }),
+    item('q', 'question', { priority: 'high' }),
+  ],
+  'a result that the lead agent reads, and a question': [
+    item(READ, 'result'),
     item('q', 'question', { priority: 'high' }),
   ],
   'more notices than rest as told': [
@@ -114,6 +121,11 @@ function eventsAt(
       events.push({ type: 'outbox.outdate', at, deliveryId });
     if (each.kind === 'question') events.push({ type: 'outbox.retract', at, deliveryId });
     events.push({ type: 'outbox.rest', at, deliveryId });
+    if (deliveryId === READ)
+      events.push(
+        { type: 'delivery.read', at, deliveryId },
+        { type: 'delivery.unread', at, deliveryId },
+      );
   }
   return events;
 }

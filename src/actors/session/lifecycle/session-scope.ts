@@ -8,7 +8,9 @@
 //       follow the tool's result, and not by a delivery. If no words follow, or the user interrupts them, a delivery
 //       tells it (P4). Until that is known, neither does. The entry of the tool's output names the result, so that a
 //       process that takes over either gives the due reply or posts the delivery, never both.
-//   ONCE-2. A result that waits to be told is taken back when the lead agent reads it (`check_subagent`).
+//   ONCE-2. A pending result that the lead agent reads (`check_subagent`, `running_task`) waits for the reply: words in
+//       full dismiss its delivery; after an interruption, a failure or no words the outbox offers it. If the app reads
+//       the result, its delivery is dismissed.
 
 import type { LanguageModel } from 'ai';
 import { requestMessage } from '../../subagents/messages.ts';
@@ -120,9 +122,16 @@ export class SessionScope implements ScopePorts {
   endOf(id: string, callId: string | null) {
     const { records, unit } = this.#session;
     const outcome = (callId !== null && records.calls.get(callId)?.outcome) || null;
-    if (!this.#hasCalls) return { isKnown: records.knowsResult(deliveryAbout(id)), outcome };
+    if (!this.#hasCalls) {
+      const deliveryId = deliveryAbout(id);
+      const { pending } = unit.outbox.snapshot.context;
+      const isPending =
+        pending.some((item) => item.deliveryId === deliveryId) || unit.batchOf(deliveryId) !== null;
+      return { isKnown: records.knowsResult(deliveryId), isPending, outcome };
+    }
     const state = callId === null ? undefined : unit.calls.stateOf(callId)?.value;
-    return { isKnown: state !== 'acknowledged' && state !== 'delegated', outcome };
+    const isKnown = state !== 'acknowledged' && state !== 'delegated';
+    return { isKnown, isPending: state === 'settled', outcome };
   }
 
   originOf(callId: string) {
@@ -352,16 +361,29 @@ export class SessionScope implements ScopePorts {
 
   /** Handles a result that the lead agent has read or was told. */
   #delivered(id: string): void {
+    const callId = this.#session.projection.subagent(id)?.callId ?? null;
+    const deliveryId = this.#hasCalls ? callId : deliveryAbout(id);
     const held = this.#held.get(id);
     this.#held.delete(id);
     if (held) this.#returned(id, held);
     this.#leave(id);
-    if (!this.#hasCalls) {
-      this.#takeBack(deliveryAbout(id));
-      return;
+    if (held || deliveryId === null) return;
+    if (this.#runningCalls.length === 0) this.#takeBack(deliveryId);
+    else if (this.#mayTakeBack(deliveryId) && !this.#told.has(id)) {
+      this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.read', deliveryId });
+      this.#returned(id, this.#readOf(deliveryId));
     }
-    const callId = this.#session.projection.subagent(id)?.callId ?? null;
-    if (callId !== null) this.#takeBack(callId);
+  }
+
+  /** Returns how a pending delivery that the lead agent has read continues after its reply. */
+  #readOf(deliveryId: string): Held {
+    const tell = (type: 'delivery.unread' | 'delivery.dismissed'): void =>
+      this.#session.receive(`delivery:${deliveryId}`, { type, deliveryId });
+    return {
+      deliveryId,
+      post: () => tell('delivery.unread'),
+      known: () => tell('delivery.dismissed'),
+    };
   }
 
   /**
@@ -369,11 +391,21 @@ export class SessionScope implements ScopePorts {
    * process gives the reply that tells them.
    */
   recovered(owesReply: boolean): void {
-    const { records, tree, projection } = this.#session;
+    const { records, tree, projection, unit } = this.#session;
     this.#turnsBefore = owesReply ? records.facts.turns : -1;
-    for (const { deliveryId } of records.returned.values()) {
+    const read = new Set(
+      unit.outbox.snapshot.context.pending.flatMap((item) => (item.read ? [item.deliveryId] : [])),
+    );
+    for (const deliveryId of new Set([...records.returned.keys(), ...read])) {
       const ofCall = records.calls.get(deliveryId)?.subagentId;
       if ((ofCall !== undefined) !== this.#hasCalls) continue;
+      if (read.has(deliveryId)) {
+        // Without an entry of the tool's output the lead agent has not read the result.
+        const held = this.#readOf(deliveryId);
+        if (records.returned.has(deliveryId)) this.#returned(ofCall ?? subjectOf(deliveryId), held);
+        else held.post();
+        continue;
+      }
       const view = projection.subagent(ofCall ?? subjectOf(deliveryId));
       // The tree reports ends again, except those that a snapshot contains.
       const found = view && tree.check(view.id, THE_LEAD);
@@ -440,10 +472,14 @@ export class SessionScope implements ScopePorts {
   }
 
   /** Takes back a waiting delivery whose content is already known or over. */
-  #takeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): void {
+  #takeBack(deliveryId: string, from?: readonly DeliveryView['state'][]): void {
+    if (this.#mayTakeBack(deliveryId, from))
+      this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
+  }
+
+  #mayTakeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): boolean {
     const isPosted = this.#posted.delete(deliveryId);
     const view = this.#session.projection.delivery(deliveryId);
-    if (view ? from.includes(view.state) : isPosted)
-      this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
+    return view ? from.includes(view.state) : isPosted;
   }
 }

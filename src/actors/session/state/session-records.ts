@@ -384,6 +384,10 @@ export class SessionRecords {
           this.#toldByReply.set(event.deliveryId, true);
         }
         return [];
+      case 'delivery':
+        if (event.type !== 'delivery.read')
+          this.#settled(event.deliveryId, event.type !== 'delivery.unread');
+        return [];
       case 'snapshots':
         this.#toldByReply.clear();
         return [];
@@ -391,7 +395,6 @@ export class SessionRecords {
       case 'interaction':
       case 'batch':
       case 'member':
-      case 'delivery':
       case 'place':
       case 'services':
       case 'transfers':

@@ -451,6 +451,8 @@ export const SESSION_SHAPES: EventShapes = {
   'outbox.outdate': delivery,
   'delivery.shown': delivery,
   'delivery.dismissed': delivery,
+  'delivery.read': delivery,
+  'delivery.unread': delivery,
   'delivery.playing': attempt,
   'delivery.interrupted': attempt.extend({ begun: maybe(flag) }),
   'delivery.failed': attempt,
