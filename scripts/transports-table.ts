@@ -133,7 +133,7 @@ const intents: readonly Intent[] = [
 
 const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   reply: [
-    ['asked', 'the session asks for each reply, once it knows the addressee of the words'],
+    ['asked', 'the session requests each reply, once it knows the addressee of the words'],
     [
       'unasked',
       'the model replies by itself; it is asked only if it stays silent for `replyTimeoutMs`',
@@ -142,102 +142,111 @@ const legend: Readonly<Record<string, readonly (readonly [string, string])[]>> =
   ack: [
     [
       'answer, ask',
-      'the call is answered with the pending message, then one response is asked for',
+      'the call is answered with the pending message, then one response is requested',
     ],
-    ['silent answer, ask', 'the same, and the wire is told not to speak to the answer unasked'],
-    ['answer', 'the model speaks to the answer by itself; asked only if it stays silent'],
+    [
+      'silent answer, ask',
+      'the same, and the wire is told not to speak about the answer unprompted',
+    ],
+    ['answer', 'the model speaks about the answer by itself; it is asked only if it stays silent'],
   ],
   'deferred result': [
     [
       'open call',
-      'the call stays unanswered while the conversation goes on; the result is its answer',
+      'the call stays unanswered while the conversation continues; the result is its answer',
     ],
-    ['open delegation', 'the same, with a delegation of the model in the place of a named call'],
-    ['ack, notice', 'the call is answered at once, and its result told later as a notice'],
+    ['open delegation', 'the same, with a delegation by the model instead of a named call'],
+    ['ack, notice', 'the call is answered at once, and its result is told later as a notice'],
   ],
   'while a tool works': [
     [
       'told',
-      'a tool that takes longer than 2 s does not delay deliveries: the session tells those that are due, and the model speaks to the tool’s answer afterwards',
+      'a tool that takes longer than 2 s does not delay deliveries: the session tells the due ones, and the model speaks about the tool’s answer afterwards',
     ],
     [
       'after its answer',
-      'deliveries wait for the tool: the wire makes no response while a call is open, or the model would speak to an answer by itself in the middle of a delivery',
+      'deliveries wait for the tool: the wire makes no response while a call is open, or the model would speak about an answer by itself during a delivery',
     ],
   ],
   silent: [
-    ['native', 'told to the model without a response being asked for'],
+    ['native', 'passed to the model without requesting a response'],
     [
       'with the next request',
-      'kept until the model is next asked to speak, since the wire would have it answered',
+      'kept until the model is next asked to speak, because the wire would make the model answer it',
     ],
   ],
   when_idle: [
     [
       'held, ask',
-      'kept by the session until there is a pause, then one response is asked for, whose key comes back',
+      'kept by the session until there is a pause; then one response is requested, which returns its key',
     ],
     [
       'held, ask, assumed',
-      'the same on a wire that gives no key back: the next response is taken for it',
+      'the same on a wire that returns no key: the next response is assumed to be the requested one',
     ],
   ],
   interrupt: [
     ['cancel, ask', 'speech stops and the response is cancelled; then as `when_idle`, at once'],
-    ['next', 'the delivery is told next: the wire cannot stop a response under way'],
+    ['next', 'the delivery is told next: the wire cannot stop a running response'],
   ],
   skip_if_busy: [
     [
       'card',
-      'while the user or the model speaks, the delivery is not said at all, and rests on the screen; by the session, on any wire',
+      'while the user or the model speaks, the delivery is not said, and stays on the screen; the session does this on any wire',
     ],
   ],
   notification: [
-    ['message, ask', 'a message of the system, then one response is asked for'],
-    ['told in the request', 'message and request are one'],
+    ['message, ask', 'a system message, then one response is requested'],
+    ['told in the request', 'the message is part of the request'],
   ],
   question: [
     [
       'ask, delete',
-      'asked as `when_idle`; words that answer it are deleted from the model’s conversation',
+      'asked like `when_idle`; words that answer the question are deleted from the model’s conversation',
     ],
-    ['ask, note', 'the same, and the model is told that the words are dealt with'],
+    ['ask, note', 'the same, and the model is told that the words were handled'],
     [
       'ask, hold back',
-      'the session holds the model’s unasked reply to words that may be an answer until it knows their addressee, and drops the reply to an answer',
+      'the session holds the model’s unprompted reply to words that may be an answer until it knows their addressee, and drops the reply to an answer',
     ],
   ],
   cancel: [
-    ['answer', 'the call is answered with the reason, and no response is asked for'],
-    ['silent answer', 'the same, and the wire is told not to speak to it'],
+    ['answer', 'the call is answered with the reason, and no response is requested'],
+    ['silent answer', 'the same, and the wire is told not to speak about the answer'],
   ],
   'barge-in': [
-    ['reported', 'the wire says that the user begins to speak'],
+    ['reported', 'the wire reports that the user begins to speak'],
     [
       'inferred',
-      'the adapter concludes it from words and interruptions; a beginning may be known late',
+      'the adapter infers the speech from words and interruptions; its beginning may be known late',
     ],
-    ['truncated', 'unplayed audio is cut out of the model’s memory'],
-    ['noted', 'the model is told the words that were heard'],
+    ['truncated', 'unplayed audio is removed from the model’s memory'],
+    ['noted', 'the model is told which words were heard'],
   ],
   filler: [
-    ['its voice', 'the voice of `withVoice` says it, also before the model begins to reply'],
+    [
+      'its voice',
+      'the voice of `withVoice` says the filler, even before the model begins to reply',
+    ],
     [
       'asked out of band',
-      'while a tool works the model is asked to say it, and does not remember it; with `filler.voice` as above',
+      'while a tool works, the model is asked to say the filler, and does not remember it; with `filler.voice` as above',
     ],
-    ['needs a voice', '`filler.voice` says it; without one the session is refused'],
+    ['needs a voice', '`filler.voice` says the filler; without one the session is refused'],
   ],
   transfer: [
-    ['native', 'the connection is configured anew'],
+    ['native', 'the connection is reconfigured'],
     [
       'another connection',
-      'the other agent gets a connection of its own, and this one is hung up when it is ready',
+      'the other agent gets a new connection, and the old one is closed when the new one is ready',
     ],
   ],
   resume: [
-    ['told', 'a new connection is told the conversation, open calls included'],
-    ['native, or told', 'a new connection goes on where the other ended, if the server lets it'],
+    ['told', 'a new connection receives the conversation, including open calls'],
+    [
+      'native, or told',
+      'a new connection continues where the other one ended, if the server allows it',
+    ],
   ],
 };
 
@@ -273,9 +282,9 @@ export function transportsDocument(): string {
 
 <!-- Written by \`npm run docs:transports\` from what the transports declare: change those. -->
 
-A session says the same things on each of them, and keeps the same promises
-([guarantees](guarantees.md)); [one suite](testing-transports.md) checks it. The adapter emulates a missing capability
-where it concerns the wire's language; the session emulates the others, for all wires alike. No code asks for the
+A session says the same things and keeps the same promises on each transport
+([guarantees](guarantees.md)); [one suite](testing-transports.md) checks this. The adapter emulates a missing capability
+if it concerns the wire's format; the session emulates the others in the same way for all wires. No code depends on the
 name of a provider.
 
 ## Capabilities of the wires
@@ -290,13 +299,13 @@ ${table('', semantics)}
 
 ${words.join('\n')}
 
-A model that answers in text (\`output: 'text'\`) gets a voice by \`withVoice\`, and the speech models of any provider go around any
-text model: [speech of your own](speech.md).
+\`withVoice\` gives a voice to a model that answers in text (\`output: 'text'\`), and the speech models of any provider can be combined
+with any text model: [your own speech engine](speech.md).
 
 ## A transport of your own
 
 Implement \`Transport\` (\`offstage/voice\`), with \`spokenLead\` of \`offstage/transport\` as its \`lead\`: it leads a session by voice over your
-transport. \`import 'offstage'\` loads no voice, so a transport without it is refused. A transport around another passes its \`lead\` on.
+transport. \`import 'offstage'\` loads no voice code, so a transport without \`lead\` is refused. A transport that wraps another passes on its \`lead\`.
 
 \`\`\`ts
 import { spokenLead } from 'offstage/transport';
