@@ -294,7 +294,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 669 },
+  { what: 'files', value: files.length, limit: 672 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -315,22 +315,22 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 112_932, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 113_808, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 66_800,
+    limit: 67_676,
   },
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 197,
+    limit: 199,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 38_460,
+    limit: 39_089,
     goal: 24_000,
   },
 ];

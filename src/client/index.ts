@@ -4,12 +4,11 @@
 export {
   connect,
   type ClientSnapshot,
-  type ClientStatus,
   type ClientStore,
   type ConnectOptions,
   type SessionClient,
 } from './session-client.ts';
-export type { SocketClass } from './line.ts';
+export type { ClientStatus, SocketClass } from './line.ts';
 export type { Microphone, MicrophoneStatus } from './microphone.ts';
 export type { Speaker, SpeakerStatus } from './speaker.ts';
 export type { MicrophoneDevice } from './web-audio.ts';

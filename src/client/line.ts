@@ -15,6 +15,7 @@ import {
   TOKEN_PREFIX,
   valueOfJson,
   type ClientFrame,
+  type ClientRole,
   type HelloFrame,
   type NoticeFrame,
   type ServerFrame,
@@ -22,6 +23,41 @@ import {
 import { ConfigurationError } from '../values/errors.ts';
 import { shown } from '../values/plain-checks.ts';
 import type { Watchable } from './watchable.ts';
+
+/** The state of the connection to the server. */
+export interface ClientStatus {
+  /** The state of the connection now. */
+  readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
+  /** The wire in use; null: none. */
+  readonly transport: 'websocket' | 'stream' | null;
+  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: as soon as the page is visible. */
+  readonly retryAt: number | null;
+  /** The reason why the connection was lost or refused, if the server gave one. */
+  readonly reason: { readonly code: string; readonly message: string } | null;
+  /** The identity that `authorize` has returned; null before the first connection. */
+  readonly user: string | null;
+  /** The role that the server gave to this client; null: it has not answered yet. */
+  readonly role: ClientRole | null;
+  /** The id of the session; null: the server has not answered yet. */
+  readonly sessionId: string | null;
+  /** Whether the session has a voice, and this connection can carry sound. */
+  readonly hasVoice: boolean;
+  /** Whether the session speaks to this client and hears its microphone. */
+  readonly ownsVoice: boolean;
+}
+
+/** The state before the first connection. */
+export const noStatus: ClientStatus = Object.freeze({
+  state: 'connecting',
+  transport: null,
+  retryAt: null,
+  reason: null,
+  user: null,
+  role: null,
+  sessionId: null,
+  hasVoice: false,
+  ownsVoice: false,
+});
 
 export interface LineReason {
   readonly code: string;

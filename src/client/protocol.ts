@@ -50,6 +50,31 @@ export interface HelloFrame {
 /** The server answers this frame with a receipt with the same `id`, and executes each `id` once. */
 export type CommandFrame = SessionCommand & { readonly id: number };
 
+/** A command of a client that carries out calls of tools, with a receipt like `CommandFrame`. */
+export type CallFrame = CallCommand & { readonly id: number };
+
+export type CallCommand =
+  /** The client takes the call. */
+  | { readonly type: 'call.claim'; readonly callId: string }
+  /** The result of the call, or the reason why the client could not carry it out. */
+  | {
+      readonly type: 'call.result';
+      readonly callId: string;
+      readonly output?: unknown;
+      readonly error?: string;
+    };
+
+/** A call of a tool that the client may carry out. */
+export interface OfferedCall {
+  readonly callId: string;
+  /** The name of the tool. */
+  readonly name: string;
+  readonly input: unknown;
+  readonly dueAt: number;
+  /** Whether this client has the call. */
+  readonly own: boolean;
+}
+
 /** A frame without a receipt. */
 export type NoticeFrame =
   /** The client can play audio: the session speaks only to this client. */
@@ -73,7 +98,7 @@ export interface PingFrame {
 export const PING = '{"type":"ping"}';
 export const PONG = '{"type":"pong"}';
 
-export type ClientFrame = HelloFrame | CommandFrame | NoticeFrame | PingFrame;
+export type ClientFrame = HelloFrame | CommandFrame | CallFrame | NoticeFrame | PingFrame;
 
 /** The state lists whose views change in place. */
 export type ViewList = 'transcript' | 'subagents' | 'questions' | 'deliveries';
@@ -147,6 +172,8 @@ export type ServerFrame =
       readonly code: string;
       readonly message: string;
     }
+  /** All calls that this client may carry out, or has: a call that is missing is over, or another client has it. */
+  | { readonly type: 'calls'; readonly calls: readonly OfferedCall[] }
   /** Whether the session speaks to this client and listens to its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
   /**
@@ -180,6 +207,7 @@ const isText =
   (value) =>
     typeof value === 'string' && value.length > 0 && value.length <= maxChars;
 const isId = isText(MAX_ID_CHARS);
+const isCallId = isText(1_000);
 const isIdOrNull: Check = (value) => value === null || isId(value);
 const isWords: Check = (value) => isText(MAX_TEXT_CHARS)(value) && String(value).trim() !== '';
 const isCount: Check = (value) => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -211,6 +239,16 @@ const budget: Shape = {
   'cost?': isAmount,
 };
 
+const offer: Shape = {
+  callId: isCallId,
+  name: isId,
+  'input?': isAnything,
+  dueAt: isAmount,
+  own: isFlag,
+};
+
+const isOffer: Check = (value) => typeof fieldsOf(value, offer) === 'object';
+
 const isLimits: Check = (value) => typeof fieldsOf(value, budget) === 'object';
 
 const isAnswer: Check = (value) =>
@@ -231,6 +269,13 @@ const clientShapes: Readonly<Record<ClientFrame['type'], Shape>> = {
   dismiss: { id: isSerial, deliveryId: isId },
   shown: { id: isSerial, deliveryId: isId },
   'question.shown': { id: isSerial, requestId: isId },
+  'call.claim': { id: isSerial, callId: isCallId },
+  'call.result': {
+    id: isSerial,
+    callId: isCallId,
+    'output?': isAnything,
+    'error?': isText(MAX_TEXT_CHARS),
+  },
   'voice.take': {},
   'voice.release': {},
   microphone: {
@@ -267,6 +312,7 @@ const serverShapes: Readonly<Record<ServerFrame['type'], Shape>> = {
     'code?': isId,
     'message?': isAnything,
   },
+  calls: { calls: (value) => Array.isArray(value) && value.every(isOffer) },
   voice: { own: isFlag },
   'audio.item': { ref: isSerial, itemId: isId },
   refused: { code: isId, message: isAnything },

@@ -39,19 +39,23 @@ import {
   addressOf,
   mayDetour,
   openSocketLine,
+  noStatus,
   openStreamLine,
+  type ClientStatus,
   type Line,
   type LineEvents,
   type LineTarget,
   type SocketClass,
   type VoiceLine,
 } from './line.ts';
+import { callHandlers, type CallHandler } from './call-handlers.ts';
 import {
   MAX_TEXT_CHARS,
   PROTOCOL_VERSION,
   readClientFrame,
   readServerFrame,
-  type ClientRole,
+  type CallCommand,
+  type CallFrame,
   type CommandFrame,
   type HelloFrame,
   type Position,
@@ -96,28 +100,6 @@ export interface ConnectOptions {
    * @defaultValue such errors are rethrown in a separate task
    */
   readonly onError?: (error: unknown) => void;
-}
-
-/** The state of the connection to the server. */
-export interface ClientStatus {
-  /** The current connection status. */
-  readonly state: 'connecting' | 'open' | 'waiting' | 'closed';
-  /** The transport in use; null if there is none. */
-  readonly transport: 'websocket' | 'stream' | null;
-  /** While `waiting`: the time of the next attempt, in milliseconds since 1970; null: once the page is visible. */
-  readonly retryAt: number | null;
-  /** Why the connection was lost or refused, if the server gave a reason. */
-  readonly reason: { readonly code: string; readonly message: string } | null;
-  /** The identity that `authorize` returned; null before the first connection. */
-  readonly user: string | null;
-  /** The role that the server gave this client; null before its first response. */
-  readonly role: ClientRole | null;
-  /** The session id; null before the server's first response. */
-  readonly sessionId: string | null;
-  /** Whether the session has a voice and this connection can transport audio. */
-  readonly hasVoice: boolean;
-  /** Whether the session speaks to this client and listens to its microphone. */
-  readonly ownsVoice: boolean;
 }
 
 const sendChecks: OptionChecks<{ readonly traceparent?: string }> = {
@@ -184,7 +166,7 @@ const MAX_COMMANDS = 100;
 const MAX_DETOUR_FAILURES = 2;
 
 interface PendingCommand {
-  readonly frame: CommandFrame;
+  readonly frame: CommandFrame | CallFrame;
   /** The server memory that the command was sent to; null if not sent yet. */
   sentTo: string | null;
   resolve(value: unknown): void;
@@ -274,20 +256,7 @@ export class SessionClient {
     this.#sound = new Emitter(threw);
     this.#wasLost = new Emitter(threw);
     this.#answered = new Value<ReadonlyMap<string, number>>(new Map(), threw);
-    this.#status = new Value<ClientStatus>(
-      {
-        state: 'connecting',
-        transport: null,
-        retryAt: null,
-        reason: null,
-        user: null,
-        role: null,
-        sessionId: null,
-        hasVoice: false,
-        ownsVoice: false,
-      },
-      threw,
-    );
+    this.#status = new Value<ClientStatus>(noStatus, threw);
     const line: VoiceLine = {
       notice: (frame) => this.#line?.send([frame]),
       sendSound: (packet, isKept) => this.#line?.sendSound(packet, isKept) ?? false,
@@ -298,6 +267,8 @@ export class SessionClient {
       ownsVoice: () => this.#status.get().ownsVoice,
       threw,
     };
+    const command = (call: CallCommand): Promise<unknown> => this.#command(call);
+    this.handle = callHandlers({ frames: this.#frames, status: this.#status, command, threw });
     const workletUrl = (): string | URL => checked.workletUrl ?? defaultWorkletUrl();
     this.microphone = new Microphone(line, workletUrl);
     this.speaker = new Speaker(line, this.#environment, workletUrl);
@@ -425,6 +396,13 @@ export class SessionClient {
     return handled(this.#command({ type: 'question.shown', requestId }));
   }
 
+  /**
+   * Carries out the calls of a tool with `runsAt: 'client'`: the handler's result goes to the model. `signal` aborts when the
+   * result is no longer wanted. Returns the function that removes the handler.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`
+   */
+  readonly handle: (name: string, handler: CallHandler) => () => void;
+
   /** Connects at once while the connection is `waiting`, before `status.retryAt`. In any other state, does nothing. */
   reconnect(): void {
     if (this.#status.get().state === 'waiting') this.#connect();
@@ -439,8 +417,8 @@ export class SessionClient {
     if (screen.isVisible()) this.reconnect();
   };
 
-  #command(command: SessionCommand): Promise<unknown> {
-    const frame = { ...command, id: this.#lastId + 1 } as CommandFrame;
+  #command(command: SessionCommand | CallCommand): Promise<unknown> {
+    const frame = { ...command, id: this.#lastId + 1 } as PendingCommand['frame'];
     const checked = readClientFrame(frame);
     if (typeof checked === 'string')
       return Promise.reject(
@@ -674,6 +652,7 @@ export class SessionClient {
         this.#dismissed(frame);
         break;
       case 'audio.item':
+      case 'calls':
       case 'pong':
       case 'refused':
         break;
@@ -879,12 +858,8 @@ function closedError(reason: ClientStatus['reason']): ConfigurationError {
 }
 
 /** Handles the rejection, so that callers may ignore the promise. */
-async function settled(promise: Promise<unknown>): Promise<void> {
-  await promise;
-}
-
 function handled(promise: Promise<unknown>): Promise<void> {
-  const result = settled(promise);
+  const result = promise.then(() => undefined);
   result.catch(() => undefined);
   return result;
 }

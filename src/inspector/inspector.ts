@@ -344,7 +344,8 @@ class Page implements InspectorPage {
     const posted = read.value as { session?: unknown; frame?: unknown };
     const frame = readClientFrame(posted?.frame);
     if (typeof frame === 'string') return refusal(400, `Expected a frame: ${frame}`);
-    if (!('id' in frame)) return refusal(400, 'Expected a frame with a receipt');
+    if (!('id' in frame) || frame.type === 'call.claim' || frame.type === 'call.result')
+      return refusal(400, 'Expected a command of a user, which has a receipt');
     const session = await act(String(posted.session));
     if (!session)
       return json(refused('SESSION_UNKNOWN', 'The session does not run in this process'));

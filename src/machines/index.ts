@@ -10,6 +10,12 @@ export {
   type BatchSnapshot,
 } from './batch-machine.ts';
 export {
+  clientCallMachine,
+  type ClientCallEvent,
+  type ClientCallInput,
+  type ClientCallSnapshot,
+} from './client-call-machine.ts';
+export {
   activities,
   activity,
   deadline,

@@ -8,6 +8,7 @@
 // Does not: define the messages that leave it (to the lead agent, the subagents, screens).
 
 import type { BatchEffects, BatchEvent } from './batch-machine.ts';
+import type { ClientCallEvent } from './client-call-machine.ts';
 import type { MessageIn, Prefixed, Unstamped } from './effect.ts';
 import type { InteractionEffects, InteractionEvent } from './interaction-machine.ts';
 import type {
@@ -34,6 +35,7 @@ export interface MachineProtocol {
   readonly [question: `question:${string}`]: Unstamped<QuestionEvent>;
   readonly [call: `call:${string}`]: Unstamped<ToolCallEvent>;
   readonly [batch: `batch:${string}`]: Unstamped<BatchEvent>;
+  readonly [client: `client:${string}`]: Unstamped<ClientCallEvent>;
 }
 
 type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;

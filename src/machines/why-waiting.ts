@@ -10,6 +10,7 @@
 //       one after the other, the wait ends.
 
 import type { BatchSnapshot } from './batch-machine.ts';
+import type { ClientCallSnapshot } from './client-call-machine.ts';
 import type { EventSourceSnapshot } from './event-source-machine.ts';
 import type { InteractionSnapshot } from './interaction-machine.ts';
 import type { OutboxSnapshot } from './outbox-machine.ts';
@@ -69,6 +70,8 @@ export interface WaitingState {
   readonly subagents: ReadonlyMap<string, StateOf<SubagentSnapshot>>;
   /** The lead agent's calls by id. Ended calls may be absent. @defaultValue none is known */
   readonly calls?: ReadonlyMap<string, StateOf<ToolCallSnapshot>>;
+  /** The calls that clients carry out, by their id. Ended calls may be absent. @defaultValue none */
+  readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** The calls whose results are told together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
@@ -154,6 +157,8 @@ export type WaitCause =
   | 'agent'
   /** A worker of the engine runs the step. */
   | 'job'
+  /** A client of the user carries out the call `on`, or takes it. */
+  | 'client_call'
   /** The tools of the step have answered. */
   | 'tools'
   /** The children for which the subagent waits have ended. */
@@ -518,6 +523,32 @@ function openWhy(state: OfSession, id: string, until: number): Why {
   return { cause: 'answer', until, by, sentence };
 }
 
+/** Returns why one of these calls waits for a client of the user; null: none of them does. */
+function clientCallWhy(
+  state: WaitingState,
+  subagentId: string | null,
+  callIds: readonly string[],
+): Why | null {
+  for (const [on, { value, context }] of state.clientCalls ?? []) {
+    if (context.subagentId !== subagentId || !callIds.includes(context.callId)) continue;
+    const { dueAt: until } = context;
+    const cause = 'client_call';
+    const then = `given up ${inTime(state, until)}`;
+    if (value === 'waiting')
+      return { cause, on, until, sentence: `waits for a page of the user that takes it: ${then}` };
+    if (value === 'claimed')
+      return { cause, on, until, sentence: `a page of the user carries it out: ${then}` };
+    if (value === 'left')
+      return {
+        cause,
+        on,
+        until,
+        sentence: `the page that carries it out has lost its connection: in doubt ${inTime(state, until)}`,
+      };
+  }
+  return null;
+}
+
 /** Yields why the lead agent's calls without a result wait. */
 function* workingCalls(
   state: OfSession,
@@ -534,6 +565,11 @@ function* workingCalls(
       ];
     else if (value === 'executing') {
       const until = context.dueAt;
+      const atClient = clientCallWhy(state, null, [id]);
+      if (atClient) {
+        yield [id, wait('call', id, atClient)];
+        continue;
+      }
       const sentence = `its tool works: given up ${inTime(state, until)}`;
       yield [id, wait('call', id, { cause: 'lead_tool', on: id, until, sentence })];
     } else if (value === 'acknowledged')
@@ -596,6 +632,8 @@ function subagentWaits(
       return { cause: 'preparation', until: context.dueAt, sentence: 'it is being prepared' };
     if (value === 'waiting_for_children') {
       const delegations = unsettled(calls, 'delegation').map(({ callId }) => callId);
+      const atClient = clientCallWhy(state, id, delegations);
+      if (atClient) return atClient;
       const subjects = delegations.map((callId) => children.get(`${id} ${callId}`) ?? callId);
       const on = subjects[0] ?? null;
       const because = on === null ? null : waitOf(on);

@@ -4,7 +4,8 @@
 
 import { createElement as h, useEffect, useRef, useState, type ReactElement } from 'react';
 import type { SessionState } from '../actors/contracts/session-views.ts';
-import type { ClientStatus, SessionClient } from '../client/session-client.ts';
+import type { ClientStatus } from '../client/line.ts';
+import type { SessionClient } from '../client/session-client.ts';
 import { ourTime, scheduler, useServerTime, useSession } from './hooks.ts';
 
 /** The props of `ConnectionStatus`. */

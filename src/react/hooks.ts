@@ -22,12 +22,8 @@ import type {
 } from '../actors/contracts/session-views.ts';
 import type { MicrophoneStatus } from '../client/microphone.ts';
 import { nodeEnvironment } from '../adapters/node/environment.ts';
-import {
-  connect,
-  type ClientStatus,
-  type ConnectOptions,
-  type SessionClient,
-} from '../client/session-client.ts';
+import { noStatus, type ClientStatus } from '../client/line.ts';
+import { connect, type ConnectOptions, type SessionClient } from '../client/session-client.ts';
 import { emptySessionState } from '../actors/contracts/session-views.ts';
 import type { SpeakerStatus } from '../client/speaker.ts';
 import type { Subscription, WatchableValue } from '../client/watchable.ts';
@@ -60,17 +56,6 @@ export { scheduler };
 /** This machine's clock, as a source of time. */
 export const ourTime = { serverNow: () => clock.now() };
 
-const noStatus: ClientStatus = Object.freeze({
-  state: 'connecting',
-  transport: null,
-  retryAt: null,
-  reason: null,
-  user: null,
-  role: null,
-  sessionId: null,
-  hasVoice: false,
-  ownsVoice: false,
-});
 const noMicrophone: MicrophoneStatus = Object.freeze({
   state: 'off',
   isMuted: false,
@@ -84,9 +69,14 @@ const noSpeaker: SpeakerStatus = Object.freeze({ state: 'off' });
 /**
  * Connects to a session while the component is mounted; a client that is passed in is used and left open. A change of
  * `url`, `session`, `transport` or a text `token` reconnects; other changed options take effect on the next mount.
+ * `handle`: the handlers of tools with `runsAt: 'client'`, by the name of the tool, as for `client.handle`; the latest one is called.
  */
-export function useSession(connection: SessionClient | ConnectOptions): UsedSession {
+export function useSession(
+  connection: SessionClient | ConnectOptions,
+  { handle }: { readonly handle?: Handlers } = {},
+): UsedSession {
   const client = useConnection(connection);
+  useHandlers(client, handle);
   const status = useValue(client?.status, noStatus);
   const state = useSelected(client, ({ connection: it }) => it);
   const floor = useSelected(client, (it) => it.floor);
@@ -183,6 +173,25 @@ function useValue<T>(value: WatchableValue<T> | undefined, none: T): T {
     () => value?.get() ?? none,
     () => none,
   );
+}
+
+type Handlers = Readonly<Record<string, Parameters<SessionClient['handle']>[1]>>;
+
+function useHandlers(client: SessionClient | null, handlers: Handlers = {}): void {
+  const latest = useRef(handlers);
+  useEffect(() => {
+    latest.current = handlers;
+  });
+  const names = Object.keys(handlers).toSorted().join(' ');
+  useEffect(() => {
+    if (!client || names === '') return undefined;
+    const added = names
+      .split(' ')
+      .map((name) => client.handle(name, (input, call) => latest.current[name]?.(input, call)));
+    return () => {
+      for (const remove of added) remove();
+    };
+  }, [client, names]);
 }
 
 interface OwnConnection {

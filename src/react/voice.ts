@@ -6,7 +6,8 @@
 import { createElement as h, useEffect, useId, useRef, useState } from 'react';
 import type { ReactElement, ReactNode } from 'react';
 import type { MicrophoneStatus } from '../client/microphone.ts';
-import type { ClientStatus, SessionClient } from '../client/session-client.ts';
+import type { ClientStatus } from '../client/line.ts';
+import type { SessionClient } from '../client/session-client.ts';
 import { messageOf } from '../values/errors.ts';
 import { useMicrophone, useSession, useSpeaker } from './hooks.ts';
 import { isForPage, isIn, page, valueIn, type PageElement, type PageKey } from './page.ts';

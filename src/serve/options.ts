@@ -30,6 +30,7 @@ export type ServedSession = Pick<
   | 'shown'
   | 'dismiss'
   | 'subagents'
+  | 'clientCalls'
   | 'committed'
   | 'idle'
 > &

@@ -18,6 +18,7 @@ import {
   encodeSound,
   readClientFrame,
   valueOfJson,
+  type CallFrame,
   type ClientFrame,
   type CommandFrame,
   type HelloFrame,
@@ -55,7 +56,7 @@ export interface Channel {
 
 /** The hub's interface for its clients. */
 export interface ClientHub {
-  command(client: ServedClient, frame: CommandFrame): void;
+  command(client: ServedClient, frame: CommandFrame | CallFrame): void;
   notice(client: ServedClient, frame: NoticeFrame): void;
   sound(client: ServedClient, frame: AudioFrame): void;
   left(client: ServedClient): void;
@@ -101,7 +102,7 @@ export class ServedClient {
   readonly #refs = new Map<string, number>();
   readonly #cancelDeadline: () => void;
   #hub: ClientHub | null = null;
-  #early: (CommandFrame | NoticeFrame)[] = [];
+  #early: (CommandFrame | CallFrame | NoticeFrame)[] = [];
   #lastRef = 0;
   #cutItem: string | null = null;
   #microphoneHz: number | null = null;
@@ -284,7 +285,7 @@ export class ServedClient {
     this.#owner.cutOff(this, code, message);
   }
 
-  #pass(frame: CommandFrame | NoticeFrame): void {
+  #pass(frame: CommandFrame | CallFrame | NoticeFrame): void {
     if (this.#isGone) return;
     if ('id' in frame) this.#hub?.command(this, frame);
     else this.#hub?.notice(this, frame);

@@ -20,6 +20,8 @@
 //       receives the earlier receipt. A watcher's commands are not executed.
 //   SESSION-HUB-4. Audio and playout reports of clients that do not own the voice never reach the session. When the
 //       voice moves, one client detaches from the session and another attaches.
+//   SESSION-HUB-8. Only a client that `hears` for the user of a call gets the call, its arguments and its claim. The journal has
+//       no client's secret.
 //   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one has left.
 //       On a host where connections outlive memory, the clients of a text session do not keep it in use: when the
 //       session is unloaded its clients are parked, and the next hub sends each of them the whole state.
@@ -34,6 +36,7 @@ import {
   type SubagentView,
 } from '../actors/contracts/session-views.ts';
 import type {
+  CallFrame,
   CommandFrame,
   HelloFrame,
   NoticeFrame,
@@ -44,6 +47,7 @@ import { carryOut } from '../actors/session/view/base-session.ts';
 import { PROTOCOL_VERSION, SPEECH_RATE_HZ } from '../client/protocol.ts';
 import { patchOf, viewOf } from '../client/session-state.ts';
 import { codeOf, isA, messageOf, OffstageError } from '../values/errors.ts';
+import { hashOf } from '../values/storable.ts';
 import type { AudioFrame } from '../voice/audio/audio-frame.ts';
 import { resampleFrames } from '../voice/audio/frame-operators.ts';
 import type { CheckedServe, ServedIdentity, ServedSession } from './options.ts';
@@ -80,6 +84,8 @@ export class SessionHub implements ClientHub {
   readonly #subscriptions: Subscription[] = [];
   readonly #visitors = new Map<string, Visitor>();
   readonly #clients = new Set<ServedClient>();
+  /** The clients that were sent a call. */
+  readonly #offered = new WeakSet<ServedClient>();
   readonly #listening = new Map<ServedClient, () => void>();
   /** The clients that can play audio; the last one owns the voice. */
   readonly #speakers: ServedClient[] = [];
@@ -165,12 +171,13 @@ export class SessionHub implements ClientHub {
     const { after } = hello;
     if (after?.epoch !== this.#epoch || !this.#resume(client, after.seq)) this.#welcome(client);
     if (client.hears && !client.isGone) this.#listening.set(client, this.#listen());
+    this.#offer(client);
     client.joined(this);
     // The client was too slow for the missed frames, and was cut off before the hub had its connection.
     if (client.isGone) this.left(client);
   }
 
-  command(client: ServedClient, frame: CommandFrame): void {
+  command(client: ServedClient, frame: CommandFrame | CallFrame): void {
     const visitor = this.#visitors.get(nameOf(client));
     if (!visitor) return;
     const earlier = visitor.receipts.get(frame.id);
@@ -241,6 +248,7 @@ export class SessionHub implements ClientHub {
         { isBackground: true },
       );
     }
+    if (client.hears) this.#quietly(() => this.#session.clientCalls.left(callerNameOf(client)));
     this.#forgetSpeaker(client);
     if (this.#clients.size === 0) this.#linger();
   }
@@ -264,7 +272,7 @@ export class SessionHub implements ClientHub {
     this.#ended();
   }
 
-  async #receiptOf(client: ServedClient, frame: CommandFrame): Promise<ServerFrame> {
+  async #receiptOf(client: ServedClient, frame: CommandFrame | CallFrame): Promise<ServerFrame> {
     const { id } = frame;
     if (client.isWatcher) {
       const message = 'Expected a user: a watcher does nothing in the session';
@@ -282,7 +290,10 @@ export class SessionHub implements ClientHub {
       // A client that answers a question with a button has shown it.
       if (!client.hears && frame.type === 'answer')
         this.#session.questionShown(frame.requestId, by);
-      const value = await carryOut(this.#session, frame, by);
+      const value =
+        frame.type === 'call.claim' || frame.type === 'call.result'
+          ? await this.#called(client, frame)
+          : await carryOut(this.#session, frame, by);
       return { type: 'receipt', id, ok: true, value };
     } catch (error) {
       if (isA(error, OffstageError))
@@ -293,8 +304,36 @@ export class SessionHub implements ClientHub {
     }
   }
 
+  #called(client: ServedClient, frame: CallFrame): boolean | Promise<boolean> {
+    const { clientCalls } = this.#session;
+    if (!client.hears) return false;
+    const by = callerNameOf(client);
+    const { callId } = frame;
+    if (frame.type === 'call.claim')
+      return clientCalls.claim(callId, by, { by: client.identity.user });
+    const { error, output } = frame;
+    return clientCalls.answer(callId, by, error === undefined ? { output } : { error });
+  }
+
+  /** Sends a client the calls that it may carry out, or has (SESSION-HUB-8). */
+  #offer(client: ServedClient): void {
+    if (!client.hears) return;
+    const own = callerNameOf(client);
+    const calls = this.#session.clientCalls
+      .list()
+      .filter(({ user, state, by }) =>
+        state === 'waiting' ? user === null || user === client.identity.user : by === own,
+      )
+      .map(({ id: callId, name, input, dueAt, state }) => {
+        return { callId, name, input, dueAt, own: state === 'claimed' };
+      });
+    if (calls.length === 0 && !this.#offered.has(client)) return;
+    this.#offered.add(client);
+    client.send({ type: 'calls', calls });
+  }
+
   /** Whether a command counts although its client does not hear for the user (SESSION-HUB-7). */
-  #counts(frame: CommandFrame): boolean {
+  #counts(frame: CommandFrame | CallFrame): boolean {
     if (frame.type !== 'question.shown') return frame.type !== 'shown';
     const { questions } = this.#session.store.getSnapshot().context;
     // The session itself ignores identities that may not answer.
@@ -372,6 +411,8 @@ export class SessionHub implements ClientHub {
   }
 
   #happened(event: SessionEvent): void {
+    if (event.type === 'client_call.changed')
+      for (const client of this.#clients) this.#offer(client);
     if (!this.#options.shared.has(event.type)) return;
     this.#pending.push(this.#wireEvent(event));
     // Interrupted speech must stop at once.
@@ -603,6 +644,12 @@ function ignore(): void {}
 /** A visitor's name contains the user, so that a client cannot take the name of another user's client. */
 function nameOf({ identity, clientId }: ServedClient): string {
   return JSON.stringify([identity.user, clientId]);
+}
+
+/** The name under which the session knows the client that has a call. */
+function callerNameOf(client: ServedClient): string {
+  // A client of another user has another name, whatever the hash.
+  return `${client.identity.user} ${hashOf(client.clientId ?? '')}`;
 }
 
 function hasJson(event: WireEvent): boolean {

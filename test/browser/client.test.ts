@@ -8,7 +8,9 @@ import { stripTypeScriptTypes } from 'node:module';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
 import type * as clientModule from '../../src/client/index.ts';
+import { defineTool } from '../../src/index.ts';
 import { serve } from '../../src/serve/index.ts';
 import type { ServedSession } from '../../src/serve/options.ts';
 import { rideSession } from '../serve/support/served.ts';
@@ -39,7 +41,9 @@ beforeEach(async () => {
 afterAll(() => browser.close());
 
 /** Serves the page and a session; `client` is a global of the page. */
-async function open(session: ServedSession): Promise<{ cut: () => void }> {
+async function open(
+  session: ServedSession,
+): Promise<{ readonly cut: () => void; readonly connect: () => Promise<void> }> {
   const web = serve({
     session: () => session,
     authorize: ({ token }) =>
@@ -72,17 +76,43 @@ async function open(session: ServedSession): Promise<{ cut: () => void }> {
     http.close();
   });
   await page.goto(`http://127.0.0.1:${(http.address() as AddressInfo).port}/`);
-  await page.evaluate(() => {
-    Object.assign(globalThis, {
-      client: bundled.connect({ url: '/offstage', token: 'right', workletUrl: '/worklet.js' }),
+  const connect = (): Promise<void> =>
+    page.evaluate(() => {
+      Object.assign(globalThis, {
+        client: bundled.connect({ url: '/offstage', token: 'right', workletUrl: '/worklet.js' }),
+      });
     });
-  });
+  await connect();
   return {
+    connect,
     cut: () => {
       for (const socket of sockets) socket.destroy();
     },
   };
 }
+
+test('a call of a tool is carried out by the page that was loaded again', async () => {
+  const locate = defineTool({
+    name: 'locate',
+    description: 'Finds the language of the user',
+    parameters: z.object({}),
+    runsAt: 'client',
+    resultSchema: z.object({ language: z.string() }),
+  });
+  const session = rideSession({ tools: [locate] });
+  const { connect } = await open(session);
+  await page.evaluate(() => client.send('use locate'));
+  await page.reload();
+  await connect();
+  await page.evaluate(() => client.handle('locate', () => ({ language: navigator.language })));
+  await page.waitForFunction(() =>
+    client.store.get().context.transcript.some(({ text }) => text.startsWith('Tools said')),
+  );
+  const language = await page.evaluate(() => navigator.language);
+  expect(session.store.getSnapshot().context.transcript.at(-1)?.text).toContain(language);
+  expect(problems).toEqual([]);
+  await session.close();
+});
 
 test('a question is answered in the page, over a connection that was lost meanwhile', async () => {
   const session = rideSession();

@@ -62,11 +62,24 @@ export interface ToolDefinition<Args = never> {
   readonly delivery?: DeliveryMode;
   /** Runs an inline tool; required for inline tools. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
+  /**
+   * `client`: a page or program of the user carries out the call, with the handler that it gave to `client.handle`. Such a tool
+   * has no `execute`. @defaultValue the tool runs in the process of the session
+   */
+  readonly runsAt?: 'client';
+  /** At a client: the schema of the result. A result that does not fit is refused. @defaultValue any JSON */
+  readonly resultSchema?: FlexibleSchema<unknown>;
+  /**
+   * At a client: whether a call waits while no client can carry it out, or fails after five seconds. @defaultValue 'wait'
+   */
+  readonly absent?: 'wait' | 'fail';
+  /** At a client: the time limit of a call, in milliseconds; the time without a client counts. @defaultValue 300000 */
+  readonly timeoutMs?: number;
   /** The time limit of `execute`, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
   /**
-   * Inline: whether a call that a crash interrupted may run again with the same `idempotencyKey`. Otherwise, the model
-   * and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
+   * Inline: whether a call that a crash interrupted, or whose client has left, may run again with the same `idempotencyKey`.
+   * Otherwise, the model and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
    */
   readonly idempotent?: boolean;
 }

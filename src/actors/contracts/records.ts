@@ -2,12 +2,14 @@
 // results under the same ids, folded from the same events.
 
 import type {
+  ClientCallInput,
   DeliveryKind,
   DeliveryMode,
   DeliveryPriority,
   Failure,
   StepCall,
 } from '../../machines/index.ts';
+import type { Schema } from 'ai';
 import type { Echo } from '../../values/echo.ts';
 import type { Note, Prompt } from '../notes/note.ts';
 import type { QuestionOption, QuestionPut } from './session-views.ts';
@@ -172,6 +174,38 @@ export interface CallRecord {
   readonly cancelReason?: string;
 }
 
+/** A call that a client carries out; its machine has the same id. */
+export interface ClientCallRecord {
+  /** The id of the call, which its client and its tool know: the idempotency key of the call. */
+  readonly id: string;
+  readonly name: string;
+  readonly input: unknown;
+  /** The user whose client may carry out the call; null: the client of any user of the session. */
+  readonly user: string | null;
+  /** The result, or the message of the client's error; absent: the client has not answered. */
+  readonly output?: unknown;
+}
+
+/** How the calls of a tool reach a client of the user (`runsAt: 'client'`), which carries them out. */
+export interface ClientTool {
+  readonly timeoutMs: number;
+  /** Whether a call without a client waits, or fails after some seconds. */
+  readonly absent: 'wait' | 'fail';
+  /** Whether a call may be carried out again after its client has left. */
+  readonly idempotent: boolean;
+  /** The schema of a result; null: any JSON is a result. */
+  readonly schema: Schema | null;
+}
+
+/** A call for a client. */
+export interface ClientCallRequest extends Omit<ClientCallRecord, 'output'> {
+  /** The id of the call in the conversation with the model. */
+  readonly callId: string;
+  /** Null: the lead agent makes the call. */
+  readonly subagentId: string | null;
+  readonly tool: ClientTool;
+}
+
 export interface DeliveryRecord {
   readonly deliveryId: string;
   readonly kind: DeliveryKind;
@@ -284,6 +318,8 @@ export type ConversationEvent =
 /** The events of a session's unit that create an actor or contain text. */
 export type SessionInputEvent =
   | ConversationEvent
+  | ({ readonly type: 'client.called' } & Omit<ClientCallRecord, 'output'> &
+      Omit<ClientCallInput, 'at'>)
   | ({ readonly type: 'question.asked' } & AskedQuestion)
   | {
       readonly type: 'notice.posted';

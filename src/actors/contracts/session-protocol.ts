@@ -58,6 +58,8 @@ interface KeptFields {
     readonly reserved?: true;
   };
   readonly 'subagent.ended': { readonly outcome: Outcome };
+  /** The result, or the message of the error. */
+  readonly 'client.answered': { readonly output: unknown };
 }
 
 type Kept<E> = Carrying<E, KeptFields>;
@@ -78,6 +80,7 @@ export interface SessionProtocol {
   readonly [question: `question:${string}`]: Kept<MachineProtocol[`question:${string}`]>;
   readonly [call: `call:${string}`]: Kept<MachineProtocol[`call:${string}`]>;
   readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
+  readonly [client: `client:${string}`]: Kept<MachineProtocol[`client:${string}`]>;
   /** The batch that waits for this member's result, if any. */
   readonly [member: `member:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
@@ -98,6 +101,7 @@ export interface SessionProtocol {
     | 'call.answered'
   >;
   readonly calls: Input<'tool.called'>;
+  readonly clients: Input<'client.called'>;
   readonly questions: Input<'question.asked'>;
   readonly results: Input<'result.expected' | 'result.told'>;
   readonly services: Input<'invocation.wanted'>;
@@ -145,6 +149,7 @@ const WITH_ID: ReadonlySet<string> = new Set<Kind>([
   'question',
   'call',
   'batch',
+  'client',
   'member',
   'delivery',
   'place',
@@ -170,6 +175,7 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
     'assistant.cut': 'conversation',
     'call.answered': 'conversation',
     'tool.called': 'calls',
+    'client.called': 'clients',
     'question.asked': 'questions',
     'result.expected': 'results',
     'result.told': 'results',
@@ -208,9 +214,10 @@ export function received(
 
 /** The unit's effects, in addition to those of its machines. */
 export interface UnitEffects {
-  /** The view of the session, or of a question, may have changed. */
+  /** The view of the session, of a question, or of a client's call may have changed. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
+  readonly 'client.changed': undefined;
   /** Whether the outbox has a place for the message about a service event. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };

@@ -2,6 +2,7 @@
 // projections of the machines' states.
 
 import type {
+  ClientCallSnapshot,
   CallAnswer,
   DeliveryKind,
   DeliveryPriority,
@@ -321,6 +322,8 @@ export type SessionEvent =
   | ({ readonly type: 'session.recovered' } & RecoveryReport)
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
+  /** A call that a client of the user carries out: a tool with `runsAt: 'client'`. */
+  | { readonly type: 'client_call.changed'; readonly call: ClientCallView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
   /** A service event that no agent examined completely. */
@@ -479,6 +482,29 @@ export interface RecoveryReport {
   /** The time since the last entry, in milliseconds. */
   readonly downMs: number;
 }
+
+/** A call that a client of the user carries out. */
+export interface ClientCallView {
+  /** The id of the call: the same for every client, and after a restart. */
+  readonly id: string;
+  /** The name of the tool. */
+  readonly name: string;
+  /** The arguments of the call. */
+  readonly input: unknown;
+  /** The user whose clients may carry out the call; null: those of any user of the session. */
+  readonly user: string | null;
+  /** The subagent that made the call; null: the lead agent made it. */
+  readonly subagentId: string | null;
+  /** `left`: the client has lost its connection, and may come back. */
+  readonly state: ClientCallSnapshot['value'];
+  /** The client that has the call, or had it last; null: none. */
+  readonly by: string | null;
+  /** The end of the time for the call, in milliseconds since 1970. */
+  readonly dueAt: number;
+}
+
+/** The limit of a client's result in bytes of its JSON: with its frame it fits into one message of a client. */
+export const MAX_RESULT_BYTES = 32_768;
 
 /** The state in `session.store`. */
 export interface SessionState {

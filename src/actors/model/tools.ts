@@ -18,8 +18,15 @@ import {
   type ToolApproval,
 } from '../contracts/config.ts';
 import { identities } from '../contracts/identity.ts';
+import type { ClientTool } from '../contracts/records.ts';
 import { delegates, roleOf, type ToolRole } from './tool-flags.ts';
-import { invalidInputMessage, knownJsonSchema, objectSchema, validateWith } from './schema.ts';
+import {
+  invalidInputMessage,
+  knownJsonSchema,
+  objectSchema,
+  validateWith,
+  wrapSchema,
+} from './schema.ts';
 
 /** The options that the runtime passes to `execute`: those of the AI SDK, and an idempotency key. */
 export interface ToolExecuteOptions {
@@ -76,6 +83,8 @@ export interface ToolEntry {
   readonly delegates: boolean;
   /** Whether a call with an unknown outcome may be repeated, with the same key. */
   readonly idempotent: boolean;
+  /** Null: a call runs in a process of the app. */
+  readonly client: ClientTool | null;
   /** Where a call runs; undefined to follow the configuration. */
   readonly runs: RunsWhere | undefined;
 }
@@ -103,6 +112,40 @@ const anyFunction = z.custom<(...args: unknown[]) => unknown>(
   { error: 'expected a function' },
 );
 
+/** The properties of a tool whose calls a client carries out. */
+export const clientChecks = {
+  runsAt: z.literal('client').optional(),
+  resultSchema: z.unknown().optional(),
+  absent: z.enum(['wait', 'fail']).optional(),
+  timeoutMs: z.number().positive().optional(),
+};
+
+/** How long a call waits for the result of a client, if its tool sets no `timeoutMs`. */
+const CLIENT_TIMEOUT_MS = 300_000;
+
+/**
+ * Returns how a client carries out the calls of a tool; null: no client does.
+ * @throws {ConfigurationError} `INVALID_TOOL`, `INVALID_SCHEMA`
+ */
+export function clientToolOf(tool: object, where: string): ClientTool | null {
+  const given = propertiesOf(tool);
+  const { runsAt, absent, resultSchema, timeoutMs } = given;
+  const isAtClient = runsAt === 'client';
+  for (const option of isAtClient ? ['execute', 'timeout'] : ['absent', 'resultSchema'])
+    if (given[option] !== undefined)
+      throw new ConfigurationError(
+        'INVALID_TOOL',
+        `${where}: expected no \`${option}\` ${isAtClient ? 'with' : 'without'} runsAt: 'client'`,
+      );
+  if (!isAtClient) return null;
+  return {
+    timeoutMs: typeof timeoutMs === 'number' ? timeoutMs : CLIENT_TIMEOUT_MS,
+    absent: absent === 'fail' ? 'fail' : 'wait',
+    idempotent: given['idempotent'] === true,
+    schema: resultSchema === undefined ? null : wrapSchema(resultSchema, `${where}.resultSchema`),
+  };
+}
+
 /** Checks only the properties that this file reads; a tool may have others. */
 const shape = z.object({
   type: z.enum(['function', 'dynamic', 'provider']).optional(),
@@ -119,13 +162,13 @@ const shape = z.object({
   answerableBy: identities.optional(),
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
-  timeoutMs: z.number().positive().optional(),
   /** The tool's effects, such as `email.sent`; empty if it has none. An answer's claims are checked against them. */
   effects: z.array(z.string().min(1)).optional(),
   /** Whether a call may be repeated after a crash, with the same `idempotencyKey`. */
   idempotent: z.boolean().optional(),
   /** Where a call runs; overrides the configuration's place for steps. */
   runs: z.enum(RUNS_WHERE).optional(),
+  ...clientChecks,
 });
 
 type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
@@ -164,7 +207,7 @@ export function prepareTools(
       offered.push([name, modelTool(source, schemaOf(source, where), marked)]);
     }
     if (source.type !== 'provider' || source['isProviderExecuted'] !== true)
-      execution.set(name, toolEntry(name, source, schemaOf(source, where), description));
+      execution.set(name, toolEntry(name, source, schemaOf(source, where), description, where));
   }
   // `Object.fromEntries` also accepts a tool named `__proto__`.
   const modelTools = offered.length > 0 ? (Object.fromEntries(offered) as ToolSet) : undefined;
@@ -283,8 +326,10 @@ function toolEntry(
   tool: SourceTool,
   schema: Schema,
   description: string | undefined,
+  where: string,
 ): ToolEntry {
   const { execute, needsApproval = false, answerableBy, toModelOutput, timeoutMs } = tool;
+  const client = clientToolOf(tool, where);
   const { approvalQuestion } = tool;
   return {
     name,
@@ -310,11 +355,13 @@ function toolEntry(
     about: aboutOf(tool, description),
     answerableBy,
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
-    timeoutMs,
+    timeoutMs: client ? undefined : timeoutMs,
     role: roleOf(tool),
-    delegates: delegates(tool),
+    // A call at a client holds no run slot.
+    delegates: client !== null || delegates(tool),
     idempotent: isIdempotent(tool),
-    runs: tool.runs,
+    client,
+    runs: client ? 'here' : tool.runs,
   };
 }
 
@@ -328,8 +375,12 @@ function aboutOf({ title }: SourceTool, description = ''): string | null {
   return first.replaceAll(/\s+/g, ' ').replace(/[.:!?]+$/, '') || null;
 }
 
-/** Returns whether a call may be repeated. By default, only calls that wait for other subagents may be repeated. */
+/**
+ * Returns whether a call may be repeated. By default, only calls that wait for other subagents may be repeated. A repeated call at a
+ * client is the same call.
+ */
 export function isIdempotent(tool: object): boolean {
+  if ('runsAt' in tool && tool.runsAt === 'client') return true;
   return 'idempotent' in tool ? tool.idempotent === true : delegates(tool);
 }
 

@@ -19,6 +19,7 @@ import {
   type QuestionSnapshot,
   type ServiceWork,
   type SubagentSnapshot,
+  type ClientCallSnapshot,
   type ToolCallSnapshot,
   type WaitingState,
   type WorkOf,
@@ -596,7 +597,7 @@ class ReplayedSession {
   }
 
   get machines(): Omit<WaitingState, 'at' | 'subagents'> {
-    const { session, interaction, outbox, questions, calls, batches } = this.#unit;
+    const { session, interaction, outbox, questions, calls, clientCalls, batches } = this.#unit;
     const answerableBy = new Map<string, readonly string[]>();
     for (const { requestId, answerableBy: by } of this.#records.questions.values())
       if (by) answerableBy.set(requestId, by);
@@ -607,6 +608,7 @@ class ReplayedSession {
       outbox: outbox.snapshot,
       questions: liveIn<QuestionSnapshot>(questions),
       calls: liveIn<ToolCallSnapshot>(calls),
+      clientCalls: liveIn<ClientCallSnapshot>(clientCalls),
       batches: liveIn<BatchSnapshot>(batches),
       answerableBy,
       isAsleep: this.#isAsleep,

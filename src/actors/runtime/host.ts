@@ -12,6 +12,7 @@ import type { InspectionEvent } from 'xstate';
 import { handleRejection, quietly } from '../../values/errors.ts';
 import type { Environment } from '../ports/environment.ts';
 import type { Price } from '../contracts/usage.ts';
+import type { ClientCallRequest } from '../contracts/records.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { Journal, TracedWork } from '../ports/journal.ts';
 import { ActorTree } from './actor-tree.ts';
@@ -45,6 +46,12 @@ export interface Host {
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
+  /** The clients of the session's user, which carry out calls of tools. Absent: there is no session. */
+  clientCalls?: {
+    run(call: ClientCallRequest): Promise<unknown>;
+    /** Returns whether a client may have carried out the call. */
+    cancel(id: string): boolean;
+  };
   /** Identifies this host to third-party code, which may only compare it. */
   readonly scope: object;
   report(error: unknown, where: string): void;

@@ -16,7 +16,7 @@
 import type { JSONValue } from 'ai';
 import { clip } from '../../values/clip.ts';
 import { raceAbort } from '../../values/race-abort.ts';
-import { codeOf, isA, messageOf } from '../../values/errors.ts';
+import { codeOf, isA, messageOf, ProviderError } from '../../values/errors.ts';
 import { backoffMs, type StepCall } from '../../machines/index.ts';
 import type { ModelStepInput, ToolCallsInput } from '../../machines/subagent-setup.ts';
 import type { Budget } from '../admission/budget.ts';
@@ -25,6 +25,7 @@ import type { PreparedBefore, SubagentNews, SubagentPorts } from './subagent-por
 import type { StreamedChunk } from '../contracts/task.ts';
 import { AUTHORS_DENIAL, INHERITED_DENIAL } from '../model/approval.ts';
 import { isIdempotent as isIdempotentTool } from '../model/tools.ts';
+import type { ClientTool } from '../contracts/records.ts';
 import { withCaller, type Caller } from '../model/caller.ts';
 import {
   failure,
@@ -651,6 +652,11 @@ export class SubagentWork {
     const beganAt = clock.now();
     const isOnce = mayHaveBegun(call, instance.tools.execution.get(call.toolName));
     if (isOnce) activity.underWay.set(callId, () => this.#reportInDoubt(step, call));
+    if (instance.tools.execution.get(toolName)?.client)
+      activity.underWay.set(callId, () => {
+        const id = keyOf(this.#worker, step, callId);
+        if (this.#host.clientCalls?.cancel(id)) this.#reportInDoubt(step, call);
+      });
     const outcome = await this.#inSpan(() => this.#outcomeOf(activity, instance, call), { callId });
     activity.underWay.delete(callId);
     if (signal.aborted) return;
@@ -687,7 +693,34 @@ export class SubagentWork {
       preliminary: (output) => this.#preliminary(output, signal),
       inDoubt: () => this.#doubtful(step, call),
     };
-    return this.#does.act(acting, signal);
+    return entry.client
+      ? this.#actAtClient({ ...acting, entry: { ...entry, client: entry.client } }, signal)
+      : this.#does.act(acting, signal);
+  }
+
+  /** Runs a call whose tool is at a client of the user. */
+  async #actAtClient(
+    acting: Acting & { readonly entry: { readonly client: ClientTool } },
+    signal: AbortSignal,
+  ): Promise<ToolOutcome> {
+    const { call, entry, step, idempotencyKey: id } = acting;
+    const { callId, toolName: name } = call;
+    let isDoubtful = false;
+    const execute = async (input: unknown): Promise<unknown> => {
+      const { requester: user, subagentId } = this.#callerOf(step, callId);
+      const { clientCalls } = this.#host;
+      if (!clientCalls)
+        throw new ProviderError('CLIENT_ABSENT', `No user is here whose page can do "${name}"`);
+      try {
+        const { client: tool } = entry;
+        return await clientCalls.run({ id, callId, subagentId, name, input, user, tool });
+      } catch (error) {
+        isDoubtful = codeOf(error) === 'NEEDS_RECONCILE';
+        throw error;
+      }
+    };
+    const outcome = await this.#does.act({ ...acting, entry: { ...entry, execute } }, signal);
+    return isDoubtful && !signal.aborted ? acting.inDoubt() : outcome;
   }
 
   #keeperOf({ callId, toolName }: ModelCall): KeepLarge | undefined {

@@ -300,6 +300,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   user_words: [['utterance.settled']],
   model_silence: [['response.ended']],
   lead_tool: [['response.requested'], ['call.executed']],
+  client_call: [['client.answered']],
   playout: [['playout.drained']],
   user: [['utterance.started'], ['response.requested'], ['client.detached']],
   turn: [],

@@ -170,6 +170,38 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
+  test('P10: the lead agent replies to its inline tool after a kill at each entry', async () => {
+    const open = defineTool({
+      name: 'open_gate',
+      description: 'Opens the gate',
+      parameters: z.object({}),
+      idempotent: true,
+      execute: () => 'the gate is open',
+    });
+    const written = async (entry?: number): Promise<number> => {
+      const of = world();
+      if (entry !== undefined) of.killAt(entry, 'after');
+      for (;;) {
+        const life = textLife(of, { tools: [open] });
+        void life.start().catch(() => {});
+        await of.environment.settle();
+        if (!life.state().transcript.some(({ role }) => role === 'user'))
+          void life.session.sendText('use open_gate').catch(() => {});
+        await of.environment.advance(2_000);
+        if (!life.isAlive()) continue;
+        const said = of.entries.filter(({ event }) => event.type === 'assistant.said');
+        expect(JSON.stringify(said), `after a kill at entry ${entry}`).toContain(
+          'the gate is open',
+        );
+        const { written: count } = of;
+        await life.close();
+        return count;
+      }
+    };
+    const count = await written();
+    for (let entry = 1; entry <= count; entry += 1) await written(entry);
+  });
+
   test('SLOTS-2: gives run slots to earlier runs before runs that waited', async () => {
     const of = world();
     let times = 0;

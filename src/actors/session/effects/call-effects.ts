@@ -17,7 +17,13 @@
 
 import { callKey } from '../../../values/json.ts';
 import type { JSONValue } from 'ai';
-import { CancelledError, isError, messageOf, TimeoutError } from '../../../values/errors.ts';
+import {
+  CancelledError,
+  codeOf,
+  isError,
+  messageOf,
+  TimeoutError,
+} from '../../../values/errors.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
 import { shortHashOf } from '../../../values/storable.ts';
 import type { CallAnswer, Failure } from '../../../machines/index.ts';
@@ -38,7 +44,7 @@ import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
 import { isSaidByRuntime } from '../lead/settle-tool.ts';
-import type { CallRecord } from '../../contracts/records.ts';
+import type { CallRecord, ClientTool } from '../../contracts/records.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
 import type { EffectsSession } from './effects-session.ts';
@@ -67,6 +73,8 @@ interface Refusal {
   /** The answer to a call that was not the model's mistake. */
   readonly output?: Readonly<Record<string, string>> | undefined;
 }
+
+const NEEDS_RECONCILE = 'NEEDS_RECONCILE';
 
 /** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
@@ -129,8 +137,8 @@ export class CallEffects {
     if (!call) return;
     const { name, input } = call;
     const tool = this.#toolOf(call);
-    const checked =
-      tool?.definition.idempotent === true && (await this.#fitting(tool, callId, call.arguments));
+    const isRepeatable = tool?.client !== null || tool?.definition.idempotent === true;
+    const checked = tool && isRepeatable && (await this.#fitting(tool, callId, call.arguments));
     const isOver = !session.records.calls.has(callId) || session.unit.unit.disposed;
     if (isOver || session.unit.calls.stateOf(callId)?.value !== 'executing') return;
     if (checked && checked.ok && callKey(name, checked.value) === callKey(name, input)) {
@@ -140,7 +148,7 @@ export class CallEffects {
     this.#reportInDoubt(call);
     session.receive(`call:${callId}`, {
       type: 'call.executed',
-      output: { error: inDoubtMessage(name), code: 'NEEDS_RECONCILE' },
+      output: { error: inDoubtMessage(name), code: NEEDS_RECONCILE },
       failed: true,
     });
   }
@@ -233,8 +241,9 @@ export class CallEffects {
   execute(callId: string): void {
     const session = this.#session;
     const call = session.records.calls.get(callId);
-    const execute = call && this.#toolOf(call)?.execute;
-    if (!call || !execute) return;
+    const tool = call && this.#toolOf(call);
+    const { execute, client } = tool ?? {};
+    if (!call || !(execute || client)) return;
     const controller = new AbortController();
     this.#executing.set(callId, controller);
     const { signal } = controller;
@@ -256,7 +265,9 @@ export class CallEffects {
           requester: call.requestedBy ?? null,
           approver: null,
         });
-        const output = await inSpanOfCall(session, callId, () => execute(call.input, context));
+        const output = await inSpanOfCall(session, callId, () =>
+          client ? this.#atClient(call, client) : execute?.(call.input, context),
+        );
         return this.#kept(call, output, signal);
       };
       raceAbort(run(), signal).then(settle, (error: unknown) => {
@@ -264,9 +275,18 @@ export class CallEffects {
           callSafely(session.host, 'hook onToolError', () =>
             session.hooks.onToolError?.({ callId, name: call.name, error }),
           );
-        settle({ output: { error: messageOf(error) }, failed: true });
+        const isDoubtful = !signal.aborted && codeOf(error) === NEEDS_RECONCILE;
+        if (isDoubtful) this.#reportInDoubt(call);
+        const output = { error: messageOf(error), ...(isDoubtful && { code: NEEDS_RECONCILE }) };
+        settle({ output, failed: true });
       });
     });
+  }
+
+  #atClient({ callId, name, input, requestedBy: user = null }: CallRecord, tool: ClientTool) {
+    const { clientCalls } = this.#session;
+    const id = keyOf(this.#session, callId);
+    return clientCalls.run({ id, callId, subagentId: null, name, input, user, tool });
   }
 
   /** Moves an output that is too large for the model to working memory, if there is one. */
@@ -292,7 +312,8 @@ export class CallEffects {
     const controller = this.#executing.get(callId);
     if (!controller) return;
     this.#executing.delete(callId);
-    const { unit, records } = this.#session;
+    const session = this.#session;
+    const { unit, records } = session;
     const call = records.calls.get(callId);
     const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
     // The tool did not end by itself: the call was cancelled, or its time was over.
@@ -300,7 +321,11 @@ export class CallEffects {
     controller.abort(
       isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
     );
-    if (call && this.#toolOf(call)?.definition.idempotent !== true) this.#reportInDoubt(call);
+    const { client, definition } = (call && this.#toolOf(call)) ?? {};
+    const isDoubtful = client
+      ? session.clientCalls.cancel(keyOf(session, callId))
+      : definition?.idempotent !== true;
+    if (call && isDoubtful) this.#reportInDoubt(call);
   }
 
   #reportInDoubt({ callId, name: toolName, input }: CallRecord): void {
@@ -490,10 +515,21 @@ export function inheritedTools(
   agentName: string,
 ): Readonly<Record<string, unknown>> {
   const tools: Record<string, unknown> = {};
-  for (const [name, { definition, execute }] of session.agents.toolsOf(agentName)) {
+  for (const [name, { definition, execute, client }] of session.agents.toolsOf(agentName)) {
     const source = SOURCE_TOOL in definition ? definition[SOURCE_TOOL] : undefined;
     const { description, parameters: inputSchema, idempotent = false } = definition;
+    const { runsAt, resultSchema, absent, timeoutMs } = definition;
     if (source !== undefined) tools[name] = source;
+    else if (client)
+      tools[name] = {
+        description,
+        inputSchema,
+        idempotent,
+        runsAt,
+        resultSchema,
+        absent,
+        timeoutMs,
+      };
     else if (execute)
       tools[name] = {
         description,

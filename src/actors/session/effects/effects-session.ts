@@ -5,9 +5,11 @@ import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
 import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { ReturnedResult } from '../../contracts/records.ts';
+import type { ClientCalls } from './client-calls.ts';
 import type { LeadSession } from '../lead/lead-agents.ts';
 
 export interface EffectsSession extends LeadSession {
+  readonly clientCalls: ClientCalls;
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /** The ports for which the subagents of background calls work. */

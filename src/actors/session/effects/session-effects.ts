@@ -102,6 +102,7 @@ export class SessionEffects {
     return {
       'session.changed': shown,
       'question.changed': shown,
+      'client.changed': shown,
       'session.connect': () => lead.connect(),
       'session.hangUp': () => lead.disconnect(false),
       'session.disconnect': () => lead.disconnect(true),
@@ -247,6 +248,7 @@ export class SessionEffects {
   resume(isAsleep: boolean): void {
     const { unit, projection, records } = this.#session;
     for (const id of unit.questions.ids) this.#question(id, isAsleep);
+    this.#session.clientCalls.resume();
     this.#calls.resume();
     this.#resumeDeliveries();
     for (const item of records.conversation.items) {
@@ -402,6 +404,7 @@ export class SessionEffects {
       });
       this.#session.settleTold();
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
+    else if (actor.startsWith('client:')) this.#session.clientCalls.changed(idOf(actor));
   }
 
   #question(requestId: string, isKnown = false): void {

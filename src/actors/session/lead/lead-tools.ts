@@ -9,6 +9,8 @@ import { DELIVERY_MODES } from '../../../machines/index.ts';
 import { propertiesOf, isTooDeep, TOO_DEEP } from '../../../values/json.ts';
 import { objectSchema, validateWith, withInputNames } from '../../model/schema.ts';
 import { clip } from '../../../values/clip.ts';
+import type { ClientTool } from '../../contracts/records.ts';
+import { clientChecks, clientToolOf } from '../../model/tools.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 
 /**
@@ -38,9 +40,14 @@ function checkTool(where: string, tool: ToolDefinition): void {
     );
   check(where, shape, tool, 'INVALID_TOOL');
   objectSchema(tool.parameters, `${where}.parameters`);
-  if (tool.execution !== 'background' && typeof tool.execute !== 'function')
-    throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
   const { execution = 'inline' } = tool;
+  const client = execution === 'inline' ? clientToolOf(tool, where) : null;
+  if (!client && tool.timeoutMs !== undefined)
+    throw invalid(
+      `${where}: expected no \`timeoutMs\` without runsAt: 'client': write \`timeout\``,
+    );
+  if (execution === 'inline' && !client && typeof tool.execute !== 'function')
+    throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
   for (const option of NOT_WITH[execution])
     if (tool[option] !== undefined)
       throw invalid(
@@ -51,7 +58,7 @@ function checkTool(where: string, tool: ToolDefinition): void {
 /** Options that have no effect on tools of this kind. */
 const NOT_WITH = {
   inline: ['pendingMessage', 'consolidate', 'delivery'],
-  background: ['execute', 'timeout', 'idempotent'],
+  background: ['execute', 'timeout', 'idempotent', 'runsAt', 'resultSchema', 'absent'],
 } as const satisfies Record<string, readonly (keyof ToolDefinition)[]>;
 
 /** Checks an agent's tools as a whole. */
@@ -70,6 +77,8 @@ export function checkToolList(where: string, tools: unknown): void {
 export interface LeadTool {
   readonly definition: ToolDefinition;
   readonly jsonSchema: Readonly<Record<string, unknown>>;
+  /** Null: a call runs in the process of the session. */
+  readonly client: ClientTool | null;
   /** Runs the tool with a value from `validate`; undefined for a background tool without `execute`. */
   readonly execute: ((value: unknown, context: ToolContext) => unknown) | undefined;
   /** Parses and validates the arguments: returns the value for `execute`, or the message for the model. Never rejects. */
@@ -86,6 +95,7 @@ const checks = {
   execute: aFunction.optional(),
   pendingMessage: z.string().optional(),
   timeout: z.number().positive().optional(),
+  ...clientChecks,
   idempotent: z.boolean().optional(),
   consolidate: z.boolean().optional(),
   delivery: z.enum(DELIVERY_MODES).optional(),
@@ -111,6 +121,7 @@ export async function prepareLeadTools(
     const schema = execution === 'background' ? withInputNames(given) : given;
     tools.set(definition.name, {
       definition,
+      client: clientToolOf(definition, `tool "${name}"`),
       jsonSchema: (await schema.jsonSchema) as Readonly<Record<string, unknown>>,
       // Only the schema knows the type of its arguments.
       execute: execute && ((value, context) => execute(value as never, context)),

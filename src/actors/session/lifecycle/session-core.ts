@@ -43,6 +43,7 @@ import type {
   Received,
   SessionMessage,
 } from '../../contracts/session-protocol.ts';
+import { clientCallsOf, type ClientCalls } from '../effects/client-calls.ts';
 import { SessionEffects } from '../effects/session-effects.ts';
 import { checkedConversation, type SessionOptions } from './session-options.ts';
 import { SessionLife, type HostedSession } from './session-life.ts';
@@ -87,6 +88,9 @@ interface CoreOptions<Lead extends Speaker> extends SessionOptions {
   readonly promptStyle?: PromptStyle;
 }
 
+/** The call at a client ends before the call of the lead agent: by its own deadline. */
+const CLIENT_GRACE_MS = 60_000;
+
 /** The events without which a session would never end. */
 const ENDS: ReadonlySet<string> = new Set(['session.close', 'deadline.close']);
 
@@ -127,6 +131,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** The facts about the user. */
   readonly #facts: FactSource | undefined;
   readonly #effects: SessionEffects;
+  /** The calls that clients carry out. */
+  readonly clientCalls: ClientCalls;
   readonly #tellOfError: Host['report'];
 
   /** @throws {ConfigurationError} if an option is invalid; then nothing is opened. */
@@ -225,6 +231,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       checkToolNames(path, config);
     }
     this.#effects = new SessionEffects(this);
+    this.clientCalls = this.host.clientCalls = clientCallsOf(this);
     this.life = new SessionLife(this, this.#effects);
     this.unit = new SessionUnit(
       this.host,
@@ -393,7 +400,9 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     if (event.type !== 'tool.called') return null;
     const tool = this.agents.toolOf(event.agentName ?? this.records.agentName, event.name);
     return {
-      timeoutMs: tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS,
+      timeoutMs: tool?.client
+        ? tool.client.timeoutMs + CLIENT_GRACE_MS
+        : (tool?.definition.timeout ?? DEFAULT_TOOL_TIMEOUT_MS),
       isConsolidated: this.#isConsolidated(tool?.definition),
     };
   }

@@ -270,11 +270,23 @@ export function foldSessionEvent(
     return event.type === 'question.settled'
       ? questionSettled(records, unit, event)
       : answerGiven(records, unit, event);
+  if (kind === 'clients') forgetEndedCalls(records, unit);
   if (kind === 'questions') wordsReturned(records, unit, event);
   if (kind === 'transfers') return transferRequested(unit, event);
   if (kind === 'directives') unit.post('directives.changed', undefined);
   if (event.type === 'conversation.summarised') unit.post('conversation.summarised', event);
   return records.fold(received);
+}
+
+/** The calls of clients that have ended and are kept: the tool of such a call may not have its result yet. */
+const MAX_ENDED_CALLS = 20;
+
+function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): void {
+  const ended = unit.clientCalls.ids.filter((id) => unit.clientCalls.stateOf(id)?.done === true);
+  for (const id of ended.slice(0, -MAX_ENDED_CALLS)) {
+    unit.clientCalls.forget(id);
+    clientCalls.delete(id);
+  }
 }
 
 /**

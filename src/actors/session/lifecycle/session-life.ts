@@ -39,6 +39,7 @@ import {
 } from '../../../values/errors.ts';
 import type { Supervisor } from '../../admission/supervisor.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
+import type { CallRecord } from '../../contracts/records.ts';
 import type { EventFor } from '../../contracts/session-protocol.ts';
 import type { RecoveryReport, SessionEvent } from '../../contracts/session-views.ts';
 import { isGreeting } from '../../conversation/prompts.ts';
@@ -51,6 +52,7 @@ import { restoredUnits } from '../../subagents/restoration.ts';
 import type { EffectsSession } from '../effects/effects-session.ts';
 import type { SessionEffects } from '../effects/session-effects.ts';
 import { showUsage } from '../lead/lead-usage.ts';
+import { isSaidByRuntime } from '../lead/settle-tool.ts';
 import { isOfTelling } from '../lead/text-lead.ts';
 import type { Recovery } from '../lead/lead-agents.ts';
 import { lostBy, openedWith, OPENING_ACTOR, SESSION_VERSION } from '../unit/session-entries.ts';
@@ -488,16 +490,23 @@ function owesReply({
   const calls = new Map(
     items.flatMap((item) => (item.role === 'tool_call' ? [[item.callId, item] as const] : [])),
   );
+  // A call that was made while telling a due delivery is made again when the delivery is told again.
+  const isOfOffer = (callId: string): boolean =>
+    calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
+  // The process died between the result of a call and its way into the conversation.
+  const isUntold = ({ callId, name, output, isAnswered }: CallRecord): boolean =>
+    unit.calls.stateOf(callId)?.value === 'answered' &&
+    !isAnswered &&
+    !isSaidByRuntime(name, output) &&
+    !isOfOffer(callId);
+  if ([...records.calls.values()].some(isUntold)) return true;
   const asked = items.findLastIndex((item) => {
     if (item.role !== 'tool_result')
       return item.id === records.utteranceId || isGreeting(item, agents.current);
     const { callId, isPending = false, wantsReply = true } = item;
     const state = unit.calls.stateOf(callId)?.value;
     const isWorkedOn = state !== undefined && state !== 'settled' && state !== 'delivered';
-    // A call that was made while telling a due delivery is made again when the delivery is told again.
-    const isOfOffer =
-      calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
-    return wantsReply && !isOfOffer && (isPending ? isWorkedOn : state !== 'settled');
+    return wantsReply && !isOfOffer(callId) && (isPending ? isWorkedOn : state !== 'settled');
   });
   const places = new Map(items.map(({ id }, index) => [id, index]));
   // How far the model had read when it gave each reply (TEXT-LEAD-9).

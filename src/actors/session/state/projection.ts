@@ -172,6 +172,7 @@ export class Projection {
       case 'tool.in_doubt':
       case 'tool.called':
       case 'tool.answered':
+      case 'client_call.changed':
       case 'playout.clear':
       case 'speech.interrupted':
       case 'speech.resumed':

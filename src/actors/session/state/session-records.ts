@@ -30,6 +30,7 @@ import type {
   Answer,
   AnsweredQuestion,
   CallRecord,
+  ClientCallRecord,
   ConversationEvent,
   DeliveryRecord,
   QuestionRecord,
@@ -89,6 +90,8 @@ export interface SessionRecordsSnapshot {
   /** @defaultValue none */
   readonly answered?: readonly AnsweredQuestion[];
   readonly calls: readonly CallRecord[];
+  /** @defaultValue none */
+  readonly clientCalls?: readonly ClientCallRecord[];
   readonly deliveries: readonly DeliveryRecord[];
   /** @defaultValue none */
   readonly returned?: readonly ReturnedResult[];
@@ -108,7 +111,14 @@ const TROUBLE_ENDS: ReadonlySet<string> = new Set([
 /** The records outside the tables. */
 interface Facts extends Omit<
   Required<SessionRecordsSnapshot>,
-  'questions' | 'calls' | 'deliveries' | 'returned' | 'directives' | 'conversation' | 'trouble'
+  | 'questions'
+  | 'calls'
+  | 'clientCalls'
+  | 'deliveries'
+  | 'returned'
+  | 'directives'
+  | 'conversation'
+  | 'trouble'
 > {
   readonly directives: Directives;
   /** Null if the lead agent's model has answered since, or was not called. */
@@ -120,6 +130,7 @@ export class SessionRecords {
   readonly draft = new Draft();
   readonly questions = new Table<QuestionRecord>(this.draft);
   readonly calls = new Table<CallRecord>(this.draft);
+  readonly clientCalls = new Table<ClientCallRecord>(this.draft);
   /** Notices, and spawned subagents' results. The other deliveries follow from a question or a call. */
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
   /** Results that the lead agent has read, until its reply or a delivery has told them (ONCE-1). */
@@ -213,6 +224,7 @@ export class SessionRecords {
       directives: directives.all,
       questions: [...this.questions.values()],
       calls: [...this.calls.values()],
+      ...(this.clientCalls.size > 0 && { clientCalls: [...this.clientCalls.values()] }),
       deliveries: [...this.deliveries.values()],
       ...(this.returned.size > 0 && { returned: [...this.returned.values()] }),
       conversation: this.kept.toJSON(),
@@ -223,6 +235,7 @@ export class SessionRecords {
   reset(): void {
     this.#facts.value = this.#first;
     for (const table of [this.questions, this.calls, this.deliveries]) table.clear();
+    this.clientCalls.clear();
     this.returned.clear();
     this.#toldByReply.clear();
     this.#conversation.reset();
@@ -230,7 +243,9 @@ export class SessionRecords {
 
   /** Continues from the result of `toSnapshot`. */
   restore(snapshot: SessionRecordsSnapshot): void {
-    const { questions, calls, deliveries, returned, conversation, directives, ...facts } = snapshot;
+    const { questions, calls, deliveries, returned, conversation, directives, ...rest } = snapshot;
+    const { clientCalls = [], ...facts } = rest;
+    for (const call of clientCalls) this.clientCalls.set(call.id, call);
     this.#facts.value = { ...this.#first, ...facts, directives: Directives.of(directives) };
     for (const question of questions) this.questions.set(question.requestId, question);
     for (const call of calls) {
@@ -331,6 +346,14 @@ export class SessionRecords {
       }
       case 'calls':
         this.#called(event);
+        return [];
+      case 'clients': {
+        const { id: key, name, input, user } = event;
+        this.clientCalls.set(key, { id: key, name, input, user });
+        return [];
+      }
+      case 'client':
+        if (event.type === 'client.answered') this.clientCalls.change(id, { output: event.output });
         return [];
       case 'call': {
         const call = this.calls.get(id);

@@ -224,6 +224,7 @@ const deadlines = Object.fromEntries(
     'execution',
     'ceiling',
     'grace',
+    'client',
   ].map((name) => [`deadline.${name}`, deadline]),
 );
 
@@ -291,6 +292,7 @@ const snapshot = z.looseObject({
     machines,
     questions: z.array(member),
     calls: z.array(member),
+    clientCalls: maybe(z.array(member)),
     batches: z.looseObject({ members: z.array(member) }),
     placed: z.array(text),
   }),
@@ -307,6 +309,7 @@ const snapshot = z.looseObject({
     calls: z.array(
       z.looseObject({ callId: text, name: text, arguments: text, outcome: maybe(outcome) }),
     ),
+    clientCalls: maybe(z.array(z.looseObject({ id: text, name: text, user: maybe(text) }))),
     deliveries: z.array(
       z.looseObject({ deliveryId: text, text, prompt: z.union([text, noteSchema]), label: text }),
     ),
@@ -427,6 +430,19 @@ export const SESSION_SHAPES: EventShapes = {
     message: maybe(text),
     delivery: maybe(z.enum(DELIVERY_MODES)),
   }),
+  'client.called': z.looseObject({
+    id: text,
+    callId: text,
+    name: text,
+    subagentId: maybe(text),
+    user: maybe(text),
+    timeoutMs: amount,
+    absent: z.enum(['wait', 'fail']),
+    idempotent: flag,
+  }),
+  'client.claimed': z.looseObject({ by: text }),
+  'client.left': z.looseObject({ by: maybe(text) }),
+  'client.answered': z.looseObject({ by: text, failed: maybe(flag) }),
   'call.invalid': z.looseObject({ error: maybe(failure) }),
   'subagent.accepted': z.looseObject({ subagentId: text }),
   'subagent.rejected': z.looseObject({ error: maybe(failure) }),

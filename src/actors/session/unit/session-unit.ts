@@ -17,6 +17,7 @@ import { OffstageError } from '../../../values/errors.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
 import {
   askingFor,
+  clientCallMachine,
   floorOf,
   gateMessage,
   gateOf,
@@ -82,6 +83,8 @@ export interface SessionUnitSnapshot {
   };
   readonly questions: readonly MemberSnapshot[];
   readonly calls: readonly MemberSnapshot[];
+  /** @defaultValue none */
+  readonly clientCalls?: readonly MemberSnapshot[];
   readonly batches: BatchesSnapshot;
   readonly placed: readonly string[];
 }
@@ -110,6 +113,7 @@ export class SessionUnit implements UnitBody {
   readonly unit: CommitUnit<SessionProtocol>;
   readonly questions: Population;
   readonly calls: Population<typeof toolCallMachine>;
+  readonly clientCalls: Population<typeof clientCallMachine>;
   batches!: Batches;
   // The owner, which executes the effects and receives the unit's reports.
   readonly release: SessionUnitOwner['release'];
@@ -130,6 +134,7 @@ export class SessionUnit implements UnitBody {
     outbox: () => [this.outbox, ''],
     question: (id) => [this.questions, id],
     call: (id) => [this.calls, id],
+    client: (id) => [this.clientCalls, id],
     batch: (id) => [this.batches, id],
     member: (id) => [this.batches, this.batches.expecting(id) ?? ''],
     delivery: (id) => {
@@ -176,6 +181,7 @@ export class SessionUnit implements UnitBody {
     this.#outbox = new Population(outboxMachine, 'outbox', this.unit, host);
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
+    this.clientCalls = new Population(clientCallMachine, 'client', this.unit, host);
     this.#beginWith(options);
     // An inspector shows a session as soon as it exists.
     if (host.actors.isSeen) this.begin();
@@ -197,6 +203,7 @@ export class SessionUnit implements UnitBody {
       },
       questions: this.questions.snapshots,
       calls: this.calls.snapshots,
+      ...(this.clientCalls.ids.length > 0 && { clientCalls: this.clientCalls.snapshots }),
       batches: this.batches.toSnapshot(),
       placed: [...this.#placed.keys()],
     };
@@ -214,6 +221,7 @@ export class SessionUnit implements UnitBody {
     this.#hasBegun = true;
     this.questions.restore(snapshot.questions);
     this.calls.restore(snapshot.calls);
+    this.clientCalls.restore(snapshot.clientCalls ?? []);
     this.batches.restoreAll(snapshot.batches);
     for (const eventId of snapshot.placed) this.#placed.set(eventId, true);
     this.#gate.value = gateOf(this.session.snapshot, inputs.canInterrupt);
@@ -240,6 +248,7 @@ export class SessionUnit implements UnitBody {
   reset(): void {
     this.questions.stop();
     this.calls.stop();
+    this.clientCalls.stop();
     this.#placed.clear();
     this.#gate.value = null;
     this.#beginWith(this.#own);
@@ -274,8 +283,8 @@ export class SessionUnit implements UnitBody {
   }
 
   get #populations(): readonly Population[] {
-    const { questions, calls, batches } = this;
-    return [this.#session, this.#interaction, this.#outbox, questions, calls, batches];
+    const { questions, calls, clientCalls, batches } = this;
+    return [this.#session, this.#interaction, this.#outbox, questions, calls, clientCalls, batches];
   }
 
   #stopMachines(): void {
@@ -383,6 +392,11 @@ export class SessionUnit implements UnitBody {
         this.calls.create(callId, { callId, timeoutMs, batchId });
         break;
       }
+      case 'clients':
+        if (this.clientCalls.has(event.id)) break;
+        this.clientCalls.create(event.id, event);
+        this.#changed(`client:${event.id}`);
+        break;
       case 'results':
         if (event.type === 'result.expected') this.#expect(event);
         break;
@@ -413,6 +427,7 @@ export class SessionUnit implements UnitBody {
       case 'interaction':
       case 'outbox':
       case 'question':
+      case 'client':
       case 'batch':
       case 'member':
       case 'delivery':
@@ -429,7 +444,7 @@ export class SessionUnit implements UnitBody {
     }
     this.#within(follow, event.at);
     // Some state changes post no event, but screens must show them.
-    if (kind === 'session' || kind === 'question') this.#changed(actor);
+    if (kind === 'session' || kind === 'question' || kind === 'client') this.#changed(actor);
   }
 
   /** Posts an effect of the unit itself, for the event being applied. */

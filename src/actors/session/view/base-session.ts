@@ -35,6 +35,7 @@ import type {
 } from '../../contracts/session-views.ts';
 import { unopened, type Door } from '../../runtime/actor-tree.ts';
 import { checkedAnswer, type GivenAnswer } from '../../subagent/ask-user.ts';
+import type { CallsOfClients } from '../effects/client-calls.ts';
 import type { NoticeOptions } from '../effects/notices.ts';
 import {
   isIdle,
@@ -108,10 +109,13 @@ export abstract class BaseSession {
   readonly subagents: SessionSubagents;
   /** The services of the session. */
   readonly services: SessionServiceViews;
+  /** The calls of tools that clients of the user carry out; each change is an event `client_call.changed`. */
+  readonly clientCalls: CallsOfClients;
   readonly #core: SessionCore;
 
   constructor(core: SessionCore) {
     this.#core = core;
+    this.clientCalls = core.clientCalls;
     this.subagents = new SubagentsOfSession(core);
     this.services = { list: () => core.services.views };
     core.host.actors.door = doorOf(this);

@@ -19,7 +19,10 @@ export interface LeadToolsOptions {
 }
 
 /** The part of an AI SDK tool that is read. */
-interface SourceTool {
+interface SourceTool extends Pick<
+  ToolDefinition,
+  'runsAt' | 'resultSchema' | 'absent' | 'timeoutMs' | 'idempotent'
+> {
   readonly description?: unknown;
   readonly inputSchema?: unknown;
   readonly execute?: (input: unknown, options: object) => unknown;
@@ -51,6 +54,7 @@ export function leadTools(
   check('leadTools', toolsSchema, tools);
   return Object.entries(tools).map(([name, given]) => {
     const source = given as SourceTool;
+    const { runsAt, resultSchema, absent, timeoutMs, idempotent } = source;
     const base = {
       name,
       description: textOf(source, name),
@@ -65,6 +69,8 @@ export function leadTools(
         execution: 'background' as const,
         ...(pending === undefined ? {} : { pendingMessage: pending }),
       };
+    if (runsAt === 'client')
+      return { ...base, runsAt, resultSchema, absent, timeoutMs, idempotent };
     if (typeof source.execute !== 'function')
       throw invalid(name, `an \`execute\`, got ${typeof source.execute}`);
     return {

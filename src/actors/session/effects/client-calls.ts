@@ -1,0 +1,267 @@
+// The tool calls that a client of the user carries out: passes each to the client that claims it, and the client's result to
+// the tool.
+//
+//   tool ─run─▶ client.called ─▶ every client of the user ─claim─▶ one of them ─answer─▶ the tool
+//
+// Owns:     the tools that wait for a result in this process, and the check of a result.
+// Does not: decide which client has a call (its machine does), or know connections (serve/session-hub.ts).
+//
+// Invariants
+//   CLIENT-CALLS-1. A tool gets the result of its call once, also in a later process: the journal has the result first.
+//   CLIENT-CALLS-2. A result that is too large, or that the schema of the tool refuses, changes nothing: the call stays open.
+//   CLIENT-CALLS-3. Only a client of the user for whom the call is made can claim it.
+
+import { z } from 'zod';
+import type { ClientCallSnapshot } from '../../../machines/index.ts';
+import { check } from '../../../values/checks.ts';
+import { clip } from '../../../values/clip.ts';
+import {
+  CancelledError,
+  CapacityError,
+  ConfigurationError,
+  messageOf,
+  OffstageError,
+  ProviderError,
+  TimeoutError,
+} from '../../../values/errors.ts';
+import { asJson, isLongerThan } from '../../../values/json.ts';
+import { raceTime } from '../../../values/race-abort.ts';
+import { checkedBy, type VouchedFor } from '../../contracts/identity.ts';
+import type { ClientCallRecord, ClientCallRequest } from '../../contracts/records.ts';
+import { MAX_RESULT_BYTES, type ClientCallView } from '../../contracts/session-views.ts';
+import { validateWith } from '../../model/schema.ts';
+import { inDoubtMessage } from '../../model/tool-results.ts';
+import type { LeadSession } from '../lead/lead-agents.ts';
+
+const MAX_ERROR_CHARS = 1_000;
+const CHECK_TIMEOUT_MS = 5_000;
+
+const ids = z.tuple([z.string(), z.string()]);
+const results = z.union(
+  [z.strictObject({ output: z.unknown() }), z.strictObject({ error: z.string() })],
+  'expected { output } or { error }',
+);
+
+/** The calls of tools that clients of the user carry out (`runsAt: 'client'`), for a server that connects the clients. */
+export interface CallsOfClients {
+  /** Returns the open calls. */
+  list(): readonly ClientCallView[];
+  /**
+   * Gives a call to a client, which the app names. `by`: the user of the client. Resolves with whether the client has the call.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` (rejects).
+   */
+  claim(id: string, client: string, options?: VouchedFor): Promise<boolean>;
+  /**
+   * Takes the result of the client that has the call, or why it could not carry it out. Resolves with false if another client has
+   * the call, or if it is over.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_RESULT` for a result that does not fit the tool's `resultSchema`: the
+   *   call stays open (rejects).
+   * @throws {CapacityError} `RESULT_TOO_LARGE` above 32,768 bytes of JSON: the call stays open; `MAILBOX_FULL` (rejects).
+   */
+  answer(
+    id: string,
+    client: string,
+    result: { readonly output: unknown } | { readonly error: string },
+  ): Promise<boolean>;
+  /** The client has disconnected. Its calls are free, or wait some seconds for its return. */
+  left(client: string): void;
+}
+
+/** The calls that clients carry out, as the session sees them. */
+export interface ClientCalls extends CallsOfClients {
+  /** Resolves with the client's result. A call that an earlier process began continues. */
+  run(call: ClientCallRequest): Promise<unknown>;
+  /** Ends a call whose result is no longer wanted. Returns whether a client may have carried it out. */
+  cancel(id: string): boolean;
+  /** Continues after a restart: no client of the earlier process is here, and calls without a tool have no use. */
+  resume(): void;
+  /** Shows a call that has changed; the end of a call reaches its tool. */
+  changed(id: string): void;
+}
+
+/** A tool that waits for the result of its call. */
+interface Caller {
+  readonly schema: ClientCallRequest['tool']['schema'];
+  resolve(output: unknown): void;
+  reject(error: OffstageError): void;
+}
+
+export function clientCallsOf(
+  session: LeadSession & { readonly user: string | undefined },
+): ClientCalls {
+  const callers = new Map<string, Caller>();
+  /** Results that wait for the tool of their call, which a restart has interrupted. */
+  const early = new Map<string, PromiseWithResolvers<void>>();
+  const stateOf = (id: string): ClientCallSnapshot | null => session.unit.clientCalls.of(id);
+  const openOf = (id: string): ClientCallSnapshot | null => {
+    const state = stateOf(id);
+    return state?.status === 'active' ? state : null;
+  };
+  const list = (): readonly ClientCallView[] =>
+    [...session.records.clientCalls.values()].flatMap((record) => {
+      const state = openOf(record.id);
+      return state ? viewOf(record, state) : [];
+    });
+
+  /** Each call that this client has, or (null) any client, is free or waits for the client's return. */
+  function release(by: string | null): void {
+    for (const call of list())
+      if (call.by !== null && (by === null || (call.state === 'claimed' && call.by === by)))
+        session.receive(`client:${call.id}`, { type: 'client.left', by });
+  }
+
+  function cancel(id: string): boolean {
+    callers.delete(id);
+    const state = openOf(id);
+    if (state) session.receive(`client:${id}`, { type: 'client.cancelled' });
+    return state !== null && mayBeDone(state);
+  }
+
+  function changed(id: string): void {
+    const record = session.records.clientCalls.get(id);
+    const state = stateOf(id);
+    if (!record || !state) return;
+    session.projection.emit({ type: 'client_call.changed', call: viewOf(record, state) });
+    if (state.status === 'active') return;
+    early.get(id)?.resolve();
+    const caller = callers.get(id);
+    callers.delete(id);
+    if (state.value === 'answered') caller?.resolve(record.output);
+    else caller?.reject(errorOf(record, state));
+  }
+
+  /** CLIENT-CALLS-2 */
+  async function checked(id: string, output: unknown): Promise<unknown> {
+    const name = session.records.clientCalls.get(id)?.name ?? '';
+    const refuse = (why: string): never => {
+      const message = `The result of "${name}" was refused: ${clip(why, MAX_ERROR_CHARS)}`;
+      throw new ConfigurationError('INVALID_RESULT', message);
+    };
+    const given = asJson(output ?? null);
+    if (!given.ok) return refuse(given.message);
+    if (isLongerThan(given.text, MAX_RESULT_BYTES))
+      throw new CapacityError(
+        'RESULT_TOO_LARGE',
+        `Expected a result of "${name}" of at most ${MAX_RESULT_BYTES} bytes of JSON`,
+      );
+    if (!callers.has(id)) {
+      const waiting = early.get(id) ?? Promise.withResolvers<void>();
+      await early.set(id, waiting).get(id)?.promise;
+      early.delete(id);
+    }
+    const schema = callers.get(id)?.schema;
+    if (!schema) return given.value;
+    const { scheduler } = session.host.environment;
+    const late = (): Error => new TimeoutError(`its check took longer than ${CHECK_TIMEOUT_MS} ms`);
+    const limit = { timeoutMs: CHECK_TIMEOUT_MS, scheduler, late };
+    const fit = await raceTime(() => validateWith(schema, given.value), limit).catch(
+      (error: unknown) => refuse(messageOf(error)),
+    );
+    if (!fit.ok) return refuse(messageOf(fit.error.cause ?? fit.error));
+    const kept = asJson(fit.value ?? null);
+    return kept.ok ? kept.value : refuse(kept.message);
+  }
+
+  return {
+    list,
+    cancel,
+    changed,
+    run({ id, callId, subagentId, name, input, user, tool }) {
+      const { schema, timeoutMs, absent, idempotent } = tool;
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+      callers.set(id, { schema, resolve, reject });
+      early.get(id)?.resolve();
+      if (session.records.clientCalls.has(id)) changed(id);
+      else
+        session.receive('clients', {
+          type: 'client.called',
+          id,
+          callId,
+          subagentId,
+          name,
+          input,
+          user,
+          timeoutMs,
+          absent,
+          idempotent,
+        });
+      return promise;
+    },
+    async claim(id, client, options = {}) {
+      check('clientCalls.claim(id, client)', ids, [id, client], 'INVALID_ARGUMENT');
+      const user = checkedBy('clientCalls.claim(options)', options) ?? session.user;
+      const record = session.records.clientCalls.get(id);
+      // CLIENT-CALLS-3
+      if (!record || (record.user !== null && record.user !== user)) return false;
+      const { unit } = session.unit;
+      if (openOf(id)?.value !== 'claimed') {
+        unit.checkRoom();
+        session.receive(`client:${id}`, { type: 'client.claimed', by: client });
+        await unit.whenHandled();
+      }
+      const state = openOf(id);
+      return state?.value === 'claimed' && state.context.by === client;
+    },
+    async answer(id, client, given) {
+      check('clientCalls.answer(id, client)', ids, [id, client], 'INVALID_ARGUMENT');
+      const where = 'clientCalls.answer(id, client, result)';
+      const result = check(where, results, given, 'INVALID_ARGUMENT');
+      if (openOf(id)?.context.by === client) {
+        const failed = 'error' in result;
+        const output = failed
+          ? clip(result.error, MAX_ERROR_CHARS)
+          : await checked(id, result.output);
+        const { unit } = session.unit;
+        unit.checkRoom();
+        const to = `client:${id}` as const;
+        session.receive(to, { type: 'client.answered', by: client, output, failed });
+        await unit.whenHandled();
+      }
+      const state = stateOf(id);
+      const isAnswered = state?.value === 'answered' || state?.value === 'failed';
+      return isAnswered && state.context.by === client;
+    },
+    left(client) {
+      check('clientCalls.left(client)', z.string(), client, 'INVALID_ARGUMENT');
+      release(client);
+    },
+    resume() {
+      release(null);
+      for (const { id, subagentId } of list()) {
+        const callId = openOf(id)?.context.callId ?? '';
+        const subagent = session.tree.get(subagentId ?? '');
+        const isWanted =
+          subagentId === null
+            ? session.unit.calls.stateOf(callId)?.value === 'executing'
+            : subagent?.state === 'waiting_for_children' && subagent.log.call(callId) !== undefined;
+        if (!isWanted) cancel(id);
+      }
+    },
+  };
+}
+
+function mayBeDone({ context: { by, idempotent } }: ClientCallSnapshot): boolean {
+  return by !== null && !idempotent;
+}
+
+function viewOf({ id, name, input, user }: ClientCallRecord, state: ClientCallSnapshot) {
+  const { by, endsAt: dueAt, subagentId } = state.context;
+  return { id, name, input, user, subagentId, state: state.value, by, dueAt };
+}
+
+/** Returns the error that a tool throws for a call that ended without a result. */
+function errorOf({ name, output }: ClientCallRecord, state: ClientCallSnapshot): OffstageError {
+  const at = 'The page of the user';
+  const { value } = state;
+  if (value === 'failed')
+    return new ProviderError('CLIENT_FAILED', `${at} could not do it: ${JSON.stringify(output)}`);
+  if (value === 'absent') {
+    const message = `No page of the user is open that can do "${name}"`;
+    return new ProviderError('CLIENT_ABSENT', message, { retryable: true });
+  }
+  if (value === 'cancelled') return new CancelledError('the call was cancelled');
+  if (!mayBeDone(state)) return new TimeoutError(`No page of the user has done "${name}" in time`);
+  const why = `${at} that ran "${name}" has not answered`;
+  return new OffstageError('NEEDS_RECONCILE', inDoubtMessage(name, why));
+}

@@ -1,0 +1,222 @@
+// Tools that run at a client, over real sockets: `client.handle` of pages.
+
+import type { Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createRuntime, defineTool, memoryJournal, type SessionEvent } from '../../src/index.ts';
+import { rideSession, served, type TestClient } from './support/served.ts';
+
+const locate = defineTool({
+  name: 'locate',
+  description: 'Finds where the user is',
+  parameters: z.object({ precise: z.boolean() }),
+  runsAt: 'client',
+  resultSchema: z.object({ city: z.string() }),
+});
+const USE = 'use locate {"precise":true}';
+
+/** Resolves with what the lead agent says about the tool. */
+const told = async (of: TestClient): Promise<string> => {
+  const state = await of.until(({ transcript }) =>
+    transcript.some(({ text, final }) => final && text.startsWith('Tools said')),
+  );
+  return state.transcript.at(-1)?.text ?? '';
+};
+
+const seen = (events: readonly SessionEvent[]): readonly string[] =>
+  events.flatMap((event) => (event.type === 'client_call.changed' ? [event.call.state] : []));
+
+function watched(options: Parameters<typeof rideSession>[0] = {}) {
+  const session = rideSession({ tools: [locate], ...options });
+  const events: SessionEvent[] = [];
+  session.events.subscribe((event) => events.push(event));
+  /** Resolves when a call is in this state. */
+  const reaches = (state: string): Promise<void> =>
+    new Promise((resolve) => {
+      if (seen(events).includes(state)) return resolve();
+      session.events.subscribe(() => seen(events).includes(state) && resolve());
+    });
+  return { session, events, reaches };
+}
+
+describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
+  test('the page carries out the call, and the model gets the result', async () => {
+    const { session } = watched();
+    const { client } = await served({ session: () => session });
+    const ann = client({ transport });
+    const inputs: unknown[] = [];
+    ann.it.handle('locate', (input, { callId, signal }) => {
+      inputs.push([input, callId, signal.aborted]);
+      return { city: 'Lyon' };
+    });
+    await ann.it.send(USE);
+    expect(await told(ann)).toContain('Lyon');
+    expect(inputs).toEqual([[{ precise: true }, `${session.id}:call_1`, false]]);
+  });
+
+  test('a page that comes later gets the call', async () => {
+    const { session } = watched();
+    const { client } = await served({ session: () => session });
+    const first = client({ transport });
+    await first.it.send(USE);
+    const second = client({ transport });
+    second.it.handle('locate', () => ({ city: 'Lyon' }));
+    expect(await told(second)).toContain('Lyon');
+  });
+
+  test('one of two tabs carries it out', async () => {
+    const { session } = watched();
+    const { client } = await served({ session: () => session });
+    const tabs = [client({ transport }), client({ transport })];
+    let runs = 0;
+    for (const { it } of tabs)
+      it.handle('locate', () => {
+        runs += 1;
+        return { city: 'Lyon' };
+      });
+    await Promise.all(tabs.map((tab) => tab.status(({ state }) => state === 'open')));
+    await tabs[0]?.it.send(USE);
+    await Promise.all(tabs.map(told));
+    expect(runs).toBe(1);
+  });
+});
+
+test('SESSION-HUB-8: a watcher, an operator and another user get no call', async () => {
+  const { session, reaches } = watched();
+  const { client } = await served({ session: () => session });
+  const others = ['bob', 'eve', 'root'].map((token) => client({ token }));
+  let runs = 0;
+  for (const { it } of others) it.handle('locate', () => (runs += 1));
+  const ann = client();
+  await ann.it.send(USE);
+  await reaches('waiting');
+  const id = session.clientCalls.list()[0]?.id ?? '';
+  expect(await session.clientCalls.claim(id, 'bob 1', { by: 'bob' })).toBe(false);
+  expect(await session.clientCalls.answer(id, 'bob 1', { output: { city: 'Rome' } })).toBe(false);
+  ann.it.handle('locate', () => ({ city: 'Lyon' }));
+  expect(await told(ann)).toContain('Lyon');
+  expect(runs).toBe(0);
+});
+
+test('a page whose connection breaks keeps its call, and the result of its handler counts', async () => {
+  const { session, events, reaches } = watched();
+  const { client, http } = await served({ session: () => session });
+  const sockets: Socket[] = [];
+  http.on('connection', (socket: Socket) => sockets.push(socket));
+  const ann = client();
+  const { promise: position, resolve } = Promise.withResolvers<object>();
+  let runs = 0;
+  ann.it.handle('locate', () => {
+    runs += 1;
+    return position;
+  });
+  await ann.it.send(USE);
+  await reaches('claimed');
+  for (const socket of sockets) socket.destroy();
+  await Promise.all([reaches('left'), ann.status(({ state }) => state !== 'open')]);
+  resolve({ city: 'Lyon' });
+  await ann.reconnected();
+  expect(await told(ann)).toContain('Lyon');
+  expect(runs).toBe(1);
+  expect(seen(events).filter((state) => state === 'answered')).toHaveLength(1);
+});
+
+test('a server that starts again gets the result of a page that was at work', async () => {
+  const journal = memoryJournal();
+  const before = watched({ sessionId: 's1', runtime: createRuntime({ journal }) });
+  const first = await served({ session: () => before.session });
+  const ann = first.client();
+  const { promise: position, resolve } = Promise.withResolvers<object>();
+  let runs = 0;
+  ann.it.handle('locate', () => {
+    runs += 1;
+    return position;
+  });
+  await ann.it.send(USE);
+  await before.reaches('claimed');
+  const port = Number(new URL(first.url).port);
+  await before.session.suspend();
+  await first.stop();
+  resolve({ city: 'Lyon' });
+  const after = watched({ sessionId: 's1', runtime: createRuntime({ journal }) });
+  await served({ session: () => after.session }, { port });
+  await ann.reconnected();
+  expect(await told(ann)).toContain('Lyon');
+  expect(runs).toBe(1);
+});
+
+test('CALL-HANDLERS-3: a handler that throws, or returns too much or a wrong result, fails the call', async () => {
+  const errors: unknown[] = [];
+  const { session } = watched();
+  const { client } = await served({ session: () => session });
+  const ann = client({ onError: (error) => errors.push(error) });
+  const handlers: (() => unknown)[] = [
+    () => {
+      throw new Error('no permission');
+    },
+    () => ({ city: 'x'.repeat(1_000_000) }),
+    () => ({ town: 'Lyon' }),
+    () => 1n,
+  ];
+  const says: string[] = [];
+  for (const handler of handlers) {
+    const remove = ann.it.handle('locate', handler);
+    await ann.it.send(USE);
+    const count = says.length + 1;
+    const { transcript } = await ann.until(
+      (state) =>
+        state.transcript.filter(({ text, final }) => final && text.startsWith('Tools said'))
+          .length === count,
+    );
+    says.push(transcript.at(-1)?.text ?? '');
+    remove();
+  }
+  expect(says[0]).toContain('no permission');
+  expect(says[1]).toContain('no JSON of at most');
+  expect(says[2]).toContain('refused');
+  expect(says[3]).toContain('BigInt');
+  expect(errors).toMatchObject([{ code: 'INVALID_RESULT' }]);
+});
+
+test('the signal of a handler aborts when the call is cancelled', async () => {
+  const { session } = watched();
+  const { client } = await served({ session: () => session });
+  const ann = client();
+  const { promise: aborted, resolve } = Promise.withResolvers<unknown>();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  ann.it.handle('locate', (_input, { signal }) => {
+    begin();
+    signal.addEventListener('abort', () => resolve(signal.reason));
+    return new Promise(() => {});
+  });
+  await ann.it.send(USE);
+  await begun;
+  session.cancelToolCall(session.pendingToolCalls[0] ?? '');
+  expect(await aborted).toMatchObject({ code: 'CANCELLED' });
+});
+
+test('the signal of a handler aborts when the client is closed', async () => {
+  const { session } = watched();
+  const { client } = await served({ session: () => session });
+  const ann = client();
+  const { promise: begun, resolve: begin } = Promise.withResolvers<AbortSignal>();
+  ann.it.handle('locate', (_input, { signal }) => {
+    begin(signal);
+    return new Promise(() => {});
+  });
+  await ann.it.send(USE);
+  const signal = await begun;
+  ann.it.close();
+  expect(signal.aborted).toBe(true);
+});
+
+test('a second handler of a tool is refused, and one that is no function', async () => {
+  const { session } = watched();
+  const { client } = await served({ session: () => session });
+  const { it } = client();
+  const remove = it.handle('locate', () => 1);
+  expect(() => it.handle('locate', () => 1)).toThrow('has a handler');
+  remove();
+  it.handle('locate', () => 1);
+  expect(() => it.handle('other', 1 as never)).toThrow('expected the name of a tool');
+});
