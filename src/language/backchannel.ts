@@ -1,12 +1,21 @@
 // Recognises backchannels, the sounds and words with which a listener shows attention ("mm-hm", "okay", "right") while
 // the speaker goes on. Whether a word is a backchannel also depends on when it is said; this module reads only the words.
+// It also recognises that a speaker has not finished: the text breaks off ("book me a ride to"), or only thinks aloud
+// ("um"). Each language lists words that seldom end a sentence; this is right far more often than a speech recogniser's
+// punctuation, which puts a full stop after most sentences that break off.
 //
 // Owns:     the sounds; the tables of each language hold the words.
 // Does not: know the speaker, or whether a question is open (then "okay" is an answer).
 
 import type { AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
-import { phraseAt, standsAt, type Phrases } from './tables.ts';
+import {
+  phraseAt,
+  standsAt,
+  tablesOf as languageTables,
+  type Phrases,
+  type Words,
+} from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
 /** Sounds of any language that are not words and answer nothing. */
@@ -67,4 +76,29 @@ function listensIn(
     index += length;
   }
   return 'whole';
+}
+
+/**
+ * Returns whether the speaker of this text will probably continue. `language`: a tag such as `en-GB`; a text in an
+ * unknown language is always considered finished, and so is a question.
+ */
+export function isUnfinished(text: string, language = 'en'): boolean {
+  const tables = languageTables(languageFor(language));
+  const { words, asks } = readUtterance(text, tables.language);
+  if (words.length === 0 || asks) return false;
+  if (words.every((word) => tables.fillers.has(word))) return true;
+  const last = words.at(-1) as string;
+  const { unfinished, holds, commands, repeats, repeatsAlone } = tables.phrases;
+  const breaksOff =
+    tables.fillers.has(last) || unfinished.some((phrase) => endsWith(words, phrase));
+  if (!breaksOff) return false;
+  // "Hold on" and "go on" are complete, although more words often follow "on".
+  const whole: Phrases = [...holds, ...commands, ...repeats, ...repeatsAlone];
+  const isWhole = (phrase: Words): boolean =>
+    endsWith(words, phrase) && (phrase.length > 1 || words.length === 1);
+  return !whole.some(isWhole) && backchannelIn(text, language) !== 'whole';
+}
+
+function endsWith(words: Words, phrase: Words): boolean {
+  return phrase.length <= words.length && standsAt(words, words.length - phrase.length, phrase);
 }

@@ -21,9 +21,10 @@
 //   MATCH-APPROVAL-7. A yes or no also counts if another wish follows ("and then book a table"), and the match reports
 //       the wish. After a yes, the wish must concern something new: words that may change the action make the yes
 //       unclear.
+//   MATCH-APPROVAL-8. In a language without tables no words approve or deny.
 
 import { backchannelIn } from './backchannel.ts';
-import type { AnswerLanguage } from './language.ts';
+import { literal, type AnswerLanguage } from './language.ts';
 import { languageFor } from './languages.ts';
 import { digression, hold, repeat, unclear, type AnswerableQuestion, type Match } from './match.ts';
 import { contentOf } from './choice.ts';
@@ -44,7 +45,6 @@ import {
   startsQuestion,
   requestsIn,
 } from './side-talk.ts';
-import { noNames, verdictOf, verdictsOf, type Names } from './verdict.ts';
 import {
   sameWords,
   tablesOf,
@@ -55,6 +55,10 @@ import {
   type VerbForm,
   findPhrase,
   phraseAt,
+  noNames,
+  verdictOf,
+  verdictsOf,
+  type Names,
 } from './tables.ts';
 import { from, readUtterance, type Utterance, wordsOf } from './utterance.ts';
 
@@ -106,7 +110,7 @@ export function matchAnswer(
 }
 
 /** Letters, numbers, and the punctuation of a sentence. */
-const PLAIN = /^[\p{L}\p{M}\p{N}\s.,;:!?…'’‘ʼ"“”„«»()¡¿。、，！？–—-]*$/u;
+const PLAIN = /^[\p{L}\p{M}\p{N}\s.,;:!?…'’‘ʼ"“”„«»()¡¿。、，！？।؟،؛–—-]*$/u;
 /** Combining marks that strike out or enclose a letter. */
 const STRUCK = /[\u0334-\u0338\u20D0-\u20FF]/;
 /** Sentence-final punctuation, or a minus, directly before a word. */
@@ -118,6 +122,27 @@ function hasSigns(text: string, labels: readonly string[] = []): boolean {
   const left = labels.reduce((rest, label) => rest.replaceAll(label, ''), text).normalize('NFC');
   return !PLAIN.test(left) || STRUCK.test(left) || BEFORE_A_WORD.test(left);
 }
+
+/**
+ * Returns whether the tables know nothing of the words, because the language has none: a model may read them. A
+ * question, the name of an option, and a sign beside the words are clear without tables (MATCH-APPROVAL-8).
+ */
+export function areTablesSilent(
+  question: AnswerableQuestion,
+  utterance: string,
+  language: string,
+): boolean {
+  const { kind, options } = question;
+  const tables = languageFor(language);
+  if (tables !== literal || kind === 'free_text' || isTooLong(utterance)) return false;
+  const said = readUtterance(utterance, tables);
+  const labels = kind === 'choice' ? options.map(({ label }) => label) : [];
+  if (said.words.length === 0 || said.asks || hasSigns(utterance, labels)) return false;
+  return SILENT.has(matchAnswer(question, utterance, { language }).kind);
+}
+
+/** What tables without words make of words. */
+const SILENT: ReadonlySet<Match['kind']> = new Set(['unclear', 'digression', 'described']);
 
 /** The minimum length of a word in the question that an answer may repeat as its verb. */
 const MIN_VERB_CHARS = 3;

@@ -33,13 +33,21 @@ import {
   withdraws,
   type Turn,
 } from './side-talk.ts';
-import { findPhrase, phraseAt, sameWords, standsAt, type Tables, type Words } from './tables.ts';
+import {
+  findPhrase,
+  phraseAt,
+  sameWords,
+  standsAt,
+  type Tables,
+  type Words,
+  verdictOf,
+  type Names,
+} from './tables.ts';
 import { asLabelled, choicesOf, contentOf, isSlight, labelWord, type Choice } from './choice.ts';
 import { fold, from, isNumber, ordinalOf, wordsOf, type Utterance } from './utterance.ts';
 import { minSimilarity, nearestOption } from './nearest-option.ts';
 import { similarity } from './similarity.ts';
 import { isTime, timesIn } from './times.ts';
-import { verdictOf, type Names } from './verdict.ts';
 
 /**
  * The maximum number of other content words in a sentence with a label; a longer sentence is probably a remark about

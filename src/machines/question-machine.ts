@@ -2,8 +2,10 @@
 //
 //   queued ──▶ presenting ──▶ open ──▶ answered | expired | withdrawn | superseded   (final)
 //                  ▲  ├─────────┤
-//                  │  └─ held ◀─┤   the user asked for time: put again after it
+//                  │  ├─ held ◀─┤   the user asked for time: put again after it
 //                  └── parked ◀─┘   no client is attached
+//
+//   open, held ──▶ reading ──▶ open   a model reads the user's words: put again if it is late
 //
 // Owns:     whether an answer is accepted now, and the time that the user has left.
 // Does not: speak, match words to options, or decide which question is asked next.
@@ -28,14 +30,21 @@
 //       was first presented to the user, even if the question was presented again or no client was attached since then.
 //   QUESTION-10. Words are accepted at once only if they started while the question was the last thing said to the user.
 //       A button is always accepted, and saying the question again, in part or in full, makes it the last thing said.
+//   QUESTION-11. Words that a model reads count only by the reading that the question waits for: after its end, after
+//       `readBy`, or once further words have joined them, an earlier reading changes nothing. Meanwhile the clock
+//       stands still, and a button counts.
+//   QUESTION-12. A yes that only a model has read answers no question: the question is read back, and the next such yes
+//       counts if it follows the reading back.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
   activities,
+  activity,
   deadline,
   effect,
   machineOptions,
   stopActivity,
+  type Activity,
   type Deadline,
   type EffectsOf,
   type Stamped,
@@ -43,6 +52,9 @@ import {
 
 /** How often an unanswered question is asked again. */
 const MAX_NUDGES = 2;
+
+/** The time that a model has to read the user's words, in milliseconds. */
+const READING_MS = 1200;
 
 /** A subagent's question to the user. */
 export interface QuestionInput {
@@ -80,6 +92,12 @@ interface QuestionContext {
   readonly remindAt: number;
   /** How often the question was asked again without an answer. Absent in earlier versions' snapshots. */
   readonly nudges?: number;
+  /** The words that a model reads, or read last. Absent: it has read none. */
+  readonly words?: WordsRead;
+  /** When the model's reading is too late. */
+  readonly readBy?: number;
+  /** The question is read back after a yes that only a model has read. */
+  readonly isAffirmed?: boolean;
   /** The reports of all presentations together. Absent in earlier versions' snapshots. */
   readonly ever?: Presented;
 }
@@ -93,6 +111,15 @@ interface Presented {
 
 /** How the user's answer arrived. */
 export type AnswerChannel = 'speech' | 'typing' | 'button';
+
+/** Words for which the question waits for a reading. */
+interface WordsRead {
+  /** The last of the utterances that are read together. */
+  readonly utteranceId: string;
+  readonly channel: 'speech' | 'typing';
+  /** When the first of them began. */
+  readonly startedAt: number;
+}
 
 type QuestionFact =
   | { readonly type: 'question.granted'; readonly epoch: number }
@@ -130,6 +157,17 @@ type QuestionFact =
   | { readonly type: 'question.hold'; readonly remindAt: number }
   /** Ask the question again: the user wants to hear it, or their words were not an answer. */
   | { readonly type: 'question.repeat' }
+  /** The tables cannot read these words: a model does. */
+  | ({ readonly type: 'reading.begun' } & WordsRead)
+  /**
+   * The model has read the words up to this utterance. `gives`: a yes to an approval; another answer; the question is to
+   * be put again; or nothing.
+   */
+  | {
+      readonly type: 'reading.ended';
+      readonly utteranceId: string;
+      readonly gives: 'consent' | 'answer' | 'again' | 'nothing';
+    }
   /** Neither party has spoken for a while: ask the question again. */
   | { readonly type: 'question.nudge' }
   | { readonly type: 'question.withdraw'; readonly reason: string }
@@ -137,7 +175,8 @@ type QuestionFact =
   | { readonly type: 'client.attached' }
   | { readonly type: 'client.detached' }
   | { readonly type: 'deadline.answer'; readonly dueAt: number }
-  | { readonly type: 'deadline.reminder'; readonly dueAt: number };
+  | { readonly type: 'deadline.reminder'; readonly dueAt: number }
+  | { readonly type: 'deadline.reading'; readonly dueAt: number };
 
 /** The events of `questionMachine`. */
 export type QuestionEvent = QuestionFact & Stamped;
@@ -198,6 +237,12 @@ const replies = {
   'reply.ended': { guard: 'awaitsReply', actions: readBackNow },
 } as const;
 
+const ifRead = (does: ReturnType<typeof readingDoes>) =>
+  ({
+    type: 'ifRead',
+    params: ({ event }: { event: ReadingEnded }) => ({ event, does }),
+  }) as const;
+
 /** The user's wishes while the question is presented or open. */
 const wishes = {
   ...sayings,
@@ -244,7 +289,7 @@ export const questionMachine = setup({
     tags: {} as 'owner' | 'answerable',
   },
   actions: {
-    ...activities<Deadline>(),
+    ...activities<Deadline | Activity<'read', { readonly requestId: string }>>(),
     ...effects,
     startClock: assign(({ context }, { at }: Stamped) => ({
       dueAt: at + context.remainingMs,
@@ -256,6 +301,11 @@ export const questionMachine = setup({
     keepReminder: assign((_, event: QuestionEvent) =>
       event.type === 'question.hold' ? { remindAt: event.remindAt } : {},
     ),
+    keepWords: assign((_, event: QuestionEvent) => {
+      if (event.type !== 'reading.begun') return {};
+      const { utteranceId, channel, startedAt, at } = event;
+      return { words: { utteranceId, channel, startedAt }, readBy: at + READING_MS };
+    }),
     forgetHearing: assign({
       playingSince: null,
       heard: false,
@@ -341,6 +391,11 @@ export const questionMachine = setup({
     isThisReminder: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.remindAt,
     isSaidAnew: ({ context }) => context.playingSince === null || isFollowed(context),
     isThisDeadline: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.dueAt,
+    ifRead: (
+      { context },
+      { event, does }: { event: ReadingEnded; does: ReturnType<typeof readingDoes> },
+    ) => readingDoes(context, event) === does,
+    isLateReading: ({ context }, { dueAt }: { dueAt: number }) => dueAt === context.readBy,
   },
 }).createMachine({
   id: 'question',
@@ -431,6 +486,7 @@ export const questionMachine = setup({
           target: 'expired',
         },
         ...settlement,
+        'reading.begun': 'reading',
         'question.nudge': { guard: 'mayNudge', actions: ['countNudge', present] },
         ...wishes,
         ...exits,
@@ -465,8 +521,9 @@ export const questionMachine = setup({
             target: 'presenting',
           },
         ],
-        'question.repeat': [{ guard: 'hasBegun', ...putAgain }, { target: 'presenting' }],
+        'reading.begun': { guard: 'hasBegun', target: 'reading' },
         ...sayings,
+        'question.repeat': [{ guard: 'hasBegun', ...putAgain }, { target: 'presenting' }],
         'reply.ended': [
           { guard: and(['awaitsReply', 'hasBegun']), target: 'open', actions: readBackNow },
           { guard: 'awaitsReply', target: 'presenting' },
@@ -476,6 +533,50 @@ export const questionMachine = setup({
           { guard: 'hasBegun', target: 'open', actions: readBackNow },
           { target: 'presenting' },
         ],
+        ...exits,
+      },
+    },
+    reading: {
+      tags: ['owner', 'answerable'],
+      entry: [
+        { type: 'keepWords', params: ({ event }) => event },
+        {
+          type: 'startActivity',
+          params: ({ context }) => activity('read', { requestId: context.requestId }),
+        },
+        {
+          type: 'startActivity',
+          params: ({ context }) => deadline('deadline.reading', context.readBy ?? 0, 'reading'),
+        },
+      ],
+      exit: [stopActivity('read'), stopActivity('deadline', 'reading')],
+      on: {
+        ...reports,
+        ...sayings,
+        'question.answer': {
+          guard: { type: 'mayAnswerOpen', params: ({ event }) => event },
+          target: 'answered',
+        },
+        ...settlement,
+        'reading.begun': { target: 'reading', reenter: true },
+        'reading.ended': [
+          { guard: ifRead('answers'), target: 'answered' },
+          {
+            guard: ifRead('readsBack'),
+            target: 'open',
+            actions: [assign({ isAffirmed: true }), ...readBackNow],
+          },
+          { guard: ifRead('passes'), target: 'open' },
+          { guard: ifRead('asks'), ...putAgain },
+        ],
+        'deadline.reading': {
+          guard: { type: 'isLateReading', params: ({ event }) => event },
+          ...putAgain,
+        },
+        'question.repeat': putAgain,
+        'reply.ended': { guard: 'awaitsReply', target: 'open', actions: readBackNow },
+        'question.readBack': [readBackLater, { target: 'open', actions: readBackNow }],
+        'question.hold': 'held',
         ...exits,
       },
     },
@@ -520,6 +621,8 @@ function isPut({ shownAt, playingSince }: QuestionContext): boolean {
 
 type Heard = Stamped & { readonly heardAt?: number };
 
+type ReadingEnded = Extract<QuestionEvent, { type: 'reading.ended' }>;
+
 type AnswerEvent = Extract<QuestionEvent, { type: 'question.answer' }>;
 
 function isFollowed({ followedAt = null }: QuestionContext): boolean {
@@ -559,4 +662,26 @@ function wordsCount(
     return false;
   const { heard, heardAt = -Infinity } = context;
   return decisive || (heard && heardAt <= utteranceStartedAt);
+}
+
+/** Tells whether the words that a model has read may answer the question (QUESTION-2, QUESTION-3, QUESTION-10). */
+function readWordsCount({ words, ...context }: QuestionContext): boolean {
+  const { playingSince, shownAt, hasBegun, followedAt = null } = context;
+  if (!words || (followedAt !== null && words.startedAt >= followedAt)) return false;
+  if (words.channel === 'typing') return playingSince !== null || (shownAt !== null && hasBegun);
+  const { heard, heardAt = -Infinity } = context;
+  const { startedAt } = words;
+  return playingSince !== null && playingSince <= startedAt && heard && heardAt <= startedAt;
+}
+
+/** Tells what a reading does; null: the question does not wait for it (QUESTION-11, QUESTION-12). */
+export function readingDoes(
+  context: QuestionContext,
+  { utteranceId, gives, at }: ReadingEnded,
+): 'answers' | 'readsBack' | 'passes' | 'asks' | null {
+  const { words, readBy = -Infinity, isAffirmed } = context;
+  if (words?.utteranceId !== utteranceId || at > readBy) return null;
+  if (gives === 'nothing') return 'passes';
+  if (gives === 'again' || !readWordsCount(context)) return 'asks';
+  return gives === 'answer' || isAffirmed ? 'answers' : 'readsBack';
 }

@@ -496,6 +496,12 @@ function questionWaits(
         until: context.remindAt,
         sentence: `the user asked for time: it is asked again ${inTime(state, context.remindAt)}`,
       });
+    else if (value === 'reading')
+      put(id, {
+        cause: 'user_words',
+        until: context.readBy ?? 0,
+        sentence: `a model reads the user's words: it is asked again ${inTime(state, context.readBy ?? 0)}`,
+      });
     else if (value === 'parked')
       put(id, { cause: 'client', sentence: 'parked: nobody is attached' });
   }

@@ -8,7 +8,7 @@ import { french } from '../../src/language/french.ts';
 import { german } from '../../src/language/german.ts';
 import { spanish } from '../../src/language/spanish.ts';
 import { backchannelIn } from '../../src/language/backchannel.ts';
-import { isUnfinished } from '../../src/language/unfinished.ts';
+import { isUnfinished } from '../../src/language/backchannel.ts';
 import { putsOff } from '../../src/language/side-talk.ts';
 import { acknowledgementIn } from '../../src/language/acknowledgement.ts';
 import type { AnswerableQuestion } from '../../src/language/match.ts';

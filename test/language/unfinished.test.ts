@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { isUnfinished } from '../../src/language/unfinished.ts';
+import { isUnfinished } from '../../src/language/backchannel.ts';
 
 describe('a sentence that breaks off', () => {
   test.each([

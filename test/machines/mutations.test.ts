@@ -37,6 +37,7 @@ import {
   followedCounts,
   neverRetracted,
   questionFaults,
+  readingFaults,
 } from './support/question-faults.ts';
 import { checkQuestions, type QuestionsOptions } from './support/questions-system.ts';
 import { checkSession } from './support/session-check.ts';
@@ -72,6 +73,10 @@ describe('in a question', patience, () => {
 
   test.each(questionFaults)('$fault', ({ machine, property }) =>
     catches((first) => checkQuestion(machine, first), property),
+  );
+
+  test.each(readingFaults)('$fault', ({ machine, property }) =>
+    catches((first) => checkQuestion(machine, first, 'model'), property),
   );
 });
 

@@ -7,6 +7,8 @@ import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 describe('every state of a question', () => {
   const report = checkQuestion();
   announce(report);
+  const read = checkQuestion(questionMachine, 'collect', 'model');
+  announce(read);
 
   test('QUESTION-1: accepts no answer before it was put to the user, and every valid answer then', () =>
     holds(report, 'QUESTION-1'));
@@ -30,6 +32,12 @@ describe('every state of a question', () => {
   test('QUESTION-6: resets only whether it was heard when it is read back', () =>
     holds(report, 'QUESTION-6'));
 
+  test('QUESTION-11: counts the reading that it waits for, and no other', () =>
+    holds(read, 'QUESTION-11'));
+
+  test('QUESTION-12: a yes that only a model read counts after it was read back', () =>
+    holds(read, 'QUESTION-12'));
+
   test('ends every wait, and every life', () => {
     holds(report, 'open ends by a deadline');
     holds(report, 'parked ends when somebody comes');
@@ -38,8 +46,10 @@ describe('every state of a question', () => {
     holds(report, 'an end can always be reached');
   });
 
-  test('violates no other property, and reaches the expected states', () =>
-    holdsThroughout(report));
+  test('violates no other property, and reaches the expected states', () => {
+    holdsThroughout(report);
+    holdsThroughout(read);
+  });
 });
 
 describe('an example of a question', () => {

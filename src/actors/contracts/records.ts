@@ -91,6 +91,10 @@ export interface QuestionRecord extends AskedQuestion {
    * spoken.
    */
   readonly readBack: boolean;
+  /** The user's words that a model reads, oldest first: they have no addressee yet. @defaultValue none */
+  readonly unread?: readonly Unread[];
+  /** How often a model was too late to read words. @defaultValue 0 */
+  readonly timesLate?: number;
   /** The lead agent's last settlement. @defaultValue none */
   readonly settledBy?: SettledBy;
   /** The question is repeated in its short form, in this language, because it was not answered. */
@@ -482,6 +486,29 @@ export interface ToldResult {
   readonly input?: unknown;
 }
 
+/** Words of the user that a model reads, and how they are treated if it does not understand them. */
+export interface Unread {
+  readonly utterance: Utterance;
+  readonly by?: string;
+  readonly otherwise: Reading;
+}
+
+/** What a model has read in words over a question. */
+export const MEANINGS = ['yes', 'no', 'option', 'wait', 'repeat', 'other', 'unclear'] as const;
+
+/** A model's reading of words. */
+export interface ModelReading {
+  /** Null: the model has failed, or has given no such answer. */
+  readonly means: (typeof MEANINGS)[number] | null;
+  /** The chosen option. */
+  readonly optionId?: string;
+  /** Why there is no meaning. */
+  readonly error?: string;
+  readonly tookMs: number;
+  readonly model?: ModelNames;
+  readonly usage?: LeadUsage;
+}
+
 /** How an utterance is handled while a question is presented. */
 export type Reading =
   /**
@@ -502,6 +529,8 @@ export type Reading =
   | { readonly to: 'readBack' }
   /** The user only asked for time: the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
+  /** The language has no tables: a model reads the words. `otherwise`: how they are treated if it gives no answer. */
+  | { readonly to: 'model'; readonly otherwise: Reading }
   /**
    * The lead agent receives the words. `about`: the question that had the floor, which the lead agent settles if the
    * words concern it; absent if there was none, or if an earlier version wrote the reading. `readsBack`: other words

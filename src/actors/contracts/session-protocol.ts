@@ -17,6 +17,8 @@ import type {
 import type { Outcome } from './outcome.ts';
 import type {
   Answer,
+  ModelReading,
+  Reading,
   ReturnedResult,
   ReturnedWords,
   SessionInputEvent,
@@ -35,6 +37,8 @@ interface KeptFields {
   readonly 'question.shown': { readonly by?: string };
   readonly 'question.answer': { readonly answer: Answer | null };
   readonly 'question.settle': { readonly answer: Answer | null };
+  /** `reading`: how the words are treated. The session adds it, and corrects what the model's answer gives. */
+  readonly 'reading.ended': { readonly read: ModelReading; readonly reading?: Reading };
   /** The language of the short form. @defaultValue 'en' */
   readonly 'question.nudge': { readonly language?: string };
   readonly 'call.validated': {

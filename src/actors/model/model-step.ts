@@ -199,6 +199,8 @@ interface ModelQuestion {
   readonly messages: readonly ModelMessage[];
   readonly environment: Pick<Environment, 'ids' | 'clock'>;
   readonly signal: AbortSignal;
+  /** The format of the answer, if the provider accepts it. @defaultValue none */
+  readonly structured?: Structured | null;
   /** The account that counts the call. @defaultValue none: the call is not counted */
   readonly calls?: ModelCalls | undefined;
 }
@@ -219,7 +221,7 @@ export async function askModel(question: ModelQuestion): Promise<string> {
   }).catch((error: unknown) => {
     throw rest.signal.aborted ? error : modelError(error);
   });
-  const { model, ...asked } = rest;
+  const { model, structured: _, ...asked } = rest;
   calls?.used(useOf(model, name, usage, { ...asked, written: text }, beganAt));
   return text;
 }

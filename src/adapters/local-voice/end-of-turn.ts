@@ -9,7 +9,7 @@
 import type { Scheduler } from '../../actors/ports/environment.ts';
 import { matchAnswer } from '../../language/match-answer.ts';
 import type { AnswerableQuestion, Match } from '../../language/match.ts';
-import { isUnfinished } from '../../language/unfinished.ts';
+import { isUnfinished } from '../../language/backchannel.ts';
 import { messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 

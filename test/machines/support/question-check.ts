@@ -1,4 +1,4 @@
-// Every state of a question: its possible events and its properties (QUESTION-1 to QUESTION-10).
+// Every state of a question: its possible events and its properties (QUESTION-1 to QUESTION-12).
 //
 // Time: each presentation begins at 0, and each stretch in `open`; the key leaves times out and keeps the rest of the
 // user's time (3, 2, 1 or 0). An utterance began before the question played (-1), when it did (0), when it was heard
@@ -19,6 +19,8 @@ type Machine = typeof questionMachine;
 type S = QuestionSnapshot;
 type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
 type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
+type Begun = Extract<QuestionEvent, { type: 'reading.begun' }>;
+type Ended = Extract<QuestionEvent, { type: 'reading.ended' }>;
 
 /** The current presentation so far, and the accepted answer. */
 interface Ghost {
@@ -42,6 +44,14 @@ interface Ghost {
     readonly heardAt: number | null;
   };
   readonly isSettled: boolean;
+  /** The words that a model reads now. */
+  readonly read: Omit<Begun, 'at' | 'type'> | null;
+  /** A yes that only a model read is read back, or was. */
+  readonly affirmed: boolean;
+  /** The reading that answered the question. */
+  readonly answeredBy: Readonly<
+    Record<'isThis' | 'isInTime' | 'isConsent' | 'affirmed' | 'counts', boolean>
+  > | null;
 }
 
 /** The events by which the user wants to hear it again. */
@@ -50,6 +60,8 @@ const RENEWS: ReadonlySet<string> = new Set([
   'question.readBack',
   'reply.ended',
   'deadline.reminder',
+  'deadline.reading',
+  'reading.ended',
 ]);
 const isPutAnew = (before: S, after: S): boolean =>
   after.matches('presenting') && !before.matches('presenting');
@@ -67,6 +79,9 @@ export const HEARD_AT = 1;
 export const FOLLOWED_AT = 2;
 const isOpen = (snapshot: S): boolean => snapshot.matches('open');
 const isHeld = (snapshot: S): boolean => snapshot.matches('held');
+const isReading = (snapshot: S): boolean => snapshot.matches('reading');
+/** Whether the question is put again with the time that is left, or as a new presentation. */
+const isAway = (snapshot: S): boolean => isHeld(snapshot) || isReading(snapshot);
 const remindAt = 2;
 const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
 
@@ -122,6 +137,51 @@ function wordsCount(
   );
 }
 
+/** The words that a model reads, as a question for the tables' rules. */
+function readCounts(ghost: Ghost): boolean {
+  if (!ghost.read) return false;
+  const { channel, startedAt } = ghost.read;
+  const said = { type: 'question.answer', channel, decisive: false } as const;
+  const isLast = startedAt < (ghost.followedAt ?? Infinity);
+  return channel === 'typing'
+    ? isLast && (ghost.played || (ghost.shown && ghost.begun))
+    : wordsCount(ghost, { ...said, utteranceStartedAt: startedAt });
+}
+
+const begun: readonly Omit<Begun, 'at'>[] = (
+  [
+    ['speech', -1],
+    ['speech', HEARD_AT],
+    ['typing', HEARD_AT],
+  ] as const
+).map(([channel, startedAt]) => ({
+  type: 'reading.begun',
+  utteranceId: 'first',
+  channel,
+  startedAt,
+}));
+
+function readingEvents(snapshot: S, at: number): QuestionEvent[] {
+  const events: QuestionEvent[] = begun.map((words) => ({ ...words, at }));
+  if (!isReading(snapshot)) return events;
+  const { words, readBy = 0 } = snapshot.context;
+  const utteranceId = words?.utteranceId ?? '';
+  for (const gives of ['consent', 'answer', 'again', 'nothing'] as const) {
+    const ended = { type: 'reading.ended', gives } as const;
+    // Besides the reading in time: one of earlier words, and one that is too late.
+    events.push(
+      { ...ended, utteranceId, at },
+      { ...ended, utteranceId: 'earlier', at },
+      { ...ended, utteranceId, at: readBy + 1 },
+    );
+  }
+  return [
+    ...events,
+    { type: 'deadline.reading', at, dueAt: readBy },
+    { type: 'deadline.reading', at, dueAt: readBy + 1 },
+  ];
+}
+
 function questionEvents(snapshot: S): readonly QuestionEvent[] {
   const { dueAt, remainingMs } = snapshot.context;
   const at = isOpen(snapshot) ? nowOf(snapshot) : 0;
@@ -157,17 +217,52 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
   return events;
 }
 
+/** The events beside those of a model's reading, in the scope that has them. */
+const BESIDE_READINGS: ReadonlySet<string> = new Set([
+  'question.granted',
+  'question.shown',
+  'question.playing',
+  'question.heard',
+  'question.followed',
+  'question.hold',
+  'question.repeat',
+  'question.withdraw',
+  'client.attached',
+  'client.detached',
+  'deadline.answer',
+  'deadline.reminder',
+]);
+
+const isBesideReadings = (event: QuestionEvent): boolean =>
+  BESIDE_READINGS.has(event.type) ||
+  (event.type === 'question.answer' && event.channel === 'button');
+
+/** The properties of readings, which need their events. */
+const READINGS = /QUESTION-1[12]|that only a model read|^reading ends/;
+
+/** Leaves out the properties whose events the scope does not have. */
+function inScope<Properties extends object>(scope: Scope, all: Properties): Properties {
+  return Object.fromEntries(
+    Object.entries(all).filter(([name]) => READINGS.test(name) === (scope === 'model')),
+  ) as Properties;
+}
+
+/** `tables`: all but readings of a model; `model`: those, with the events that matter to them. */
+export type Scope = 'tables' | 'model';
+
 /** Explores a question, or a faulty one in its place. */
 export function checkQuestion(
   machine: Machine = questionMachine,
   onViolation: OnViolation = 'collect',
+  scope: Scope = 'tables',
 ) {
   return checkMachine<Machine, Ghost>(machine, {
     name: 'question',
     input: questionInput,
     onViolation,
     key: ({ value, context }) => {
-      const { dueAt: _, shownAt, playingSince, heardAt, followedAt, ever, ...kept } = context;
+      const { dueAt: _, readBy: __, words, ...rest } = context;
+      const { shownAt, playingSince, heardAt, followedAt, ever, ...kept } = rest;
       const moments = [
         shownAt,
         playingSince,
@@ -179,26 +274,64 @@ export function checkQuestion(
       return [
         value,
         kept,
+        value === 'reading' ? words : null,
         ever?.heard,
         ...[...moments, ever?.heardAt]
           .map((moment) => moment ?? null)
           .map((moment) => moment !== null),
       ];
     },
-    events: questionEvents,
+    events: (snapshot) => {
+      const events = questionEvents(snapshot);
+      if (scope === 'tables') return events;
+      const at = isOpen(snapshot) ? nowOf(snapshot) : 0;
+      return [...events.filter(isBesideReadings), ...readingEvents(snapshot, at)];
+    },
     ghost: {
       initial: {
         ...unput,
         accepted: null,
         ever: { shown: false, played: false, heardAt: null },
         isSettled: false,
+        read: null,
+        affirmed: false,
+        answeredBy: null,
       },
-      next(ghost, { event, effects, outcome }, before, after) {
-        if (outcome !== 'taken') return ghost;
+      next(known, { event, effects, outcome }, before, after) {
+        if (outcome !== 'taken') return known;
+        const ghost = isReading(after) ? known : { ...known, read: null };
+        if (event.type === 'reading.begun') {
+          const { at: _, type: __, ...read } = event as unknown as Begun;
+          return { ...ghost, read };
+        }
+        if (event.type === 'reading.ended') {
+          const ended = event as unknown as Ended;
+          const counts = readCounts(known);
+          const { affirmed } = known;
+          if (after.matches('answered'))
+            return {
+              ...ghost,
+              answeredBy: {
+                isThis: ended.utteranceId === known.read?.utteranceId,
+                isInTime: ended.at <= (before.context.readBy ?? 0),
+                isConsent: ended.gives === 'consent',
+                affirmed,
+                counts,
+              },
+            };
+          if (ended.gives === 'consent' && counts)
+            return {
+              ...ghost,
+              ...(isOpen(after)
+                ? { played: false, heardAt: null, followedAt: FOLLOWED_AT, awaitsReply: false }
+                : unput),
+              affirmed: true,
+            };
+        }
         if (event.type === 'question.followed')
           return { ...ghost, followedAt: ghost.followedAt ?? FOLLOWED_AT };
         if (event.type === 'question.settle') return { ...ghost, isSettled: true };
-        const isAnew = isHeld(before) && after.matches('presenting');
+        const isAnew = isAway(before) && after.matches('presenting');
         const begun = ghost.begun || isOpen(after);
         if (event.type === 'question.readBack' && event.after === 'reply')
           return { ...ghost, followedAt: ghost.followedAt ?? FOLLOWED_AT, awaitsReply: true };
@@ -214,7 +347,7 @@ export function checkQuestion(
         // The same presentation is said again; any other presentation is a new one.
         if (event.type === 'question.nudge') return ghost;
         if (event.type === 'question.repeat' && after.matches(before.value)) return ghost;
-        if (isHeld(before) && isOpen(after)) return ghost;
+        if (isAway(before) && isOpen(after)) return ghost;
         if (paramsOf(effects, 'present').length > 0) return { ...ghost, ...unput };
         switch (event.type) {
           case 'question.shown':
@@ -308,14 +441,33 @@ export function checkQuestion(
       'QUESTION-4: its deadline is armed in open only': (snapshot) =>
         same(
           running(snapshot),
-          isOpen(snapshot) ? ['deadline'] : isHeld(snapshot) ? ['reminder'] : [],
+          isOpen(snapshot)
+            ? ['deadline']
+            : isHeld(snapshot)
+              ? ['reminder']
+              : isReading(snapshot)
+                ? ['read', 'reading']
+                : [],
         ),
+      'QUESTION-11: only the reading that it waits for answers it, in time': (
+        _snapshot,
+        { answeredBy },
+      ) => answeredBy === null || (answeredBy.isThis && answeredBy.isInTime),
+      'QUESTION-12: a yes that only a model read answers it only after it was read back': (
+        _snapshot,
+        { answeredBy },
+      ) => !answeredBy?.isConsent || answeredBy.affirmed,
+      'QUESTION-12: read words answer it only if it was the last thing said': (
+        _snapshot,
+        { answeredBy },
+      ) => answeredBy?.counts !== false,
     },
     steps: {
       'QUESTION-1: nothing answers it but an answer': (before, { type }, after) =>
         before.matches('answered') ||
         !after.matches('answered') ||
         type === 'question.answer' ||
+        type === 'reading.ended' ||
         type === 'question.settle',
       'QUESTION-4: the clock starts in open and stands still outside': (before, { at }, after) => {
         const [was, is] = [before.context, after.context];
@@ -336,7 +488,7 @@ export function checkQuestion(
       ) =>
         isOpen(before) ||
         !isOpen(after) ||
-        (isHeld(before) && before.context.hasBegun) ||
+        (isAway(before) && before.context.hasBegun) ||
         event.type === 'question.heard' ||
         (event.type === 'question.shown' && event.startsClock),
       'QUESTION-4 QUESTION-7: the deadline is that of the answer, or of the hold': (
@@ -349,13 +501,20 @@ export function checkQuestion(
         const due = { dueAt: after.context.dueAt, event: 'deadline.answer' };
         const holds = event.type === 'question.hold' && isHeld(after);
         const reminder = { dueAt: remindAt, event: 'deadline.reminder' };
-        return same(started(effects, 'deadline'), entered ? [due] : holds ? [reminder] : []);
+        const late = { dueAt: after.context.readBy, event: 'deadline.reading' };
+        const begins = event.type === 'reading.begun' && isReading(after);
+        return same(
+          started(effects, 'deadline'),
+          entered ? [due] : holds ? [reminder] : begins ? [late] : [],
+        );
       },
       'QUESTION-4: a deadline that is not the armed one is ignored': (before, event) =>
         !('dueAt' in event) ||
         (event.type === 'deadline.reminder'
           ? event.dueAt === before.context.remindAt && isHeld(before)
-          : event.dueAt === before.context.dueAt && isOpen(before)),
+          : event.type === 'deadline.reading'
+            ? event.dueAt === before.context.readBy && isReading(before)
+            : event.dueAt === before.context.dueAt && isOpen(before)),
       'QUESTION-4: nobody there, no clock; somebody comes, it is put again': (
         before,
         event,
@@ -364,7 +523,11 @@ export function checkQuestion(
       ) => {
         const { type } = event;
         if (type === 'client.detached') return after.matches('parked');
+        const isPassed = type === 'reading.ended' && event.gives === 'nothing' && isOpen(after);
+        const isRead = type === 'reading.ended' && after.hasTag('answerable');
         const put =
+          (isRead && !isPassed) ||
+          type === 'deadline.reading' ||
           (!before.hasTag('answerable') && after.hasTag('answerable')) ||
           (type === 'question.readBack' && event.after !== 'reply') ||
           type === 'reply.ended' ||
@@ -382,7 +545,7 @@ export function checkQuestion(
             // While the question is held it is not said.
             same(
               paramsOf(effects, 'retract'),
-              ends || event.type === 'question.hold' ? [{ requestId }] : [],
+              ends || (event.type === 'question.hold' && isHeld(after)) ? [{ requestId }] : [],
             ) &&
             same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
           );
@@ -393,7 +556,7 @@ export function checkQuestion(
         after,
         effects,
       ) => {
-        if (event.type !== 'question.readBack' || isHeld(before)) return true;
+        if (event.type !== 'question.readBack' || isAway(before)) return true;
         const isLater = event.after === 'reply';
         const now = after.context;
         const was = before.context;
@@ -458,7 +621,7 @@ export function checkQuestion(
           ? after.hasTag('owner') && after.context.epoch === (event as { epoch: number }).epoch
           : after.context.epoch === before.context.epoch,
     },
-    waits: {
+    waits: inScope(scope, {
       'QUESTION-8: a question that nobody answers can be asked again': {
         when: (snapshot) =>
           isOpen(snapshot) && snapshot.context.heard && (snapshot.context.nudges ?? 0) < 2,
@@ -478,6 +641,10 @@ export function checkQuestion(
         exits: ['question.answer'],
       },
       'open ends by a deadline': { when: isOpen, exits: ['deadline.answer'] },
+      'reading ends by a deadline': {
+        when: isReading,
+        exits: ['deadline.reading'],
+      },
       'held ends by its reminder, or an answer': {
         when: isHeld,
         exits: ['deadline.reminder'],
@@ -491,8 +658,8 @@ export function checkQuestion(
         exits: ['client.attached'],
       },
       'whatever lives can be withdrawn': { when: () => true, exits: ['question.withdraw'] },
-    },
-    reachable: {
+    }),
+    reachable: inScope(scope, {
       'QUESTION-8: it is asked again twice': ({ context }) => context.nudges === 2,
       'it is answered by speech that interrupts it': (_snapshot, { accepted, heardAt }) =>
         accepted?.channel === 'speech' && heardAt === null,
@@ -504,11 +671,15 @@ export function checkQuestion(
         accepted !== null && !played,
       'it is answered while it is held': (snapshot, { accepted }) =>
         accepted !== null && snapshot.context.remindAt > 0,
+      'QUESTION-12: it is answered by a yes that only a model read': (_snapshot, { answeredBy }) =>
+        answeredBy?.isConsent === true,
+      'it is answered by a no that only a model read': (_snapshot, { answeredBy }) =>
+        answeredBy?.isConsent === false,
       'it is settled while nobody is there': (snapshot, { isSettled, played }) =>
         isSettled && !played && snapshot.matches('answered'),
       'it expires': (snapshot) => snapshot.matches('expired'),
       'the user comes back with no time left': ({ value, context }) =>
         value === 'presenting' && context.remainingMs === 0,
-    },
+    }),
   });
 }

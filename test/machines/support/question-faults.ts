@@ -5,11 +5,13 @@ import {
   type QuestionEvent,
   type QuestionSnapshot,
 } from '../../../src/machines/index.ts';
+import { readingDoes } from '../../../src/machines/question-machine.ts';
 import { candidates, forget, mutate, provide, stateOf, without, type Fault } from './mutate.ts';
 
 type Machine = typeof questionMachine;
 type Args = Pick<QuestionSnapshot, 'context'>;
 type Answer = Extract<QuestionEvent, { type: 'question.answer' }>;
+type Ended = Extract<QuestionEvent, { type: 'reading.ended' }>;
 type Settlement = Extract<QuestionEvent, { type: 'question.settle' }>;
 
 const ends = ['answered', 'expired', 'withdrawn', 'superseded'] as const;
@@ -40,6 +42,12 @@ export const followedCounts: Machine = provide(questionMachine, 'guards', {
       utteranceStartedAt >= playingSince &&
       (decisive || (heard && heardAt <= utteranceStartedAt))),
 });
+
+/** The guard with another rule for what answers the question. */
+const ifRead =
+  (answers: (context: QuestionSnapshot['context'], ended: Ended) => boolean) =>
+  ({ context }: Args, { event, does }: { event: Ended; does: string }) =>
+    does === 'answers' ? answers(context, event) : readingDoes(context, event) === does;
 
 export const questionFaults: readonly Fault<Machine>[] = [
   {
@@ -213,5 +221,54 @@ export const questionFaults: readonly Fault<Machine>[] = [
     fault: 'a card that is read aloud cannot be answered aloud',
     machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.playing')),
     property: 'QUESTION-1: that it plays or was heard is never missed',
+  },
+];
+
+/** Faults with readings of a model. */
+export const readingFaults: readonly Fault<Machine>[] = [
+  {
+    fault: 'a late yes counts',
+    machine: provide(questionMachine, 'guards', {
+      ifRead: ifRead(
+        (context, ended) => readingDoes({ ...context, readBy: Infinity }, ended) === 'answers',
+      ),
+    }),
+    property: 'QUESTION-11: only the reading that it waits for answers it, in time',
+  },
+  {
+    fault: 'a reading of the first of two utterances counts',
+    machine: provide(questionMachine, 'guards', {
+      ifRead: ifRead((context, ended) => {
+        const utteranceId = context.words?.utteranceId ?? '';
+        return readingDoes(context, { ...ended, utteranceId }) === 'answers';
+      }),
+    }),
+    property: 'QUESTION-11: only the reading that it waits for answers it, in time',
+  },
+  {
+    fault: 'a yes that only a model read counts without being read back',
+    machine: provide(questionMachine, 'guards', {
+      ifRead: ifRead(
+        (context, ended) => readingDoes({ ...context, isAffirmed: true }, ended) === 'answers',
+      ),
+    }),
+    property: 'QUESTION-12: a yes that only a model read answers it only after it was read back',
+  },
+  {
+    fault: 'a yes that only a model read counts before the reading back is said',
+    machine: provide(questionMachine, 'guards', {
+      ifRead: ifRead(
+        (context, ended) =>
+          readingDoes({ ...context, followedAt: null, playingSince: -1 }, ended) === 'answers',
+      ),
+    }),
+    property: 'QUESTION-12: read words answer it only if it was the last thing said',
+  },
+  {
+    fault: 'a model that never answers keeps the words',
+    machine: mutate(questionMachine, (chart) => {
+      forget(stateOf(chart, 'reading'), 'deadline.reading');
+    }),
+    property: 'reading ends by a deadline',
   },
 ];

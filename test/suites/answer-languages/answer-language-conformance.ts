@@ -12,7 +12,7 @@ import { languageFor } from '../../../src/language/languages.ts';
 import { matchAnswer } from '../../../src/language/match-answer.ts';
 import type { AnswerableQuestion, Match } from '../../../src/language/match.ts';
 import { putsOff } from '../../../src/language/side-talk.ts';
-import { isUnfinished } from '../../../src/language/unfinished.ts';
+import { isUnfinished } from '../../../src/language/backchannel.ts';
 import { ConformanceError } from '../../../src/testing/conformance/conformance-error.ts';
 import type { ConformanceCase } from '../../../src/testing/conformance/transport-conformance.ts';
 

@@ -1,5 +1,6 @@
 // The session as its effects see it.
 
+import type { LanguageModel } from 'ai';
 import type { Failure } from '../../../machines/index.ts';
 import type { ScopePorts } from '../../subagents/scope-ports.ts';
 import type { SessionServices } from '../../services/session-services.ts';
@@ -23,6 +24,8 @@ export interface EffectsSession extends LeadSession {
   readonly acknowledgesCalls: boolean;
   /** Whether a result is shown unchanged before the model rephrases it. */
   readonly showsRawResults: boolean;
+  /** The model that reads the user's words where the language has no tables. */
+  readonly consentModel: LanguageModel | undefined;
   /** Receives the ends of the model's turns. */
   readonly upkeep: { turnEnded(): void };
   /** Returns the subagents' results that were read while this call ran. */

@@ -44,10 +44,13 @@ import { idOf } from '../state/session-records.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
 import { CallEffects } from './call-effects.ts';
 import type { EffectsSession } from './effects-session.ts';
+import { readWords } from './words-reader.ts';
 import { SubagentReports } from './subagent-reports.ts';
 
-/** The only activity of these machines that is not a deadline: a running inline tool. */
+/** A running inline tool. */
 const EXECUTE = 'call.execute';
+/** A model reads the user's words over a question. */
+const READ = 'question.read';
 
 /** Why an invocation must wait until earlier messages were told. */
 const OUTBOX_FULL: Failure = {
@@ -75,6 +78,8 @@ export class SessionEffects {
   readonly #session: EffectsSession;
   readonly #calls: CallEffects;
   readonly #handlers: EffectHandlers;
+  /** The calls of the model that reads words, by question. */
+  readonly #reading = new Map<string, AbortController>();
   /** Receives the subagents' reports. */
   readonly subagentReports: SubagentReports;
 
@@ -198,11 +203,7 @@ export class SessionEffects {
         lead.heard(utterance, null);
         session.userInput.said(utterance.id);
       },
-      'user.overheard': ({ utterance, subagentName, were }) => {
-        this.#showUtterance(utterance, 'question');
-        lead.heard(utterance, { subagentName, were });
-        session.userInput.said(utterance.id);
-      },
+      'user.overheard': (words) => this.#overheard(words),
       'questions.returned': ({ words, reason, subagentName }) =>
         lead.note(returnedNote(words, reason, subagentName), true),
       'answers.settled': (settled) => this.#settled(settled),
@@ -218,6 +219,8 @@ export class SessionEffects {
       (this.#handlers[name] as (params: unknown) => void)(effect.params);
     else if (effect.kind === 'start' && name === EXECUTE) this.#calls.execute(idOf(actor));
     else if (effect.kind === 'stop' && name === EXECUTE) this.#calls.stop(idOf(actor));
+    else if (effect.kind === 'start' && name === READ) this.#read(idOf(actor));
+    else if (effect.kind === 'stop' && name === READ) this.#notRead(idOf(actor));
     else if (effect.kind !== 'do' || !isWired(name)) {
       const message = `Expected an effect of EffectHandlers, got \`${name}\` (${effect.kind})`;
       this.#session.host.report(
@@ -266,6 +269,7 @@ export class SessionEffects {
   /** Aborts all running work, without reports. */
   suspend(): void {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
+    for (const id of this.#reading.keys()) this.#stopReading(id);
   }
 
   /** Closes a session that did not open. */
@@ -285,6 +289,45 @@ export class SessionEffects {
     session.tree.kill('the session failed');
     this.#sessionEnded({ code: 'INTERNAL', message: messageOf(error), retryable: false });
     session.lead.disconnect(true);
+  }
+
+  #overheard({ utterance, subagentName, were }: EffectParams['user.overheard']): void {
+    const { lead, userInput } = this.#session;
+    this.#showUtterance(utterance, 'question');
+    lead.heard(utterance, { subagentName, were });
+    userInput.said(utterance.id);
+  }
+
+  /** Lets a model read the words that wait for it, and reports the reading to their question. */
+  #read(requestId: string): void {
+    const session = this.#session;
+    const question = session.records.questions.get(requestId);
+    const utteranceId = question?.unread?.at(-1)?.utterance.id;
+    if (!question || utteranceId === undefined) return;
+    const reading = new AbortController();
+    this.#reading.set(requestId, reading);
+    void readWords(session, question, reading.signal).then(
+      (read) => {
+        const ended = { type: 'reading.ended', utteranceId, gives: 'again', read } as const;
+        session.receive(`question:${requestId}`, ended);
+      },
+      // The question does not wait for it any more.
+      () => {},
+    );
+  }
+
+  #stopReading(requestId: string): void {
+    this.#reading.get(requestId)?.abort(new CancelledError('the question does not wait for it'));
+    this.#reading.delete(requestId);
+  }
+
+  /** Ends the reading of words. The question keeps those that have no reading, unless further words have joined them. */
+  #notRead(requestId: string): void {
+    const { records, unit } = this.#session;
+    this.#stopReading(requestId);
+    const { unread = [], subagentName = '' } = records.questions.get(requestId) ?? {};
+    if (unit.questions.stateOf(requestId)?.value === 'reading') return;
+    for (const { utterance } of unread) this.#overheard({ utterance, subagentName, were: null });
   }
 
   #showUtterance({ id, text, startedAt }: Utterance, to: 'lead' | 'question'): void {

@@ -47,11 +47,14 @@ interface Counting extends Receiver {
   readonly hooks: Pick<SessionHooks, 'onUsage'>;
 }
 
-/** Writes the model's usage to the journal. After the end of the session, only tells the hook. */
+/**
+ * Writes the model's usage to the journal, and returns it with its cost. After the end of the session, only tells the
+ * hook.
+ */
 export function reportUsage(
   session: Counting,
   { counted, estimated, beganAt, tookMs, ...names }: Report,
-): void {
+): LeadUsage | null {
   const usage = leadUsageIn(counted);
   const cost =
     usage || estimated ? costOf(session.host, pricedCall(names, usage, estimated)) : undefined;
@@ -64,7 +67,7 @@ export function reportUsage(
   } as const;
   if (session.unit.unit.disposed) {
     const { host, records, tree, hooks } = session;
-    if (!used) return;
+    if (!used) return null;
     records.note({ usage: addLeadUsage(records.usage, used) });
     const all = usageOfBoth(records.usage, tree.usage);
     callSafely(host, 'hook onUsage', () => hooks.onUsage?.({ usage: all, used }));
@@ -73,14 +76,21 @@ export function reportUsage(
   else if (tookMs !== undefined)
     session.receive('usage', { ...event, usage: used ?? NO_LEAD_USAGE, tookMs });
   else if (used) session.receive('usage', { ...event, usage: used });
+  return used;
 }
 
-/** Counts the model calls made for a conversation, but not by its agents (LEAD-USAGE-1). */
-export function modelCallsOf(session: Counting): ModelCalls {
+/**
+ * Counts the model calls made for a conversation, but not by its agents (LEAD-USAGE-1). `told` gets the use of
+ * each.
+ */
+export function modelCallsOf(
+  session: Counting,
+  told: (used: LeadUsage | null) => void = () => {},
+): ModelCalls {
   return {
     used(use) {
       const { usage, ...rest } = readUse(use);
-      reportUsage(session, { ...rest, counted: usage });
+      told(reportUsage(session, { ...rest, counted: usage }));
     },
     tracesModelCalls: () => session.host.journal.tracesModelCalls?.() ?? false,
   };

@@ -52,7 +52,7 @@ import { DEFAULT_TOOL_TIMEOUT_MS, SessionUnit, SNAPSHOTS } from '../unit/session
 import { UserInput } from '../questions/user-input.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { withVerdict } from '../questions/settle-question.ts';
-import { withReading } from '../questions/user-words.ts';
+import { withMeaning, withReading } from '../questions/user-words.ts';
 import { consolidationOf } from '../state/batches.ts';
 import { foldSessionEvent, snapshotOf } from './session-journal.ts';
 import type { Runtime } from '../../admission/runtime.ts';
@@ -251,7 +251,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       {
         draft: this.records.draft,
         fold: (received) => foldSessionEvent(this.records, this.unit, received),
-        complete: (event) => this.#completed(event),
+        complete: (taken) => this.#completed(taken),
         release: (posted) => this.#effects.release(posted),
         crashed: (error) => this.#effects.crashed(error),
         ignored: (event, error) => {
@@ -303,6 +303,10 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** The identity of the session's user; undefined if there is none. */
   get user(): string | undefined {
     return this.#options.user;
+  }
+
+  get consentModel() {
+    return this.#options.consentModel;
   }
 
   get workingMemory() {
@@ -408,10 +412,13 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   }
 
   /** Adds the facts about the current state that an event's entry records. */
-  #completed(event: Received['event']): Received['event'] {
+  #completed({ event, id }: Received): Received['event'] {
     const { records, unit } = this;
-    const { leadSettles = true } = this.#options;
-    if (event.type === 'user.said') return withReading(records, unit, event, leadSettles);
+    const { leadSettles = true, consentModel } = this.#options;
+    const hasModel = consentModel !== undefined;
+    if (event.type === 'user.said')
+      return withReading(records, unit, event, { leadSettles, hasModel });
+    if (event.type === 'reading.ended') return withMeaning(records, unit, id, event, leadSettles);
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 

@@ -30,7 +30,7 @@ import type { SubagentTree } from '../../subagents/subagent-tree.ts';
 import type { SubagentTreeSnapshot } from '../../subagents/subagent-registry.ts';
 import { transferRequested } from '../lead/lead-agents.ts';
 import { questionSettled } from '../questions/settle-question.ts';
-import { answerGiven, userSaid, wordsReturned } from '../questions/user-words.ts';
+import { answerGiven, userSaid, wordsRead, wordsReturned } from '../questions/user-words.ts';
 import type { SessionRecords, SessionRecordsSnapshot } from '../state/session-records.ts';
 import {
   inputsOf,
@@ -271,6 +271,10 @@ export function foldSessionEvent(
       ? questionSettled(records, unit, event)
       : answerGiven(records, unit, event);
   if (kind === 'clients') forgetEndedCalls(records, unit);
+  if (event.type === 'reading.ended') {
+    records.fold(received);
+    return wordsRead(records, unit, received.id, event);
+  }
   if (kind === 'questions') wordsReturned(records, unit, event);
   if (kind === 'transfers') return transferRequested(unit, event);
   if (kind === 'directives') unit.post('directives.changed', undefined);

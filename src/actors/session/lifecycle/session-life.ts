@@ -78,6 +78,9 @@ export interface HostedSession extends EffectsSession {
   readonly quarantined: RecoveryReport['setAside'];
 }
 
+/** Activities that another process does not simply begin again. */
+const NOT_RESUMED: ReadonlySet<string> = new Set(['execute', 'read']);
+
 const suspended: Failure = {
   code: 'SUSPENDED',
   message: 'The session was suspended: it goes on when it is started again',
@@ -196,8 +199,9 @@ export class SessionLife {
       awakeMs: history.awakeMs,
       raised: core.records.facts.raised,
     });
-    // A running tool is handled separately: it may have had an effect (P6).
-    unit.unit.releaseDue(unit.underWay.filter(({ effect }) => effect.name !== 'execute'));
+    // A running tool is handled separately: it may have had an effect (P6). A question whose words a model was reading is
+    // put again.
+    unit.unit.releaseDue(unit.underWay.filter(({ effect }) => !NOT_RESUMED.has(effect.name)));
     effects.replyAgain();
     const continues: EventFor<'session'> = isAsleep
       ? { type: 'session.woken' }

@@ -35,6 +35,13 @@ export interface SessionOptions extends OutcomeOptions {
   readonly services?: readonly ServiceSubagentConfig[];
   /** The model for subagents without a model. */
   readonly model?: LanguageModel;
+  /**
+   * Reads a yes, a no, a choice or a request for time over a question, in a language without tables for answers. A yes
+   * that only this model has read counts after the action was read back and affirmed again. A small, fast model: after
+   * 1.2 s its answer is too late, and the question is put again. @defaultValue none: in such a language only the names
+   * of options, the buttons and the lead agent settle questions
+   */
+  readonly consentModel?: LanguageModel;
   /** Facts about the user, for the subagents' context. */
   readonly memory?: MemoryStore;
   /** The scope of the facts: a user's id. @defaultValue 'default' */
@@ -107,6 +114,7 @@ export const sessionChecks = {
   subagentConfigs: anObject('configurations by the names of background tools').optional(),
   services: z.array(elsewhere, { error: 'expected an array of defineService(…)' }).optional(),
   model: aModel.optional(),
+  consentModel: aModel.optional(),
   memory: anObject('a memory such as memoryStore()', 'facts', 'remember', 'forget').optional(),
   memoryScope: name,
   conversation: someObject,

@@ -54,7 +54,7 @@ const MAX_COMPARED_CHARS = 100;
 const MAX_SEARCHED_CHARS = 4000;
 
 /** The states of a question that was presented to the user. */
-const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'parked']);
+const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'reading', 'parked']);
 
 /** Returns the open questions that this identity may answer; the one that has the floor is first. */
 export function openQuestions(

@@ -22,15 +22,27 @@
 //       settles the question with a tool of the runtime (settle-question.ts), or acts on another meaning. A lead agent
 //       without tools receives them after the question was asked once more. The asker receives only answers to its
 //       question: an option, a yes or a no, or words if it asked for words.
+//   USER-WORDS-9. Where the tables have no words of the language, a model reads them, if the session has one
+//       (words-reader.ts). The words have no addressee until then; further words of the same user are read together with
+//       them. The model gives what tables give, with two limits: an option of the question, and a yes that the question
+//       holds to QUESTION-12. Without an answer of the model the words are treated as without a model.
 //   USER-WORDS-8. Words that postpone a result while it is told ("not now") turn it into a card, and go to the lead
 //       agent; they are not an answer, even if a question has the floor.
 
-import { matchAnswer } from '../../../language/match-answer.ts';
+import { areTablesSilent, matchAnswer } from '../../../language/match-answer.ts';
 import { putsOff } from '../../../language/side-talk.ts';
 import type { AnswerableQuestion } from '../../../language/match.ts';
-import type { QuestionRecord, Reading, Utterance, Answer } from '../../contracts/records.ts';
+import type {
+  Answer,
+  ModelReading,
+  QuestionRecord,
+  Reading,
+  Unread,
+  Utterance,
+  WordsToQuestion,
+} from '../../contracts/records.ts';
 import type { QuestionSnapshot, Stamped } from '../../../machines/index.ts';
-import { wordsFollow } from '../../../machines/question-machine.ts';
+import { readingDoes, wordsFollow } from '../../../machines/question-machine.ts';
 import type { EventFor, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
@@ -50,6 +62,12 @@ export const HOLD_MS = 10_000;
 /** How much time a user receives who asks for it in speech: twice the time after which a question is asked again. */
 const SPOKEN_HOLD_MS = 30_000;
 
+/** How often a model may be too late over one question; then its words are treated as without a model. */
+const MAX_LATE = 3;
+
+/** The limit of words that are read together, in UTF-16 code units. */
+const MAX_READ_CHARS = 2000;
+
 /** The channel of the words, and the other open questions. */
 export interface Heard {
   /** Whether the words were typed and are exact; spoken words may be misrecognised. */
@@ -62,6 +80,10 @@ export interface Heard {
   readonly leadSettles?: boolean;
   /** Whether other speech followed the question. @defaultValue false */
   readonly isFollowed?: boolean;
+  /** Whether a model can read words for which the language has no tables. @defaultValue false */
+  readonly hasModel?: boolean;
+  /** The model's reading of these words. @defaultValue none: the tables read them */
+  readonly read?: ModelReading;
 }
 
 /**
@@ -71,9 +93,16 @@ export interface Heard {
 export function readUtterance(
   question: QuestionRecord,
   text: string,
-  { typed, language = 'en', approvals = 1, leadSettles = true, isFollowed = false }: Heard,
+  { hasModel = false, read, ...heard }: Heard,
 ): Reading {
-  const reading = readOnce(question, text, { typed, language, leadSettles });
+  const { typed, language = 'en', approvals = 1, leadSettles = true, isFollowed = false } = heard;
+  const { timesLate = 0 } = question;
+  if (hasModel && !isFollowed && timesLate < MAX_LATE)
+    if (areTablesSilent(answerable(question), text, language))
+      return { to: 'model', otherwise: readUtterance(question, text, heard) };
+  const reading = read
+    ? readByModel(question, text, read, typed)
+    : readOnce(question, text, { typed, language, leadSettles });
   const toLead = { to: 'lead', about: question.requestId } as const;
   if (reading === 'digression') return toLead;
   if (isFollowed) {
@@ -160,10 +189,29 @@ function readOnce(
   }
 }
 
+/** Returns what a model has read, in the form of the tables' reading (USER-WORDS-9). */
+function readByModel(
+  { options }: QuestionRecord,
+  text: string,
+  { means, optionId }: ModelReading,
+  typed: boolean,
+): Reading | 'digression' {
+  const answered = (answer: Answer): Reading => ({ to: 'question', decisive: false, answer });
+  const option = options.find(({ id }) => id === optionId);
+  if (option) return answered({ userResponse: option.label, optionId: option.id });
+  if (means === 'yes' || means === 'no')
+    return answered({ userResponse: text, approved: means === 'yes' });
+  if (means === 'wait') return { to: 'hold', forMs: typed ? HOLD_MS : SPOKEN_HOLD_MS };
+  if (means === 'other') return 'digression';
+  return { to: means === 'repeat' ? 'repeat' : 'again' };
+}
+
 /** The states of a question that is being presented to the user. */
-const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held']);
+const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'held', 'reading']);
 
 type Said = EventFor<'user'> & Stamped;
+
+type Ended = EventFor<'question:'> & { readonly type: 'reading.ended' } & Stamped;
 
 type Given = Extract<EventFor<'answers'>, { readonly type: 'answer.given' }> & Stamped;
 
@@ -182,13 +230,13 @@ export function userSaid(
 
 /**
  * Adds the reading of the words for the question that has the floor, for their entry (USER-WORDS-4). `leadSettles`:
- * whether the lead agent can settle a question with a tool.
+ * whether the lead agent can settle a question with a tool. `hasModel`: whether a model reads where tables are silent.
  */
 export function withReading(
   records: SessionRecords,
   unit: SessionUnit,
   said: Said,
-  leadSettles: boolean,
+  { leadSettles, hasModel }: Required<Pick<Heard, 'leadSettles' | 'hasModel'>>,
 ): Said {
   const told = toldWhenSaid(unit, said);
   if (told !== null && putsOff(said.text, said.language)) return { ...said, putsOff: told };
@@ -197,9 +245,121 @@ export function withReading(
   const follows = followedBy(unit, question, said);
   const isFor = isToBeReadBack(unit, question) || follows === 'question';
   const isFollowed = !isFor && follows === 'other';
-  return isFor || isFollowed
-    ? { ...said, reading: readingOf(records, unit, question, said, { leadSettles, isFollowed }) }
-    : said;
+  if (!isFor && !isFollowed) return said;
+  const reading = readingOf(records, unit, question, said, { leadSettles, isFollowed, hasModel });
+  if (reading.to !== 'model') return { ...said, reading };
+  // "Yes. Go ahead.": the second part of a yes that is about to be read back.
+  if (isToBeReadBack(unit, question)) return { ...said, reading: { to: 'again' } };
+  const before = unreadOf(unit, question);
+  const chars = before.reduce((sum, { utterance }) => sum + utterance.text.length, 0);
+  const typed = said.channel === 'typing';
+  const isJoined = before.every(({ by, utterance }) => by === said.by && utterance.typed === typed);
+  const { utteranceId, channel, startedAt, at } = said;
+  const begun = { type: 'reading.begun', utteranceId, channel, startedAt, at } as const;
+  const canBeRead =
+    isJoined &&
+    chars + said.text.length <= MAX_READ_CHARS &&
+    unit.accepts(`question:${question.requestId}`, begun);
+  return { ...said, reading: canBeRead ? reading : reading.otherwise };
+}
+
+/** Returns the words that a model is reading for this question. */
+function unreadOf(
+  unit: SessionUnit,
+  { requestId, unread = [] }: QuestionRecord,
+): readonly Unread[] {
+  return unit.questions.stateOf(requestId)?.value === 'reading' ? unread : [];
+}
+
+/** Adds to a model's reading how its words are treated, and corrects what it gives, for its entry (USER-WORDS-4). */
+export function withMeaning(
+  records: SessionRecords,
+  unit: SessionUnit,
+  requestId: string,
+  ended: Ended,
+  leadSettles: boolean,
+): Ended {
+  const question = records.questions.get(requestId);
+  const put = question && presentationOf(unit, question);
+  const { unread = [] } = question ?? {};
+  const last = unread.at(-1);
+  if (!question || !put || !last) return ended;
+  const { read } = ended;
+  const text = unread.map(({ utterance }) => utterance.text).join(' ');
+  const { typed } = last.utterance;
+  const heard = { typed, approvals: approvalsIn(records, unit), leadSettles, read };
+  const meant = read.means === null ? last.otherwise : readUtterance(question, text, heard);
+  const does = readingDoes(put, { ...ended, gives: givenBy(meant) });
+  if (does === 'readsBack') return { ...ended, gives: 'consent', reading: { to: 'readBack' } };
+  const isVoid = does === 'asks' && GIVES[meant.to] === undefined;
+  const reading: Reading =
+    meant.to === 'question' ? { ...meant, answer: answerBy(meant.answer, last.by) } : meant;
+  return {
+    ...ended,
+    gives: isVoid ? 'again' : givenBy(meant),
+    reading: isVoid ? { to: 'again' } : reading,
+  };
+}
+
+/** What a reading gives the question, unless it is an answer. */
+const GIVES: Readonly<Partial<Record<Reading['to'], Ended['gives']>>> = {
+  again: 'again',
+  repeat: 'again',
+  hold: 'nothing',
+  lead: 'nothing',
+};
+
+function givenBy(reading: Reading): Ended['gives'] {
+  const isNo = reading.to === 'question' && reading.answer.approved !== true;
+  return GIVES[reading.to] ?? (isNo ? 'answer' : 'consent');
+}
+
+/** Applies a model's reading: gives the words their addressee. The question's machine draws the other consequences. */
+export function wordsRead(
+  records: SessionRecords,
+  unit: SessionUnit,
+  requestId: string,
+  { reading, at }: Ended,
+): readonly SessionMessage[] {
+  const question = records.questions.get(requestId);
+  if (!question || !reading) return [];
+  const { unread = [], subagentName, timesUnclear } = question;
+  const isUnclear = reading.to === 'again';
+  records.questions.change(requestId, {
+    unread: [],
+    ...(isUnclear && { timesUnclear: timesUnclear + 1, askedAgain: true }),
+  });
+  if (reading.to === 'readBack') readBack(records, question);
+  const were = meaningOf(question, reading, true);
+  for (const { utterance } of unread)
+    if (reading.to === 'lead') leadHears(records, unit, utterance, reading.about);
+    else unit.post('user.overheard', { utterance, subagentName, were });
+  return reading.to === 'hold' ? [holding(requestId, at + reading.forMs)] : [];
+}
+
+function holding(requestId: string, remindAt: number): SessionMessage {
+  return { actor: `question:${requestId}`, event: { type: 'question.hold', remindAt } };
+}
+
+/** Returns the meaning of words for a question, for the lead agent. `isAnswer`: whether an answer counts. */
+function meaningOf({ kind }: QuestionRecord, reading: Reading, isAnswer: boolean): WordsToQuestion {
+  if (reading.to === 'hold') return 'time';
+  if (reading.to === 'repeat') return 'repeat';
+  if (reading.to !== 'question' || !isAnswer) return null;
+  const { optionId, userResponse } = reading.answer;
+  const isApproval = kind === 'approval';
+  return { choice: isApproval || optionId === undefined ? null : userResponse, isApproval };
+}
+
+/** Passes words to the lead agent. `about`: the question that had the floor. */
+function leadHears(
+  records: SessionRecords,
+  unit: SessionUnit,
+  utterance: Utterance,
+  about?: string,
+): void {
+  records.note({ requestId: utterance.id, requestIsTyped: utterance.typed });
+  unit.post('user.heardUser', { utterance, ...(about !== undefined && { about }) });
 }
 
 function readingOf(
@@ -207,19 +367,22 @@ function readingOf(
   unit: SessionUnit,
   question: QuestionRecord,
   { text, channel, language }: Said,
-  how: Pick<Heard, 'leadSettles' | 'isFollowed'>,
+  how: Pick<Heard, 'leadSettles' | 'isFollowed' | 'hasModel'>,
 ): Reading {
-  // A question that is over stays in the records until its effects are executed, which a refold does not do.
-  const approvals = [...records.questions.values()].filter(
-    ({ kind, requestId }) =>
-      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
-  ).length;
   return readUtterance(question, text, {
     typed: channel === 'typing',
     language,
-    approvals,
+    approvals: approvalsIn(records, unit),
     ...how,
   });
+}
+
+function approvalsIn(records: SessionRecords, unit: SessionUnit): number {
+  // A question that is over stays in the records until its effects are executed, which a refold does not do.
+  return [...records.questions.values()].filter(
+    ({ kind, requestId }) =>
+      kind === 'approval' && unit.questions.stateOf(requestId)?.done === false,
+  ).length;
 }
 
 function wordsOf(
@@ -232,8 +395,7 @@ function wordsOf(
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
   const toLead = (about?: string): readonly SessionMessage[] => {
-    records.note({ requestId: id, requestIsTyped: channel === 'typing' });
-    unit.post('user.heardUser', { utterance, ...(about !== undefined && { about }) });
+    leadHears(records, unit, utterance, about);
     return [];
   };
   if (said.putsOff !== undefined)
@@ -250,7 +412,19 @@ function wordsOf(
   if (!awaitsReading && !isFollowed && follows !== 'question')
     return toLead(wasPutToUser(unit, question, said) ? requestId : undefined);
   const { reading = readingOf(records, unit, question, said, { leadSettles: false }) } = said;
+  const before = unreadOf(unit, question);
+  if (reading.to === 'model') {
+    const { by } = said;
+    const read = { utterance, ...(by !== undefined && { by }), otherwise: reading.otherwise };
+    records.questions.change(requestId, { unread: [...before, read] });
+    const { startedAt: firstAt } = before[0]?.utterance ?? utterance;
+    const begun = { type: 'reading.begun', utteranceId: id, channel, startedAt: firstAt } as const;
+    return [{ actor, event: begun }];
+  }
   if (reading.to === 'lead') {
+    // Words that were read until now may have had another meaning with these.
+    if (before.length > 0)
+      return [...toLead(reading.about), { actor, event: { type: 'question.repeat' } }];
     if (reading.readsBack) readBack(records, question);
     return [
       ...toLead(reading.about),
@@ -271,20 +445,12 @@ function wordsOf(
   // The decision is accepted, and the lead agent must reply to the rest of the words.
   if (isAnswer && reading.to === 'question' && reading.more)
     return [{ actor, event: answer }, ...toLead(requestId)];
-  const isApproval = question.kind === 'approval';
-  const choice =
-    isApproval || reading.to !== 'question' || reading.answer.optionId === undefined
-      ? null
-      : reading.answer.userResponse;
-  const asksFor = reading.to === 'hold' ? 'time' : reading.to === 'repeat' ? 'repeat' : null;
-  const were = isAnswer ? { choice, isApproval } : asksFor;
+  const were = meaningOf(question, reading, isAnswer);
   unit.post('user.overheard', { utterance, subagentName, were });
   if (reading.to === 'hold') {
     // Earlier versions gave unlimited time.
     const isTimed = said.reading !== undefined && !awaitsReading;
-    const remindAt = said.at + reading.forMs;
-    const held = { type: 'question.hold', remindAt } as const;
-    return isTimed ? [{ actor, event: held }] : [];
+    return isTimed ? [holding(requestId, said.at + reading.forMs)] : [];
   }
   // "Yes. Go ahead.": the second part of a yes that is about to be read back.
   if (awaitsReading) return [];

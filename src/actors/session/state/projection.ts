@@ -291,7 +291,7 @@ export function questionView(
     kind,
     question,
     options,
-    state: value === 'held' ? 'open' : (value as QuestionView['state']),
+    state: value === 'held' || value === 'reading' ? 'open' : (value as QuestionView['state']),
     askedAt,
     dueAt: value === 'open' ? (context as { dueAt: number }).dueAt : null,
     ...(value === 'held' && { heldUntil: (context as { remindAt: number }).remindAt }),

@@ -334,6 +334,13 @@ export class SessionRecords {
         if (!question) return [];
         if (event.type === 'question.answer' || event.type === 'question.settle')
           this.#answer(question, event);
+        else if (event.type === 'reading.ended' && event.reading?.to === 'question')
+          this.#answer(question, { answer: event.reading.answer, at: event.at });
+        else if (event.type === 'deadline.reading')
+          this.questions.change(id, {
+            askedAgain: true,
+            timesLate: (question.timesLate ?? 0) + 1,
+          });
         else if (event.type === 'question.withdraw')
           this.questions.change(id, { reason: event.reason });
         else if (event.type === 'question.nudge')
@@ -468,7 +475,8 @@ export class SessionRecords {
   #answer(question: QuestionRecord, { answer, at }: { readonly answer: Answer | null } & Stamped) {
     this.questions.change(question.requestId, { answer });
     if (!answer) return;
-    const { askedAt: _, timesUnclear: __, askedAgain: ___, readBack: ____, ...asked } = question;
+    const { askedAt: _, timesUnclear: __, askedAgain: ___, readBack: ____, ...rest } = question;
+    const { unread: _____, timesLate: ______, ...asked } = rest;
     const answered = { ...asked, answer, answeredAt: at };
     this.note({ answered: [answered, ...this.answered].slice(0, MAX_ANSWERED) });
   }

@@ -25,7 +25,7 @@ import {
 } from '../../runtime/event-shapes.ts';
 import { quarantinedIn, type UnfoldableEntry } from '../../runtime/quarantine.ts';
 import { changedInput, delegationShape } from '../../subagent/subagent-events.ts';
-import { SETTLE_ACTIONS } from '../../contracts/records.ts';
+import { MEANINGS, SETTLE_ACTIONS } from '../../contracts/records.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
@@ -225,6 +225,7 @@ const deadlines = Object.fromEntries(
     'ceiling',
     'grace',
     'client',
+    'reading',
   ].map((name) => [`deadline.${name}`, deadline]),
 );
 
@@ -378,6 +379,21 @@ export const SESSION_SHAPES: EventShapes = {
     answer: maybe(answer),
   }),
   'question.withdraw': z.looseObject({ reason: text }),
+  'reading.begun': z.looseObject({
+    utteranceId: text,
+    channel: z.enum(['speech', 'typing']),
+    startedAt: amount,
+  }),
+  'reading.ended': z.looseObject({
+    utteranceId: text,
+    gives: z.enum(['consent', 'answer', 'again', 'nothing']),
+    read: z.looseObject({
+      means: z.enum(MEANINGS).nullable(),
+      optionId: maybe(text),
+      tookMs: amount,
+    }),
+    reading: maybe(z.looseObject({ to: text })),
+  }),
   'conversation.noted': z.looseObject({
     itemId: text,
     role: z.enum(['system', 'user']),

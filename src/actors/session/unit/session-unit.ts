@@ -105,7 +105,7 @@ export interface SessionUnitOwner extends Pick<
   /** Applies an event that contains text or creates a machine; returns its consequences within the unit. */
   fold(received: Received): readonly SessionMessage[];
   /** Adds current facts to an event, for its entry. */
-  complete?(event: Received['event']): UnitEvent & Stamped;
+  complete?(taken: Received): UnitEvent & Stamped;
 }
 
 export class SessionUnit implements UnitBody {
@@ -340,7 +340,7 @@ export class SessionUnit implements UnitBody {
   take(actor: string, event: UnitEvent & Stamped): (UnitEvent & Stamped) | null {
     const taken = addressed(actor, event);
     if (!this.#accepts(taken)) return null;
-    return this.#owner.complete?.(taken.event) ?? event;
+    return this.#owner.complete?.(taken) ?? event;
   }
 
   accepts(actor: string, event: UnitEvent & Stamped): boolean {
