@@ -76,12 +76,12 @@ export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
 /** Tells whether the item waits to be offered: it does not rest, and the lead agent has not read it. */
-export const isDue = ({ resting, read }: Pick<Waiting, 'resting' | 'read'>): boolean =>
+export const mayBeOffered = ({ resting, read }: Pick<Waiting, 'resting' | 'read'>): boolean =>
   !resting && read !== true;
 
 /** Returns the next item to speak, or undefined. */
 export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
-  queue.pending.find(isDue);
+  queue.pending.find(mayBeOffered);
 
 /**
  * Returns whether there is room for another item without a reservation. Told items take no room. Admission also calls this.

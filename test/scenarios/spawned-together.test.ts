@@ -303,7 +303,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(states).toEqual(['dismissed', 'delivered', 'delivered']);
   });
 
-  test('are delivered alone when the reply to check_subagent says nothing', async () => {
+  test('reach the user alone when the reply to check_subagent says nothing', async () => {
     const isFetched = ({ prompt }: Parameters<Script>[0]): boolean =>
       prompt.at(-1)?.role === 'tool' && JSON.stringify(prompt.at(-1)).includes('flight is found');
     const { start, spawn, type, finish, told, idOf, state } = fetching({

@@ -434,11 +434,11 @@ export function checkOutbox(
         after,
         effects,
       ) => {
-        const offered = paramsOf(effects, 'offer').map(({ deliveryId }) => deliveryId);
+        const offered = new Set(paramsOf(effects, 'offer').map(({ deliveryId }) => deliveryId));
         return before.context.pending.every((one) => {
           if (!isReadAfter(one, event)) return true;
           const now = after.context.pending.find(({ deliveryId }) => deliveryId === one.deliveryId);
-          return now ? now.read === true : !offered.includes(one.deliveryId);
+          return now ? now.read === true : !offered.has(one.deliveryId);
         });
       },
       'OUTBOX-10: what the user puts off rests as a card, unless it is a question or rests already':

@@ -16,7 +16,7 @@ import { check } from '../../../values/checks.ts';
 import { CancelledError, ConfigurationError, OffstageError } from '../../../values/errors.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
 import { floorOf } from '../../../machines/index.ts';
-import { isDue } from '../../../machines/outbox-setup.ts';
+import { mayBeOffered } from '../../../machines/outbox-setup.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import type { LeadSession } from './lead-agents.ts';
@@ -263,7 +263,7 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.snapshot;
   const { pending, current } = unit.outbox.snapshot.context;
-  const isTelling = current !== null || pending.some(isDue);
+  const isTelling = current !== null || pending.some(mayBeOffered);
   return (
     IDLE_CONNECTION.has(session.value.connection) &&
     floorOf(session) === 'nobody' &&
