@@ -106,7 +106,10 @@ class Readers {
     const known = this.#recording.calls.filter((call) => call.who === who)[turn];
     const isSame = known !== undefined && isSameText(known, reads);
     if (known && (isSame || this.#isCarried)) {
-      const isCarried = known.carried === true || !isSame;
+      // A later call reads the changed text again, among the blocks that it shares.
+      const isAfter =
+        this.#isCarried && this.answered.some((call) => call.who === who && call.carried);
+      const isCarried = known.carried === true || !isSame || isAfter;
       const { answer } = known;
       this.answered.push({ ...reads, answer, ...(isCarried && { carried: true as const }) });
       return answer;

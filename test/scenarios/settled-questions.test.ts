@@ -444,26 +444,29 @@ describe('a correction', () => {
     expect(result()?.text).toBe('Booked: Premium');
   });
 
-  test('arrives too late when a tool was called, and the model reads the reason', async () => {
-    const { type, settled, said, environment } = await begun(
-      lead,
-      slow(
-        { book: simpleTool(() => endless) },
-        steps(calls(['ask_user', { question: 'Which ride?', options }]), calls(['book', {}])),
-      ),
-    );
-    await type('economy');
-    await environment.settle();
-    await type(words);
-    expect(settled()).toMatchObject([
-      { status: 'refused', reason: 'too_late', tell: expect.stringContaining('book') },
-    ]);
-    // The lead agent has no tool that stops the work.
-    expect(JSON.stringify(settled())).toContain(
-      'You cannot stop it, unless one of your tools does',
-    );
-    expect(said().at(-1)).toContain('too late');
-  });
+  test.each([
+    [true, 'running_task stops it'],
+    [false, 'You cannot stop it, unless one of your tools does'],
+  ])(
+    'arrives too late when a tool was called, and the model reads the reason: steering %s',
+    async (steering, how) => {
+      const { type, settled, said, environment } = await begun(lead, {
+        ...slow(
+          { book: simpleTool(() => endless) },
+          steps(calls(['ask_user', { question: 'Which ride?', options }]), calls(['book', {}])),
+        ),
+        steering,
+      });
+      await type('economy');
+      await environment.settle();
+      await type(words);
+      expect(settled()).toMatchObject([
+        { status: 'refused', reason: 'too_late', tell: expect.stringContaining('book') },
+      ]);
+      expect(JSON.stringify(settled())).toContain(how);
+      expect(said().at(-1)).toContain('too late');
+    },
+  );
 
   test('arrives too late when the subagent has ended', async () => {
     const { type, settled } = await begun(lead);

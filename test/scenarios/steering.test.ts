@@ -157,9 +157,31 @@ describe('status', () => {
     const { steer } = await begun();
     expect(await steer({ action: 'status' })).toEqual({
       tasks: [
-        { task: PUMP, status: 'running', minutes: 0 },
-        { task: SOLAR, status: 'running', minutes: 0 },
+        { task: PUMP, status: 'running' },
+        { task: SOLAR, status: 'running' },
       ],
+    });
+  });
+
+  test('says in plain words why a task has no result', async () => {
+    const { asked, script } = worker();
+    const config = { maxSteps: 1, tools: { look: simpleTool(() => 'found') } };
+    const { steer, environment, state, session } = await begun({
+      subagents: { research: { script, config } },
+    });
+    asked[0]?.answer(calls(['look']));
+    await environment.settle();
+    const solar = state().subagents[1]?.id ?? '';
+    session.subagents.cancel(solar, 'the office has closed');
+    await environment.advance(60_000);
+    const { ended } = (await steer({ action: 'status' })) as { ended: readonly object[] };
+    expect(ended).toEqual([
+      { task: PUMP, status: 'failed', why: expect.stringContaining('number of steps') },
+      { task: SOLAR, status: 'cancelled', why: 'the office has closed' },
+    ]);
+    expect(await steer({ action: 'stop', task: 'heat pump' })).toMatchObject({
+      status: 'failed',
+      why: expect.stringContaining('number of steps'),
     });
   });
 
@@ -278,7 +300,7 @@ describe('stop', () => {
     expect(await it.steer({ action: 'stop', task: 'the heat pump one' })).toEqual({
       status: 'stopped',
       task: PUMP,
-      next: expect.stringContaining('no result'),
+      next: 'It is stopped and gives no result; no note follows. Say so in a few words.',
     });
     expect(it.states()).toEqual(['cancelled', 'running']);
     expect(of.entries.map(({ event }) => event)).toContainEqual(
@@ -293,15 +315,90 @@ describe('stop', () => {
     });
   });
 
+  test('says what the task had done, and what is unknown, and no note repeats that', async () => {
+    const tools = { look: simpleTool(() => 'found 7'), book: simpleTool(never) };
+    const script = turns(calls(['look', { at: 'the map' }]), calls(['book', { ride: 'r1' }]));
+    const { steer, environment, prompts } = await begun({
+      subagents: { research: { script, config: { tools } } },
+    });
+    await environment.settle();
+    expect(await steer({ action: 'stop', task: 'heat pump' })).toMatchObject({
+      status: 'stopped',
+      done: ['look: at: "the map" → "found 7"'],
+      unknown: ['book: ride: "r1"'],
+      next: expect.stringContaining('may be done or not'),
+    });
+    await environment.advance(60_000);
+    const read = JSON.stringify(prompts.at(-1)?.prompt);
+    expect(read).not.toContain('was cancelled');
+    expect(read).not.toContain('A call has its result now');
+  });
+
+  test('tells which task another party has ended', async () => {
+    const { session, type, state, prompts, environment } = await begun();
+    for (const { id } of state().subagents) session.subagents.cancel(id, 'the office has closed');
+    await environment.settle();
+    await type('and?');
+    const read = JSON.stringify(prompts.at(-1)?.prompt);
+    for (const topic of ['heat pump', 'solar panels']) {
+      const told = JSON.stringify(`"task":"research","arguments":{"topic":"${topic}"}`);
+      expect(read).toContain(told.slice(1, -1));
+    }
+    expect(read).not.toContain('Cancelled:');
+  });
+
   test.each([
-    ['research', [PUMP, SOLAR]],
-    ['', [PUMP, SOLAR]],
-    ['wind power', [PUMP, SOLAR]],
-    ['the heat of the solar one', [PUMP, SOLAR]],
-    ['hydrogen panels for boats', [SOLAR]],
-  ])('STEERING-2: does nothing if the match is uncertain: %j', async (task, tasks) => {
+    ['join', 'at once'],
+    ['reject', 'at once'],
+    ['join', 'slowly'],
+  ] as const)(
+    'lets a call of the same answer begin the work anew: %s, %s',
+    async (duplicates, how) => {
+      const of = world({
+        wraps: (journal) => ({
+          ...journal,
+          append: (entry) =>
+            new Promise((resolve) => {
+              of.environment.scheduler.schedule(() => resolve(journal.append(entry)), 20);
+            }),
+        }),
+      });
+      const both: Script = (prompt) =>
+        prompt.user === 'again' && prompt.prompt.at(-1)?.role === 'user'
+          ? calls(
+              ['running_task', { action: 'stop', task: 'heat pump' }],
+              ['research', { topic: 'heat pump' }],
+            )
+          : lead(prompt);
+      const it = talk({
+        lead: both,
+        subagents: { research: { script: never, config: { duplicates } } },
+        ...(how === 'slowly' && textLifeOptions(of)),
+      });
+      void it.start();
+      await it.environment.advance(1000);
+      for (const words of ['use research {"topic":"heat pump"}', 'again']) {
+        void it.type(words);
+        await it.environment.advance(5000);
+      }
+      expect(it.answers()).toMatchObject([{ status: 'stopped' }]);
+      expect(it.states()).toEqual(['cancelled', 'running']);
+    },
+  );
+
+  test.each([
+    ['research', [PUMP, SOLAR], 'fit all of these'],
+    ['', [PUMP, SOLAR], 'fit all of these'],
+    ['wind power', [PUMP, SOLAR], 'no task has these words'],
+    ['the heat of the solar one', [PUMP, SOLAR], 'no task has these words'],
+    ['hydrogen panels for boats', [SOLAR], 'only some of these words'],
+  ])('STEERING-2: does nothing if the match is uncertain: %j', async (task, tasks, why) => {
     const { steer, states } = await begun();
-    expect(await steer({ action: 'stop', task })).toMatchObject({ status: 'unclear', tasks });
+    expect(await steer({ action: 'stop', task })).toMatchObject({
+      status: 'unclear',
+      tasks,
+      next: expect.stringContaining(why),
+    });
     expect(states()).toEqual(['running', 'running']);
   });
 
@@ -418,7 +515,7 @@ describe('tell', () => {
     expect(await it.steer({ action: 'tell', words })).toMatchObject({ status: 'passed_on' });
     expect(aborted).toBe(false);
     expect(await it.steer({ action: 'status' })).toMatchObject({
-      tasks: [{ passedOn: ['unread'] }],
+      tasks: [{ passedOn: [{ words, isRead: false }] }],
     });
     ended.resolve('booked');
     await it.environment.settle();
@@ -437,15 +534,28 @@ describe('tell', () => {
     expect(state().subagents).toHaveLength(2);
   });
 
-  test('tells the lead model about words that the task never read', async () => {
-    const { asked, script } = worker();
-    const { steer, prompts, environment, type } = await begun({
-      subagents: { research: { script, config: { maxSteps: 1 } } },
+  test.each([
+    ['reads nothing more in its last step', 1, 'reads nothing more'],
+    ['reads it in its last step', 2, 'nothing but report'],
+  ])('promises nothing of a task that %s', async (_, maxSteps, next) => {
+    const { script } = worker();
+    const { steer } = await begun({ subagents: { research: { script, config: { maxSteps } } } });
+    expect(await steer({ action: 'tell', task: 'solar', words })).toMatchObject({
+      status: 'too_late',
+      next: expect.stringContaining(next),
+    });
+  });
+
+  test('tells the lead model of words that the task never read', async () => {
+    const script = turns(calls(['look']));
+    const config = { tools: { look: simpleTool(never) } };
+    const { steer, prompts, environment, type, session, state } = await begun({
+      subagents: { research: { script, config } },
     });
     expect(await steer({ action: 'tell', task: 'solar', words })).toMatchObject({
       status: 'passed_on',
     });
-    asked[1]?.answer(say('Panels cost 5.'));
+    session.subagents.cancel(state().subagents[1]?.id ?? '', 'the office has closed');
     await environment.settle();
     await type('and?');
     expect(JSON.stringify(prompts.at(-1)?.prompt)).toContain('without having read these words');

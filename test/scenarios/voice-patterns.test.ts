@@ -113,7 +113,10 @@ describe('a task', () => {
       model()
         .of('message.add')
         .map(({ text }) => text),
-    ).toEqual([expect.stringContaining('was cancelled'), expect.stringContaining('"task":"work"')]);
+    ).toEqual([
+      expect.stringContaining('was cancelled'),
+      expect.stringContaining('"task":"work","arguments":{}'),
+    ]);
   });
 
   test('delivers its error when it failed', { tags: ['B17'] }, async () => {

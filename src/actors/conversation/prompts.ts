@@ -1,5 +1,6 @@
 // The runtime's notes for the lead model: sentences and quotations. `notes/` defines their form.
 
+import { isJson } from '../../values/json.ts';
 import type { ConversationItem } from './items.ts';
 import {
   note,
@@ -55,6 +56,7 @@ export function cancelledNote(
   task: string,
   reason: string,
   ledger: readonly Pick<LedgerEntry, 'toolName' | 'status'>[] = [],
+  input?: unknown,
 ): Note {
   const cutOff = ledger.filter(({ status }) => status === 'in_flight');
   const names = cutOff.map(({ toolName }) => toolName).join(', ');
@@ -62,6 +64,8 @@ export function cancelledNote(
     sentence`This background task of yours was cancelled. It has no result; nothing else was cancelled.`,
     {
       task,
+      // Several tasks of one tool may be cancelled.
+      ...(isJson(input) && { arguments: input }),
       reason,
       ...(names !== '' && {
         unknown: `It was running ${names}: whether that was done is not known`,
@@ -145,11 +149,15 @@ const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then
  */
 export function questionsNote(
   state: WorkQuotes & Readonly<Record<'open' | 'answered', readonly Quotes[]>>,
+  isSteered: boolean,
 ): Note {
+  const ofWork = isSteered
+    ? sentence`one, answer from what you know, or say that you do not know it; if about the work, call running_task.`
+    : sentence`one, or the work, answer from what you know, or say that you do not know it.`;
   const approvals = state.open.some(({ isApproval }) => isApproval) ? APPROVALS : sentence``;
   return note(
     state.open.length > 0
-      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about one, or the work, answer from what you know, or say that you do not know it.`
+      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about ${ofWork}`
       : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.`,
     withoutEmpty(state),
   );
@@ -162,13 +170,17 @@ function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>
 
 /**
  * Returns the note about background work that a lead model reads before it answers; like `questionsNote`, it is part of
- * this request only.
+ * this request only. `isSteered`: the model has `running_task`.
  */
-export function workNote(work: WorkQuotes): Note {
-  return note(WORK, withoutEmpty(work));
+export function workNote(work: WorkQuotes, isSteered: boolean): Note {
+  const how = isSteered
+    ? sentence`running_task says more of it, adds to it and stops it.`
+    : sentence`You cannot add to it or stop it, unless one of your tools does.`;
+  return note(
+    sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}`,
+    withoutEmpty(work),
+  );
 }
-
-const WORK = sentence`The work in the background: speak of it only if the user's words below ask about it or change it. You cannot add to it or stop it, unless one of your tools does.`;
 
 type WorkQuotes = Readonly<
   Record<'running' | 'waitsToBeTold' | 'beingTold', readonly Quotes[string][]>

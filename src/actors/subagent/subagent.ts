@@ -119,6 +119,8 @@ export class Subagent implements UnitBody, Worker {
   #crash: Ending | null = null;
   /** Cancels the deadline for submitting partial work; null if none is set. */
   #handIn: (() => void) | null = null;
+  /** Whether it was told to end; an end that came before counts. */
+  #isCancelled = false;
   /** Ids of the messages without a receipt; null until a message arrives. */
   #unread: Set<string> | null = null;
 
@@ -372,12 +374,27 @@ export class Subagent implements UnitBody, Worker {
     return this.#known?.snapshot.context.exhausted === null;
   }
 
+  /** How it ends: `stopping` from its cancellation on, `over` once it has ended in another way; null: it goes on. */
+  get leaving(): 'stopping' | 'over' | null {
+    if (this.#ended) return this.#ended.outcome.status === 'cancelled' ? 'stopping' : 'over';
+    return this.#isCancelled ? 'stopping' : null;
+  }
+
+  /** True if the runtime asks its model, step by step. */
+  get #isOwn(): boolean {
+    const { relay, agent, createInstance } = this.definition.source;
+    return relay === undefined && agent === undefined && createInstance === undefined;
+  }
+
   /** True while its own model is asked: a message that breaks this off undoes nothing. */
   get isThinking(): boolean {
-    const { relay, agent, createInstance } = this.definition.source;
-    const isOwn = relay === undefined && agent === undefined && createInstance === undefined;
     const state = this.#known;
-    return isOwn && state !== null && snapshotOf(state).matches({ running: 'thinking' });
+    return this.#isOwn && state !== null && snapshotOf(state).matches({ running: 'thinking' });
+  }
+
+  /** True if this step of its own model is the last one, which can call no tool any more. */
+  isLastStep(step: number): boolean {
+    return this.#isOwn && (step >= this.definition.maxSteps || !this.isRaisable);
   }
 
   /** Records new totals of the budget's limits. */
@@ -387,6 +404,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   cancel(reason: string, by?: string): void {
+    this.#isCancelled = true;
     this.receive({ type: 'subagent.cancel', reason, ...(by === undefined ? {} : { by }) });
   }
 

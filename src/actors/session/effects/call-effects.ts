@@ -11,6 +11,9 @@
 // | `replace`    | is executed; the first is cancelled once the second is accepted        |
 // | `confirm`    | is executed if the user has spoken since the work was last held back   |
 //
+// A task that is being stopped does no work: the call begins it anew, once a `running_task` before it in the same answer is
+// answered.
+//
 // Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
 // Does not: decide a call's next state (its machine does), detect calls with different arguments for the same work, or
 //           decide which tools a subagent receives (subagents/grants.ts).
@@ -44,6 +47,7 @@ import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
 import { isSaidByRuntime } from '../lead/settle-tool.ts';
+import { isStop } from '../lead/work.ts';
 import type { CallRecord, ClientTool } from '../../contracts/records.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
@@ -87,7 +91,9 @@ export class CallEffects {
   readonly #executing = new Map<string, AbortController>();
   /** The subagent that last started a work, by the work's hash. */
   readonly #works = new Map<string, string>();
-  /** The user's words for which a work was last held back, by work. */
+  /** Calls for work that a call before them may be stopping. */
+  readonly #waiting = new Set<string>();
+  /** The words of the user to which a work was last held back, by work. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
@@ -348,6 +354,9 @@ export class CallEffects {
     // A reply that the answer causes has read it (TEXT-LEAD-9).
     session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
+    // A call that waits again is added anew.
+    const waiting = [...this.#waiting];
+    for (const id of waiting) this.delegate(id);
   }
 
   /** Records that the model has the answer to this call; `isRecorded`: the journal has it with the call. */
@@ -377,7 +386,8 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     const config = call && session.configs[call.name];
-    // If the outbox had no room for the result, the same step rejected the call.
+    this.#waiting.delete(callId);
+    // If the outbox had no room for the result, the call was rejected in the same step.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
     const definition = checkSubagentConfig(config);
     const task = {
@@ -385,6 +395,9 @@ export class CallEffects {
       args: call.input as Readonly<Record<string, unknown>>,
       description: this.#toolOf(call)?.definition.description ?? call.name,
     };
+    const isStopping = this.#stopsBefore(callId) && this.#atWork(workOf(task)) !== undefined;
+    if (isStopping) this.#waiting.add(callId);
+    if (isStopping) return;
     const heldBack = this.#heldBackBy(definition, task);
     if (heldBack) {
       this.#refuse(callId, heldBack);
@@ -471,10 +484,21 @@ export class CallEffects {
     for (const [hash, id] of this.#works) if (!this.#session.tree.get(id)) this.#works.delete(hash);
   }
 
-  /** Returns the subagent that does exactly this work. */
+  /** Returns the subagent that does exactly this work, and is not being stopped. */
   #atWork(work: string): Subagent | undefined {
     const found = this.#session.tree.get(this.#works.get(shortHashOf(work)) ?? '');
-    return found && workOf(found.task) === work ? found : undefined;
+    return found && found.leaving !== 'stopping' && workOf(found.task) === work ? found : undefined;
+  }
+
+  /** Returns whether a call before this one is about to stop a task. */
+  #stopsBefore(callId: string): boolean {
+    const { unit, records } = this.#session;
+    const { ids } = unit.calls;
+    return ids.slice(0, ids.indexOf(callId)).some((id) => {
+      const state = unit.calls.stateOf(id)?.value;
+      const call = records.calls.get(id);
+      return (state === 'received' || state === 'executing') && call !== undefined && isStop(call);
+    });
   }
 
   #toolOf({ agentName, name }: CallRecord): LeadTool | undefined {

@@ -391,7 +391,7 @@ export class SessionEffects {
     callId: string,
     { subagentId, subagentName, requestId, question, answer, answeredAt }: AnsweredQuestion,
   ): Settlement {
-    const { tree, projection } = this.#session;
+    const { tree, projection, agents } = this.#session;
     const subagent = tree.get(subagentId);
     if (!subagent) {
       const text = projection.subagent(subagentId)?.outcome?.text ?? '';
@@ -403,7 +403,7 @@ export class SessionEffects {
     const called = subagent.log.calledSince(answeredAt).find((name) => name !== ASK_USER);
     if (called !== undefined)
       return settlementRefused('too_late', {
-        tell: `It is too late: ${subagentName} has gone on with the first answer (${called}). Tell the user; the result comes as a note. You cannot stop it, unless one of your tools does.`,
+        tell: `It is too late: ${subagentName} has gone on with the first answer (${called}). Tell the user; the result comes as a note. ${agents.steers ? 'If they want to end it, running_task stops it; what is done stays done.' : 'You cannot stop it, unless one of your tools does.'}`,
       });
     const { userResponse, optionId } = answer;
     const chosen = optionId === undefined ? '' : ` (option ${JSON.stringify(optionId)})`;

@@ -121,19 +121,22 @@ export class SubagentReports {
     this.#session.services.subagentEnded(view.id, outcome);
   }
 
-  /** Settles the subagent's call, with its result or without one. */
-  settleCall(view: SubagentView, outcome: Outcome, callId: string): void {
+  /** Settles the subagent's call, with its result or without one. `isKnown`: a tool of the model tells its end. */
+  settleCall(view: SubagentView, outcome: Outcome, callId: string, isKnown: boolean): void {
     const { unit } = this.#session;
     if (outcome.status !== 'cancelled' || unit.batches.hasStopped(unit.batchOf(callId))) {
       this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome });
       return;
     }
-    // A cancelled call does not wait for its result; the model is told that no result will come.
+    const input = this.#session.records.calls.get(callId)?.input;
+    // The result of a cancelled call is not awaited; the model is told that none will come.
     this.#session.receive(`call:${callId}`, { type: 'call.cancel' });
-    this.#session.lead.note(
-      cancelledNote(view.toolName, outcome.error.message, outcome.toolLedger),
-      false,
-    );
+    const reason = outcome.error.message.replace(/^Cancelled: /, '');
+    if (!isKnown)
+      this.#session.lead.note(
+        cancelledNote(view.toolName, reason, outcome.toolLedger, input),
+        false,
+      );
   }
 
   #postProgress(view: SubagentView, text: string): void {

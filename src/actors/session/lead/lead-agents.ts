@@ -198,6 +198,11 @@ export class LeadAgents {
     this.#getsNotes = hasVoice || hasServices || hasWork || byName.size > 1;
   }
 
+  /** Whether the model of the current lead agent has `running_task`. */
+  get steers(): boolean {
+    return this.#steering.has(this.#session.records.agentName);
+  }
+
   /** The current lead agent. */
   get current(): LeadAgent {
     return this.#agents.get(this.#session.records.agentName) as LeadAgent;

@@ -147,7 +147,7 @@ function settleNote(session: ShownSession): Note | null {
       kind !== 'approval' && session.tree.live.some(({ id }) => id === subagentId),
   );
   if (open.length + answered.length === 0) return workNoteOf(session);
-  return questionsNote({
+  const state = {
     open: open.map((question) => ({
       ...described(question),
       ...(question.kind === 'approval' && { isApproval: true }),
@@ -157,7 +157,8 @@ function settleNote(session: ShownSession): Note | null {
       answer: question.answer.userResponse,
     })),
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
-  });
+  };
+  return questionsNote(state, session.agents.steers);
 }
 
 const STEP_NOTE = 'questions';

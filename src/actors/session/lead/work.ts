@@ -15,20 +15,28 @@ import { jsonSchema } from 'ai';
 import { z } from 'zod';
 import { wordsOf } from '../../../values/bm25.ts';
 import { clip } from '../../../values/clip.ts';
+import { parsedOrText, propertiesOf } from '../../../values/json.ts';
 import { TimeoutError } from '../../../values/errors.ts';
 import { raceTime } from '../../../values/race-abort.ts';
 import { argumentsText } from '../../../values/visible.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
-import type { OutboxItem } from '../../../machines/index.ts';
+import type { Failure, OutboxItem } from '../../../machines/index.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
-import { subjectOf } from '../../contracts/records.ts';
+import type { LedgerEntry } from '../../contracts/outcome.ts';
+import { deliveryAbout, subjectOf, type CallRecord } from '../../contracts/records.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { workNote } from '../../conversation/prompts.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
 import { note, sentence, type Note } from '../../notes/note.ts';
+import { ASK_USER } from '../../subagent/ask-user.ts';
 import { reportOf, type SubagentRecord } from '../../subagents/subagent-registry.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
-import { checkView, keepReceipt, progressText } from '../../subagents/toolsets/parent-views.ts';
+import {
+  checkView,
+  keepReceipt,
+  progressText,
+  sentMessages,
+} from '../../subagents/toolsets/parent-views.ts';
 import { speakerOf } from '../questions/settle-question.ts';
 import type { UserInput } from '../questions/user-input.ts';
 import type { Host } from '../../runtime/host.ts';
@@ -43,10 +51,11 @@ export interface WorkSession {
   readonly records: SessionRecords;
   readonly unit: SessionUnit;
   readonly projection: Projection;
-  readonly tree: Pick<SubagentTree, 'live'>;
+  readonly tree: Pick<SubagentTree, 'live' | 'uppermost'>;
+  readonly agents: { readonly steers: boolean };
 }
 
-/** The work that the user may ask the lead agent about, by the names of its subagents and tools (`summed`). */
+/** The work that the user may ask the lead agent about, by the names of its tasks (`summed`). */
 export interface WorkNow {
   /** Running work, with the latest progress if there is any. */
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
@@ -58,11 +67,10 @@ export interface WorkNow {
   readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
-/** Returns the running work, and the results that the user has not heard. `asking`: subagents to omit. */
-export function workNow(
-  { unit, tree, projection, records }: WorkSession,
-  asking: ReadonlySet<string> = new Set(),
-): WorkNow {
+/** Returns the running work, and the results that the user has not heard. `asking`: subagents to leave out. */
+export function workNow(session: WorkSession, asking: ReadonlySet<string> = new Set()): WorkNow {
+  const { unit, tree, projection, records } = session;
+  const named = namesOf(session);
   const { pending, current } = unit.outbox.snapshot.context;
   const items = new Set(
     [...pending, ...(current ? [current] : [])].map(({ deliveryId }) => deliveryId),
@@ -73,23 +81,29 @@ export function workNow(
     .flatMap((id) => {
       const delivery = records.delivery(id);
       return delivery
-        ? [{ task: delivery.label, result: clip(delivery.text, MAX_FINISHED_CHARS) }]
+        ? [
+            {
+              task: named.get(id) ?? delivery.label,
+              result: clip(delivery.text, MAX_FINISHED_CHARS),
+            },
+          ]
         : [];
     });
-  const labelOf = (id: string): string => projection.delivery(id)?.label ?? subjectOf(id);
+  const labelOf = (id: string): string =>
+    named.get(id) ?? projection.delivery(id)?.label ?? subjectOf(id);
   const labelsOf = (of: readonly OutboxItem[]): readonly string[] =>
     of.flatMap(({ deliveryId, kind }) => (kind === 'question' ? [] : [labelOf(deliveryId)]));
-  const live = tree.live.filter(({ id }) => !asking.has(id));
-  const progressing = live.flatMap(({ id, definition }) => {
+  const live = tree.live
+    .filter(({ id }) => !asking.has(id))
+    .map(({ id, definition }) => ({ id, task: named.get(id) ?? definition.name }));
+  const progressing = live.flatMap(({ id, task }) => {
     const progress = projection.subagent(id)?.progress;
-    return progress
-      ? [{ id, task: definition.name, progress: clip(progress, MAX_SHORT_CHARS) }]
-      : [];
+    return progress ? [{ id, task, progress: clip(progress, MAX_SHORT_CHARS) }] : [];
   });
   const shown = new Map(progressing.slice(-MOST_NAMES).map(({ id, ...told }) => [id, told]));
   return {
     running: [
-      ...summed(live.flatMap(({ id, definition }) => (shown.has(id) ? [] : [definition.name]))),
+      ...summed(live.flatMap(({ id, task }) => (shown.has(id) ? [] : [task]))),
       ...shown.values(),
     ],
     waitsToBeTold: summed(labelsOf(pending)),
@@ -118,11 +132,20 @@ export function workNoteOf(session: WorkSession): Note | null {
   const work = workNow(session);
   const isWork = Object.values(work).some((names) => names.length > 0);
   const isToUser = session.records.conversation.items.at(-1)?.role === 'user';
-  return isWork && isToUser ? workNote(work) : null;
+  return isWork && isToUser ? workNote(work, session.agents.steers) : null;
 }
 
-/** The session, as the tool steers its work. */
-interface SteeredSession extends WorkSession {
+/** Returns the names of the tasks, by the ids of their subagents and deliveries. */
+function namesOf(session: Pick<WorkSession, 'tree'>): ReadonlyMap<string, string> {
+  return new Map(
+    tasksOf(session).flatMap(({ record: { id, admission }, name }) =>
+      [id, deliveryAbout(id), admission.callId ?? id].map((about) => [about, name] as const),
+    ),
+  );
+}
+
+/** The session as the tool steers its work. */
+interface SteeredSession extends Omit<WorkSession, 'agents'> {
   readonly host: Host;
   readonly tree: SubagentTree;
   readonly userInput: Pick<UserInput, 'nextWords'>;
@@ -132,9 +155,13 @@ interface SteeredSession extends WorkSession {
 /** The runtime's tool with which a lead model steers background work. */
 export const RUNNING_TASK = 'running_task';
 
+/** Tells whether this call of the tool stops a task. */
+export const isStop = ({ name, arguments: json }: CallRecord): boolean =>
+  name === RUNNING_TASK && propertiesOf(parsedOrText(json))['action'] === 'stop';
+
 const DESCRIPTION =
   'Work of this conversation that still runs, or has ended. status: how far it is, or its result; without `task`, of all. ' +
-  'stop: ends a task that the user no longer wants; what it has done stays done. tell: gives a running task what the user ' +
+  'stop: ends a task that the user no longer wants; what it has done stays done. None can be paused. tell: gives a running task what the user ' +
   'adds or corrects, in `words` that can be understood alone; it answers no question of the task. For new work call its own ' +
   'tool; to start again, stop and wait for the answer first. task: one task, in the words of the call that began it.';
 
@@ -178,14 +205,22 @@ interface Task {
   readonly isCurrent: boolean;
 }
 
-/** Returns the tasks that the lead agent started, oldest first: neither services' tasks, nor those of subagents below. */
-function tasksOf({ tree }: SteeredSession): readonly Task[] {
+/**
+ * Returns the tasks that the lead agent began, oldest first: neither those of services, nor those below. A name follows from
+ * the journal: it is the same after a restart.
+ */
+function tasksOf({ tree }: Pick<WorkSession, 'tree'>): readonly Task[] {
   const own = tree.uppermost.filter(
     ({ admission: { callId, ports } }) => callId !== null || ports.name === 'lead',
   );
   const old = new Set(own.filter(({ isLive }) => !isLive).slice(0, -MOST_NAMES));
   const known = own.filter((record) => !old.has(record));
-  const names = known.map(nameOf);
+  const names = known.map(({ admission: { task, title } }) =>
+    clip(
+      title ?? `${task.toolName}: ${argumentsText(task.args) || task.description}`,
+      MAX_SHORT_CHARS,
+    ),
+  );
   return known.map((record, at) => {
     const { task, definition, title } = record.admission;
     const { isLive, deliveredAt, outcome } = record;
@@ -201,13 +236,7 @@ function tasksOf({ tree }: SteeredSession): readonly Task[] {
   });
 }
 
-/** Names a task from its journal entry, so that the name is the same after a restart. */
-function nameOf({ admission: { task, title } }: SubagentRecord): string {
-  const about = argumentsText(task.args) || task.description;
-  return clip(title ?? `${task.toolName}: ${about}`, MAX_SHORT_CHARS);
-}
-
-/** A character of a script without spaces. */
+/** A character of a script that is written without spaces. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/gu;
 
 function wordsIn(text: string): readonly string[] {
@@ -245,16 +274,28 @@ function fittingIn(tasks: readonly Task[], named: string) {
   return { fits, isClear: fits.length === 1 && isSure };
 }
 
-const UNCLEAR =
-  'Nothing was done: it is not certain which task is meant. If the user means one of these, call again with its name; if you do not know, ask them.';
+const OR_ASK = 'If the user means it, call again with its name; if you do not know, ask them.';
+const UNCLEAR = {
+  none: `Nothing was done: no task has these words. These run. ${OR_ASK}`,
+  one: `Nothing was done: this task has only some of these words. ${OR_ASK}`,
+  several: `Nothing was done: these words fit all of these. If the user means all, call once for each. ${OR_ASK}`,
+};
 const NOTHING_RUNS = 'Nothing is running. Begin no task that the user does not ask for.';
 const NOT_ASKED = 'Nothing was done: only words of the user stop or change work. Ask them.';
 const RESULTS = 'Tell the user the results in here now: they do not come again as notes.';
-const STOPPED = 'It is stopped: no result. Say so, with what a note says it had done before.';
+const STOPPED = 'It is stopped and gives no result; no note follows. Say so in a few words.';
+const STAYS = `${STOPPED} What is in done stays done, and what is in unknown may be done or not: say that if it is more than looking something up.`;
+const STOPPING = 'It is being stopped and gives no result; a note says what it had done.';
 const ENDED =
   'It had ended already: nothing was stopped or changed. Tell the user so, and what came of it: that does not come again as a note. Begin it again only if they then say that they want that.';
+const ENDING =
+  'It has just ended: nothing was stopped or changed. Say so; its result comes as a note.';
 const READ = 'It knows this now; its result comes as a note. Promise nothing more.';
+const READ_LAST =
+  'It reads this in its last step, in which it can do nothing but report: what it does stays as it was. Say that it came too late for more; the result comes as a note.';
 const UNREAD = 'It reads this at its next step; nothing is done yet. Say so briefly.';
+const READS_NONE =
+  'It is in its last step and reads nothing more: this changes nothing. Say that it came too late; the result comes as a note.';
 const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
 const NEVER_READ = sentence`A task has ended without having read these words of the user: they changed nothing. Tell the user so with its result.`;
 
@@ -264,8 +305,8 @@ async function steer(
   context: ToolContext,
 ): Promise<object> {
   if (action === 'status') return statusOf(session, named ?? '');
-  const { records, lead, userInput, tree } = session;
-  const { callId, requester, abortSignal: signal } = context;
+  const { records, lead, userInput } = session;
+  const { callId, requester } = context;
   if (records.calls.get(callId)?.requestId === null) return { status: 'refused', next: NOT_ASKED };
   // A voice model calls before the user's words, and their author, are recorded.
   const hears = lead.awaitsWords === true;
@@ -275,20 +316,59 @@ async function steer(
   const running = tasks.filter(({ record }) => record.isLive);
   const [only, ...others] = action === 'tell' ? running : [];
   const { fits, isClear } = fittingIn(tasks, named || (others.length === 0 && only?.name) || '');
-  const [task] = fits;
+  const [task, another] = fits;
   if (!task || !isClear) {
     const names = summed((task ? fits : running).map(({ name }) => name));
     if (names.length === 0) return { status: 'nothing_runs', next: NOTHING_RUNS };
-    return { status: 'unclear', tasks: names, next: UNCLEAR };
+    const why = another || !named ? 'several' : task ? 'one' : 'none';
+    return { status: 'unclear', tasks: names, next: UNCLEAR[why] };
   }
   const vouched = by === undefined ? {} : { by };
-  if (action === 'tell') return tell(session, task, words?.trim() ?? '', context, vouched);
+  return action === 'tell'
+    ? tell(session, task, words?.trim() ?? '', context, vouched)
+    : stop(session, task, context, vouched);
+}
+
+type Vouched = { readonly by?: string };
+
+async function stop(
+  session: SteeredSession,
+  task: Task,
+  { abortSignal: signal }: ToolContext,
+  vouched: Vouched,
+): Promise<object> {
+  const { tree } = session;
   const { name, record } = task;
-  if (tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched))
-    await tree.await([record.id], THE_LEAD, { timeoutMs: LIMIT_MS, alsoAsking: false, signal });
-  const { status = 'cancelled' } = record.outcome ?? {};
-  if (status !== 'cancelled') return { ...taskView(session, task), next: ENDED };
-  return { status: 'stopped', task: name, next: STOPPED };
+  // Begun before the end, which it then reads: no note repeats it.
+  const limit = { timeoutMs: LIMIT_MS, alsoAsking: false, signal };
+  const ended = tree.await([record.id], THE_LEAD, limit);
+  tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched);
+  await ended;
+  const { outcome } = record;
+  if (!outcome) return leavingView(task);
+  if (outcome.status !== 'cancelled') return { ...taskView(session, task), next: ENDED };
+  const did = workDone(outcome.toolLedger);
+  const next = did.done || did.unknown ? STAYS : STOPPED;
+  return { status: 'stopped', task: name, ...did, next };
+}
+
+/** Returns that a task is about to end. */
+const leavingView = ({ name, record: { subagent } }: Task) =>
+  subagent?.leaving === 'over'
+    ? { status: 'too_late', task: name, next: ENDING }
+    : { status: 'stopping', task: name, next: STOPPING };
+
+/** Returns what a stopped task had done, and what it was doing: whether that was done is not known. */
+function workDone(ledger: readonly LedgerEntry[]) {
+  const calls = (status: LedgerEntry['status']): readonly string[] | undefined => {
+    const of = ledger.filter((entry) => entry.status === status && entry.toolName !== ASK_USER);
+    if (of.length === 0) return undefined;
+    return of.slice(-MAX_PROGRESS).map(({ toolName, input, output }) => {
+      const came = status === 'ok' ? ` → ${JSON.stringify(output)}` : '';
+      return clip(`${toolName}: ${argumentsText(input)}${came}`, 2 * MAX_SHORT_CHARS);
+    });
+  };
+  return withoutUndefined({ done: calls('ok'), unknown: calls('in_flight') });
 }
 
 async function tell(
@@ -296,7 +376,7 @@ async function tell(
   task: Task,
   content: string,
   { idempotencyKey }: ToolContext,
-  vouched: { readonly by?: string },
+  vouched: Vouched,
 ): Promise<object> {
   const { tree, host, lead, unit } = session;
   const { name, record } = task;
@@ -306,14 +386,21 @@ async function tell(
   const mode = subagent?.isThinking === true ? 'interrupt' : 'steer';
   const sent = tree.send(id, { content, mode, idempotencyKey }, THE_LEAD, vouched);
   if (!sent.ok) return { ...taskView(session, task), next: ENDED };
-  keepReceipt(tree, id, sent.messageId, sent.receipt);
+  keepReceipt(tree, id, sent.messageId, sent.receipt, content);
   const question = questionOf(session, id);
   const late = () => new TimeoutError('It was not read yet');
   const limit = { timeoutMs: question ? 0 : LIMIT_MS, scheduler: host.environment.scheduler, late };
   const receipt = await raceTime(() => sent.receipt, limit).catch(() => null);
-  if (receipt?.applied) return { status: 'read', task: name, next: READ };
-  if (receipt && record.isLive) return { status: 'refused', next: receipt.reason };
-  if (receipt) return { ...taskView(session, task), next: ENDED };
+  const tooLate = (next: string) => ({ status: 'too_late', task: name, next });
+  if (receipt?.applied)
+    return subagent?.isLastStep(receipt.step) === true
+      ? tooLate(READ_LAST)
+      : { status: 'read', task: name, next: READ };
+  if (receipt && !record.isLive) return { ...taskView(session, task), next: ENDED };
+  if (receipt && subagent?.leaving) return leavingView(task);
+  if (receipt) return { status: 'refused', next: receipt.reason };
+  if (subagent?.isThinking === true && subagent.isLastStep(subagent.step))
+    return tooLate(READS_NONE);
   void sent.receipt.then(({ applied }) => {
     if (applied || record.isLive || unit.unit.disposed) return;
     lead.note(note(NEVER_READ, { task: name, words: clip(content, MAX_FINISHED_CHARS) }), false);
@@ -348,7 +435,32 @@ function statusOf(session: SteeredSession, named: string): object {
   return { tasks: [...views, ...others], ...(chars > 0 && { next: RESULTS }) };
 }
 
-const endOf = ({ name, record: { outcome } }: Task) => ({ task: name, status: outcome?.status });
+const endOf = ({ name, record }: Task) =>
+  withoutUndefined({ task: name, status: reportOf(record).state, why: whyOf(record) });
+
+/** Returns why a task that has ended has no result, in words for the user. */
+function whyOf({ outcome }: SubagentRecord): string | undefined {
+  return (
+    outcome?.error && (WHY[outcome.error.code] ?? clip(reasonOf(outcome.error), MAX_FINISHED_CHARS))
+  );
+}
+
+/** Returns the reason of a failure or cancellation. */
+const reasonOf = ({ message }: Failure): string => message.replace(/^Cancelled: /, '');
+
+const LOST = 'It was lost with the program that ran it.';
+const WHY: Readonly<Record<string, string>> = {
+  STEP_LIMIT: 'It was not done in the number of steps that it had.',
+  TIMEOUT: 'It took too long.',
+  PREPARATION_TIMEOUT: 'It could not begin in time.',
+  INPUT_TIMEOUT: 'The user did not answer its question.',
+  BUDGET_EXHAUSTED: 'It had used up what it may use.',
+  INTERNAL: 'An error of the program ended it.',
+  KILLED: LOST,
+  NOT_RECOVERABLE: LOST,
+  JOURNAL_REFUSED: LOST,
+  JOB_LOST: LOST,
+};
 
 const MAX_PROGRESS = 5;
 
@@ -361,8 +473,10 @@ function taskView(session: SteeredSession, { record, name }: Task, isRead = true
   const { id, subagent, outcome, admission } = record;
   const checked = isRead ? tree.check(id, THE_LEAD) : null;
   const report = checked?.ok === true ? checked.report : reportOf(record);
-  const { status, progress, result, summary, error, partial, caveats, workingMemory, messages } =
-    checkView(tree, report);
+  const { status, progress, result, summary, partial, caveats, workingMemory } = checkView(
+    tree,
+    report,
+  );
   const isAsking = subagent?.state === 'waiting_for_input';
   // Reading the log would wake a task that only waits.
   const said = subagent && !isAsking ? subagent.log.text : '';
@@ -373,18 +487,22 @@ function taskView(session: SteeredSession, { record, name }: Task, isRead = true
     .slice(-MAX_PROGRESS)
     .map(({ task, progress: notes }) => [task, ...notes.slice(-1).map(progressText)].join(': '))
     .map((line) => clip(line, MAX_SHORT_CHARS));
-  const passedOn = messages?.map(({ applied }) => (applied === true ? 'read' : 'unread'));
+  const passedOn = sentMessages(tree, id).map(({ words = '', applied }) => ({
+    words: clip(words, MAX_SHORT_CHARS),
+    isRead: applied === true,
+  }));
   return withoutUndefined({
     task: name,
     status: isAsking ? 'asks_the_user' : status,
-    ...(subagent && { minutes: runs }),
+    ...(subagent && runs > 0 && { minutes: runs }),
     ...(isAsking && { question: questionOf(session, id) }),
     ...(progress.length > 0 && { progress: progress.slice(-MAX_PROGRESS) }),
     ...(said !== '' && { said: clip(said, MAX_FINISHED_CHARS) }),
     ...(parts.length > 0 && { parts }),
-    passedOn,
+    ...(passedOn.length > 0 && { passedOn }),
+    why: whyOf(record),
     ...(isRead
-      ? { result, summary, error: error?.message, partial, caveats, workingMemory }
+      ? { result, summary, partial, caveats, workingMemory }
       : { beginsWith: clip(outcome?.text ?? '', MAX_FINISHED_CHARS) }),
   });
 }

@@ -30,6 +30,7 @@ import { briefing, type Briefing } from '../../subagent/instance.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { memoryTime } from '../../../memory/memory-time.ts';
 import { inheritedTools, reportInDoubt } from '../effects/call-effects.ts';
+import { RUNNING_TASK } from '../lead/work.ts';
 import { postNotice, type NewNotice } from '../effects/notices.ts';
 import type { SubagentReports } from '../effects/subagent-reports.ts';
 import { nameOfSpawned, saidOf, toldResult } from '../state/synthetic-turns.ts';
@@ -251,9 +252,14 @@ export class SessionScope implements ScopePorts {
       this.#session.tree.delivered(id);
       return;
     }
+    const { records } = this.#session;
+    // `running_task` has read the end, and its answer tells it.
+    const isKnown =
+      isDelivered &&
+      this.#runningCalls.some((running) => records.calls.get(running)?.name === RUNNING_TASK);
     const held: Held = {
       deliveryId: callId,
-      post: () => this.#subagentReports().settleCall(view, outcome, callId),
+      post: () => this.#subagentReports().settleCall(view, outcome, callId, isKnown),
       known: () =>
         this.#session.receive(`call:${callId}`, { type: 'subagent.ended', outcome, known: true }),
     };

@@ -127,7 +127,10 @@ function statusOf(report: SubagentReport): ChildStatus {
 function childView(service: SubagentService, report: SubagentReport): ChildView {
   const { id, pendingRequest, result, summary, error, partial } = report;
   const status = statusOf(report);
-  const messages = sentMessages(service, id);
+  const messages = sentMessages(service, id).map((sent) => {
+    const { words: _, ...message } = sent;
+    return message;
+  });
   return {
     subagentId: id,
     status,
@@ -242,7 +245,7 @@ export function outcomeNotes(outcome: Outcome | null): OutcomeNotes {
 }
 
 /** A message with its receipt; `pending` while a model call may still read it. */
-type SentMessage = { readonly messageId: string } & (
+type SentMessage = { readonly messageId: string; readonly words?: string } & (
   | MessageReceipt
   | { readonly applied: 'pending' }
 );
@@ -258,6 +261,7 @@ export function keepReceipt(
   subagentId: string,
   messageId: string,
   receipt: Promise<MessageReceipt>,
+  words?: string,
 ): void {
   const log = logs.get(service) ?? new Map<string, SentMessage[]>();
   logs.set(service, log);
@@ -266,16 +270,17 @@ export function keepReceipt(
   log.delete(subagentId);
   log.set(subagentId, sent);
   forgetOldest(log, MAX_SUBAGENTS);
-  sent.push({ messageId, applied: 'pending' });
+  const about = { messageId, ...(words !== undefined && { words }) };
+  sent.push({ ...about, applied: 'pending' });
   sent.splice(0, sent.length - MAX_MESSAGES);
   void receipt.then((settled) => {
     const at = sent.findIndex((message) => message.messageId === messageId);
-    if (at >= 0) sent[at] = { messageId, ...settled };
+    if (at >= 0) sent[at] = { ...about, ...settled };
   });
 }
 
-/** Returns the messages, oldest first. */
-function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
+/** Returns the messages, oldest first, with their words if the sender kept them. */
+export function sentMessages(service: SubagentService, subagentId: string): readonly SentMessage[] {
   return logs.get(service)?.get(subagentId)?.slice() ?? [];
 }
 

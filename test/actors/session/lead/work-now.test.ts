@@ -22,7 +22,7 @@ function sessionWith(
   const batches = { ids: parts.length > 0 ? ['batch_1'] : [], contextOf: () => ({ parts }) };
   return {
     unit: { batches, outbox: { snapshot: { context: { pending, current } } } },
-    tree: { live },
+    tree: { live, uppermost: [] },
     records: { delivery },
     projection: { delivery, subagent: (id: string) => ({ progress: progress[id] ?? null }) },
   } as never;
