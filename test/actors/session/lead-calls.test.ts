@@ -371,8 +371,8 @@ describe('P6: a call id that is repeated', () => {
       },
     });
     await start();
-    await type('work');
-    await type('work more');
+    await type('work on one');
+    await type('work on another');
     await type('hello?');
     expect(said()).toEqual(['On it.', 'On it.', 'You said: hello?']);
     expect(session.subagents.list()).toHaveLength(2);

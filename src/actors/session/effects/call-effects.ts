@@ -14,6 +14,14 @@
 // A task that is being stopped does no work: the call begins it anew, once a `running_task` before it in the same answer is
 // answered.
 //
+// A request may come in pieces ("Write to Anna" … "that I am late, and copy Bob"):
+//
+//   ONE-REQUEST-1. A background call of a reply that had not read the user's last words begins nothing: the model reads them,
+//       and then calls again if they want that.
+//   ONE-REQUEST-2. Where `running_task` steers, a call whose arguments extend those of a task of the same request begins
+//       nothing until the user speaks again: what is new goes to that task. A request lasts until a whole reply, and for
+//       `CONTINUES_MS` after its call.
+//
 // Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
 // Does not: decide a call's next state (its machine does), detect calls with different arguments for the same work, or
 //           decide which tools a subagent receives (subagents/grants.ts).
@@ -47,7 +55,14 @@ import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
 import { isSaidByRuntime } from '../lead/settle-tool.ts';
-import { isStop } from '../lead/work.ts';
+import {
+  begunBefore,
+  indexOfCall,
+  isStop,
+  mayGoOn,
+  wordsForLead,
+  WORDS_LIMIT_MS,
+} from '../lead/work.ts';
 import type { CallRecord, ClientTool } from '../../contracts/records.ts';
 import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 import { checkSubagentConfig } from '../../subagent/config.ts';
@@ -191,6 +206,11 @@ export class CallEffects {
     if (!checked.ok) {
       invalid(checked.message);
       return;
+    }
+    // Words that are not written down yet may go on with the request of an earlier call.
+    if (session.lead.awaitsWords === true && mayGoOn(session, { ...call, input: checked.value })) {
+      await session.userInput.nextWords(WORDS_LIMIT_MS);
+      if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
     }
     const { execution = 'inline', delivery = session.configs[call.name]?.delivery } =
       tool.definition;
@@ -398,7 +418,8 @@ export class CallEffects {
     const isStopping = this.#stopsBefore(callId) && this.#atWork(workOf(task)) !== undefined;
     if (isStopping) this.#waiting.add(callId);
     if (isStopping) return;
-    const heldBack = this.#heldBackBy(definition, task);
+    const heldBack =
+      this.#unreadBy(call) ?? this.#heldBackBy(definition, task) ?? this.#begunFor(call, task);
     if (heldBack) {
       this.#refuse(callId, heldBack);
       return;
@@ -460,12 +481,7 @@ export class CallEffects {
       case 'replace':
         return null;
       case 'confirm': {
-        const { utteranceId } = this.#session.records;
-        const before = this.#heldBack.get(work);
-        this.#heldBack.delete(work);
-        if (before !== undefined && before !== utteranceId) return null;
-        this.#heldBack.set(work, utteranceId);
-        forgetOldest(this.#heldBack, MAX_HELD);
+        if (!this.#holdsBack(work, this.#session.records.utteranceId)) return null;
         return duplicate(said, {
           status: 'needs_confirmation',
           subagentId: atWork.id,
@@ -475,7 +491,37 @@ export class CallEffects {
     }
   }
 
-  /** Records an accepted work, and cancels the earlier work that the new one fully replaces. */
+  /** ONE-REQUEST-1 */
+  #unreadBy({ callId, requestId }: CallRecord): Refusal | null {
+    const { items } = this.#session.records.conversation;
+    const made = indexOfCall(items, callId);
+    const said = wordsForLead(items).at(-1);
+    if (requestId === null || made < 0 || !said || items.indexOf(said) < made) return null;
+    const message =
+      'The user has said more, which you read now. Nothing was started: call again if they still want it, with all that they said.';
+    return duplicate(message, { status: 'not_started', message });
+  }
+
+  /** ONE-REQUEST-2 */
+  #begunFor(call: CallRecord, task: SubagentTask): Refusal | null {
+    const { records, agents } = this.#session;
+    const begun =
+      call.requestId !== null && agents.steers ? begunBefore(this.#session, call) : null;
+    if (!begun || !this.#holdsBack(`begun ${workOf(task)}`, records.utteranceId)) return null;
+    return duplicate(begun.message, begun);
+  }
+
+  /** Returns whether a work is held back: always for the first words that it is asked for with. */
+  #holdsBack(work: string, utteranceId: string | null): boolean {
+    const before = this.#heldBack.get(work);
+    this.#heldBack.delete(work);
+    if (before !== undefined && before !== utteranceId) return false;
+    this.#heldBack.set(work, utteranceId);
+    forgetOldest(this.#heldBack, MAX_HELD);
+    return true;
+  }
+
+  /** Records an accepted work, and cancels the earlier one, of which the new one is now a full replacement. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');

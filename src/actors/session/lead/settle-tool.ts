@@ -23,7 +23,7 @@ import {
 } from '../../contracts/records.ts';
 import type { ToolDefinition } from '../../contracts/lead-tool.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
-import { isMessage, messageText } from '../../conversation/items.ts';
+import { messageText } from '../../conversation/items.ts';
 import { ACTIONS, questionsNote } from '../../conversation/prompts.ts';
 import type { NoteMarks, NoteWriter } from '../../notes/note-marks.ts';
 import type { Note, Quotes } from '../../notes/note.ts';
@@ -40,7 +40,14 @@ import type { Speaker } from './speaker.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
-import { MAX_SHORT_CHARS, WORDS_LIMIT_MS, workNoteOf, workNow, type WorkSession } from './work.ts';
+import {
+  MAX_SHORT_CHARS,
+  WORDS_LIMIT_MS,
+  wordsForLead,
+  workNoteOf,
+  workNow,
+  type WorkSession,
+} from './work.ts';
 
 /** The session, as a settlement sees it. */
 export interface SettlingSession {
@@ -176,14 +183,11 @@ export function turnContext(session: ShownSession): TurnContext {
   const replied = items.findLastIndex(
     (item) => item.role === 'assistant' && item.repliesTo !== null && item.interrupted !== true,
   );
-  const first = items
-    .slice(replied + 1)
-    .filter(isMessage)
-    // Words that a subagent received need no reply, as the note after them says.
-    .find(
-      ({ role, note, text: words }, at, all) =>
-        role === 'user' && !note && all[at + 1]?.note?.quotes?.['words'] !== words,
-    );
+  // The model has read the words before its last call, and the work that this began.
+  const called = items.findLastIndex(({ role }) => role === 'tool_call');
+  const [first = wordsForLead(items.slice(replied + 1))[0]] = wordsForLead(
+    items.slice(Math.max(replied, called) + 1),
+  );
   return { note: settleNote(session), before: first ? messageText(first) : null };
 }
 

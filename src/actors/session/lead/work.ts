@@ -15,7 +15,7 @@ import { jsonSchema } from 'ai';
 import { z } from 'zod';
 import { wordsOf } from '../../../values/bm25.ts';
 import { clip } from '../../../values/clip.ts';
-import { parsedOrText, propertiesOf } from '../../../values/json.ts';
+import { callKey, parsedOrText, propertiesOf } from '../../../values/json.ts';
 import { TimeoutError } from '../../../values/errors.ts';
 import { raceTime } from '../../../values/race-abort.ts';
 import { argumentsText } from '../../../values/visible.ts';
@@ -25,6 +25,7 @@ import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { LedgerEntry } from '../../contracts/outcome.ts';
 import { deliveryAbout, subjectOf, type CallRecord } from '../../contracts/records.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
+import { isMessage, type ConversationItem, type MessageItem } from '../../conversation/items.ts';
 import { workNote } from '../../conversation/prompts.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
 import { note, sentence, type Note } from '../../notes/note.ts';
@@ -236,6 +237,90 @@ function tasksOf({ tree }: Pick<WorkSession, 'tree'>): readonly Task[] {
   });
 }
 
+/** How long after a call words may go on with its request, although there was a reply. */
+const CONTINUES_MS = 10_000;
+
+/** Returns the words of the user, oldest first, without those that a subagent got. */
+export function wordsForLead(items: readonly ConversationItem[]): readonly MessageItem[] {
+  return items
+    .filter(isMessage)
+    .filter(
+      ({ role, note: told, text }, at, all) =>
+        role === 'user' && !told && all[at + 1]?.note?.quotes?.['words'] !== text,
+    );
+}
+
+export const indexOfCall = (items: readonly ConversationItem[], callId: string | null): number =>
+  items.findIndex((item) => item.role === 'tool_call' && item.callId === callId);
+
+type Calling = Pick<CallRecord, 'callId' | 'name' | 'input'>;
+
+/** Returns the tasks, oldest first, with whose request a call may go on: its arguments extend theirs. */
+function extendedBy({ tree }: Pick<WorkSession, 'tree'>, { callId, name, input }: Calling) {
+  return tree.uppermost.filter(({ admission, outcome, subagent }) => {
+    const { callId: before, task } = admission;
+    if (before === null || before === callId || task.toolName !== name) return false;
+    const isKept = subagent ? subagent.leaving !== 'stopping' : outcome?.status === 'completed';
+    // `duplicates` says what becomes of the same work while it runs.
+    const isSame = subagent !== null && callKey(name, task.args) === callKey(name, input);
+    const isSomething = Object.keys(task.args).length > 0;
+    return isKept && !isSame && isSomething && extendsJson(task.args, input);
+  });
+}
+
+/** Tells whether words that are not known yet could make a call one that goes on with an earlier one. */
+export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): boolean =>
+  extendedBy(session, call).length > 0;
+
+/** Returns what a call is answered whose request an earlier one has begun already; null: none has. */
+export function begunBefore(session: Pick<WorkSession, 'tree' | 'records'>, call: Calling) {
+  const { conversation, calls, utteranceId } = session.records;
+  const { items } = conversation;
+  const said = wordsForLead(items).at(-1);
+  if (!said) return null;
+  const until = items.indexOf(said);
+  const begun = extendedBy(session, call).findLast(({ admission: { callId, task } }) => {
+    const at = indexOfCall(items, callId);
+    const made = items[at];
+    const before = calls.get(callId ?? '');
+    // Spoken words stand where they began, which may be before the call that they follow.
+    const isLater = at < until || (before !== undefined && before.requestId !== utteranceId);
+    if (!made || !isLater) return false;
+    const isReplied = items.slice(at, until).some(isWholeReply);
+    const isSame = callKey(call.name, task.args) === callKey(call.name, call.input);
+    return !isReplied || (!isSame && said.at - made.at <= CONTINUES_MS);
+  });
+  if (!begun) return null;
+  const task = namesOf(session).get(begun.id) ?? call.name;
+  return begun.isLive
+    ? { status: 'already_in_progress', task, message: HAS_BEGUN }
+    : { status: 'already_done', task, message: WAS_DONE };
+}
+
+const isWholeReply = (item: ConversationItem): boolean =>
+  item.role === 'assistant' && item.text !== '' && item.repliesTo !== null && !item.interrupted;
+
+const HAS_BEGUN =
+  'A task for the beginning of this request runs: nothing was started. Give it what the user has added by running_task (tell). If they want another task besides, ask them first.';
+const WAS_DONE =
+  'This was done before the user added to it: nothing was started. What came of it stands above, or comes as a note. Tell them, and ask whether it shall be done again with the rest.';
+
+/** Tells whether a value has all of an earlier one: every word of its texts, every element, every property. */
+function extendsJson(before: unknown, after: unknown): boolean {
+  if (before === null || before === undefined || before === '') return true;
+  if (typeof before === 'string' && typeof after === 'string') {
+    const has = new Set(wordsIn(after));
+    return before === after || wordsIn(before).every((word) => has.has(word));
+  }
+  if (Array.isArray(before))
+    return (
+      Array.isArray(after) && before.every((one) => after.some((other) => extendsJson(one, other)))
+    );
+  if (typeof before !== 'object' || typeof after !== 'object') return before === after;
+  const held = propertiesOf(after);
+  return Object.entries(before).every(([name, value]) => extendsJson(value, held[name]));
+}
+
 /** A character of a script that is written without spaces. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/gu;
 
@@ -293,6 +378,7 @@ const ENDING =
 const READ = 'It knows this now; its result comes as a note. Promise nothing more.';
 const READ_LAST =
   'It reads this in its last step, in which it can do nothing but report: what it does stays as it was. Say that it came too late for more; the result comes as a note.';
+const TOLD_BEFORE = 'It has got these words just before: they were not passed on again.';
 const UNREAD = 'It reads this at its next step; nothing is done yet. Say so briefly.';
 const READS_NONE =
   'It is in its last step and reads nothing more: this changes nothing. Say that it came too late; the result comes as a note.';
@@ -382,6 +468,8 @@ async function tell(
   const { name, record } = task;
   const { id, subagent } = record;
   if (content === '') return { status: 'refused', next: 'Nothing was done: `words` is missing.' };
+  if (record.isLive && wasTold(session, name, content))
+    return { status: 'told_before', task: name, next: TOLD_BEFORE };
   // Interrupts a model step, never a tool call.
   const mode = subagent?.isThinking === true ? 'interrupt' : 'steer';
   const sent = tree.send(id, { content, mode, idempotencyKey }, THE_LEAD, vouched);
@@ -411,6 +499,25 @@ async function tell(
     ...(question ? { question, next: ASKS } : { next: UNREAD }),
   };
 }
+
+/** Tells whether the task got the same words just before. It follows from the conversation, also after a crash. */
+function wasTold({ records, host }: SteeredSession, task: string, content: string): boolean {
+  const { items } = records.conversation;
+  const since = host.environment.clock.now() - CONTINUES_MS;
+  return items.some((item) => {
+    if (item.role !== 'tool_call' || item.toolName !== RUNNING_TASK || item.at < since)
+      return false;
+    const { action, words } = propertiesOf(item.args);
+    const came = items.find((one) => one.role === 'tool_result' && one.callId === item.callId);
+    const output =
+      came?.role === 'tool_result' && came.output.type === 'value' ? came.output.value : null;
+    const { task: about, status } = propertiesOf(output);
+    const isSame = action === 'tell' && String(words).trim() === content && about === task;
+    return isSame && TOLD.has(String(status));
+  });
+}
+
+const TOLD: ReadonlySet<string> = new Set(['read', 'passed_on', 'told_before']);
 
 function questionOf({ records }: SteeredSession, id: string): string | undefined {
   return [...records.questions.values()].find(({ subagentId }) => subagentId === id)?.question;
