@@ -223,7 +223,11 @@ export class ProgramPorts implements ScopePorts {
     this.#questions.set(requestId, { subagentId, controller, stopClock });
     const answering = async (): Promise<void> => {
       const given = await onQuestion(question, controller.signal);
-      const answer = given ? await this.#answer(question, given) : null;
+      // Without changed arguments the answer must not wait: the question may be withdrawn meanwhile.
+      const answer =
+        given?.input === undefined
+          ? given && answerOf(question, given)
+          : await this.#changed(question, given);
       settle(
         answer
           ? { type: 'question.answered', requestId, answer, approved: answer.approved === true }
@@ -237,14 +241,11 @@ export class ProgramPorts implements ScopePorts {
   }
 
   /** Returns the answer, with the changed arguments after the schema of their tool. */
-  async #answer(question: AskedQuestion, given: ProgramAnswer): Promise<Answer> {
-    const answer = answerOf(question, given);
-    if (given.input === undefined) return answer;
-    const { requestId, subagentId } = question;
-    const asker = this.#options.tree()?.get(subagentId);
-    const changed = await asker?.changedInput(requestId, given.input);
+  async #changed(question: AskedQuestion, given: ProgramAnswer): Promise<Answer> {
+    const asker = this.#options.tree()?.get(question.subagentId);
+    const changed = await asker?.changedInput(question.requestId, given.input);
     if (!changed) throw new CancelledError('the question is over');
-    return withInput(question, answer, changed);
+    return withInput(question, answerOf(question, given), changed);
   }
 
   #withdraw(requestId: string): void {
