@@ -56,7 +56,7 @@ interface Way {
 const ways: readonly Way[] = [
   {
     name: 'a spoken answer, until its result is pending',
-    limit: 118,
+    limit: 120,
     goal: 45,
     go: () => talk.say('economy'),
   },

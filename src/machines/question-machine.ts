@@ -35,6 +35,9 @@
 //       stands still, and a button counts.
 //   QUESTION-12. A yes that only a model has read answers no question: the question is read back, and the next such yes
 //       counts if it follows the reading back.
+//   QUESTION-12. A yes counts for the call that was put last: the call as asked, or the changed call that is read back. A
+//       yes in words to a changed call counts only after its read-back was heard. A button that names the arguments itself
+//       always counts.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -86,6 +89,8 @@ interface QuestionContext {
   readonly followedAt?: number | null;
   /** When the question is read back: after the lead agent's reply, or as soon as it can be spoken. Absent for never. */
   readonly readBack?: 'after_reply' | 'due' | null;
+  /** The number of the change to the call that is read back. Absent or 0: the call as asked. */
+  readonly change?: number;
   /** The clock has started, in the current presentation. */
   readonly hasBegun: boolean;
   /** For a held question: the time at which it is asked again. */
@@ -137,6 +142,8 @@ type QuestionFact =
       readonly utteranceStartedAt: number | null;
       /** The answer is unambiguous and not a consent: it may interrupt the question. */
       readonly decisive: boolean;
+      /** For a yes: the number of the changed call, or 0. Absent: no yes, or it names the arguments itself. */
+      readonly change?: number;
     }
   /** The lead agent has found the answer in words that started at `saidAt` (QUESTION-9). */
   | {
@@ -150,7 +157,12 @@ type QuestionFact =
    * The answer was clear, but not which question it answered: say the question again, verbatim. `after`: once the lead
    * agent has replied to the same words. @defaultValue immediately
    */
-  | { readonly type: 'question.readBack'; readonly after?: 'reply' }
+  | {
+      readonly type: 'question.readBack';
+      readonly after?: 'reply';
+      /** Reads this changed call back from now on; 0: the call as asked. @defaultValue the same call */
+      readonly change?: number;
+    }
   /** The lead agent has ended its reply. */
   | { readonly type: 'reply.ended' }
   /** The user asked for time: ask the question again at `remindAt`. */
@@ -219,11 +231,13 @@ const sayings = {
   },
 } as const;
 
+const noteChange = { type: 'noteChange', params: stamp } as const;
+
 /** Waits for the lead agent's reply, and then reads the question back (QUESTION-6). */
 const readBackLater = {
   guard: ({ event }: { event: Extract<QuestionEvent, { type: 'question.readBack' }> }) =>
     event.after === 'reply',
-  actions: ['awaitReply', { type: 'markFollowed', params: stamp }],
+  actions: ['awaitReply', { type: 'markFollowed', params: stamp }, noteChange],
 } as const;
 
 const readBackNow = [
@@ -247,7 +261,7 @@ const ifRead = (does: ReturnType<typeof readingDoes>) =>
 const wishes = {
   ...sayings,
   ...replies,
-  'question.readBack': [readBackLater, { actions: readBackNow }],
+  'question.readBack': [readBackLater, { actions: [...readBackNow, noteChange] }],
   'question.hold': 'held',
   'question.repeat': { actions: ['forgetNudges', present] },
 } as const;
@@ -312,6 +326,18 @@ export const questionMachine = setup({
       heardAt: undefined,
       readBack: 'due' as const,
     }),
+    /** What the user heard of another call does not count for this one, however late their words are known. */
+    noteChange: assign(({ context }, event: QuestionEvent) => {
+      const { change: put = 0 } = context;
+      if (event.type !== 'question.readBack' || (event.change ?? put) === put) return {};
+      return {
+        change: event.change,
+        playingSince: null,
+        heard: false,
+        heardAt: undefined,
+        isAffirmed: false,
+      };
+    }),
     awaitReply: assign({ readBack: 'after_reply' as const }),
     markFollowed: assign(({ context }, { at }: Stamped) => ({
       followedAt: context.followedAt ?? at,
@@ -364,9 +390,10 @@ export const questionMachine = setup({
   },
   guards: {
     mayAnswerNow: ({ context }, event: AnswerEvent) =>
-      event.channel === 'button' ? isPut(context) : wordsCount(context, event),
+      isForCall(context, event) &&
+      (event.channel === 'button' ? isPut(context) : wordsCount(context, event)),
     mayAnswerOpen: ({ context }, event: AnswerEvent) =>
-      event.channel === 'button' || wordsCount(context, event),
+      isForCall(context, event) && (event.channel === 'button' || wordsCount(context, event)),
     maySettle: (
       { context },
       { channel, saidAt, decisive }: Extract<QuestionEvent, { type: 'question.settle' }>,
@@ -383,7 +410,10 @@ export const questionMachine = setup({
     mayNudge: ({ context }) => context.heard && (context.nudges ?? 0) < MAX_NUDGES,
     hasBegun: ({ context }) => context.hasBegun,
     mayAnswerHeld: ({ context }, event: AnswerEvent) =>
-      event.channel === 'button' ? isPut(context) || context.hasBegun : wordsCount(context, event),
+      isForCall(context, event) &&
+      (event.channel === 'button'
+        ? isPut(context) || context.hasBegun
+        : wordsCount(context, event)),
     isLastSaid: ({ context }) => isPut(context) && !isFollowed(context),
     awaitsReply: ({ context }) => context.readBack === 'after_reply',
     isReminderOfBegun: ({ context }, { dueAt }: { dueAt: number }) =>
@@ -530,8 +560,8 @@ export const questionMachine = setup({
         ],
         'question.readBack': [
           readBackLater,
-          { guard: 'hasBegun', target: 'open', actions: readBackNow },
-          { target: 'presenting' },
+          { guard: 'hasBegun', target: 'open', actions: [...readBackNow, noteChange] },
+          { target: 'presenting', actions: noteChange },
         ],
         ...exits,
       },
@@ -575,7 +605,10 @@ export const questionMachine = setup({
         },
         'question.repeat': putAgain,
         'reply.ended': { guard: 'awaitsReply', target: 'open', actions: readBackNow },
-        'question.readBack': [readBackLater, { target: 'open', actions: readBackNow }],
+        'question.readBack': [
+          readBackLater,
+          { target: 'open', actions: [...readBackNow, noteChange] },
+        ],
         'question.hold': 'held',
         ...exits,
       },
@@ -624,6 +657,11 @@ type Heard = Stamped & { readonly heardAt?: number };
 type ReadingEnded = Extract<QuestionEvent, { type: 'reading.ended' }>;
 
 type AnswerEvent = Extract<QuestionEvent, { type: 'question.answer' }>;
+
+/** QUESTION-12 */
+function isForCall({ change: put = 0 }: QuestionContext, { change = put }: AnswerEvent): boolean {
+  return change === put;
+}
 
 function isFollowed({ followedAt = null }: QuestionContext): boolean {
   return followedAt !== null;

@@ -76,6 +76,7 @@ const refusals: Readonly<Record<string, string>> = {
   unknown: 'This question is not there any more.',
   queued: 'Another question comes first.',
   not_presented: 'This question has not been asked yet.',
+  changed: 'The call was changed meanwhile: look at it again.',
   over: 'This question is over.',
   invalid_option: 'This is none of the options.',
   unclear: 'This answer is not clear: say it in other words.',
@@ -100,11 +101,18 @@ interface Choice {
   readonly answer: ClientAnswer;
 }
 
-function choicesOf({ kind, options }: QuestionView, labels: QuestionLabels): readonly Choice[] {
+function choicesOf(
+  { kind, options, changed }: QuestionView,
+  labels: QuestionLabels,
+): readonly Choice[] {
   const ofOptions = options.map((option) => ({ ...option, answer: { optionId: option.id } }));
   if (kind !== 'approval') return ofOptions;
   return [
-    { id: 'approve', label: labels.approve ?? 'Approve', answer: { approved: true } },
+    {
+      id: 'approve',
+      label: labels.approve ?? 'Approve',
+      answer: { approved: true, ...(changed && { input: changed.input }) },
+    },
     { id: 'decline', label: labels.decline ?? 'Decline', answer: { approved: false } },
     ...ofOptions.filter(({ id }) => id === APPROVE_LASTING),
   ];
@@ -128,6 +136,7 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
   const asked = isAsked(question);
   const active = asked && !others;
   const choices = choicesOf(question, labels);
+  const shownCall = action && { ...action, ...(changed && { input: changed.input }) };
   useEffect(() => {
     if (state === 'presenting') void client.questionShown(requestId);
   }, [client, requestId, state]);
@@ -232,12 +241,15 @@ export function QuestionCard(props: QuestionCardProps): ReactElement {
     h(
       'p',
       { id: `${id}-question`, 'data-part': 'question' },
-      withoutArguments({ ...question, ...(putAgain && { question: putAgain.text }) }),
+      withoutArguments({
+        question: changed?.question ?? putAgain?.text ?? question.question,
+        ...(shownCall && { action: shownCall }),
+      }),
     ),
     !over &&
       kind === 'approval' &&
       h('p', { 'data-part': 'note' }, labels.approval ?? 'It does this only if you approve it.'),
-    action && h(Call, { input: (changed ?? action).input }),
+    shownCall && h(Call, { input: shownCall.input }),
     !over &&
       (choices.length > 0
         ? h('ul', { 'data-part': 'options', 'aria-labelledby': `${id}-question` }, buttons)

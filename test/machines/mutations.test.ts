@@ -30,12 +30,14 @@ import {
   reofferForgotten,
   staleReportCounts,
 } from './support/outbox-faults.ts';
+import { checkChangedCall } from './support/changed-call-check.ts';
 import { checkQuestion } from './support/question-check.ts';
 import {
   neverReleased,
   neverReplied,
   followedCounts,
   neverRetracted,
+  changedCallFaults,
   questionFaults,
   readingFaults,
 } from './support/question-faults.ts';
@@ -77,6 +79,15 @@ describe('in a question', patience, () => {
 
   test.each(readingFaults)('$fault', ({ machine, property }) =>
     catches((first) => checkQuestion(machine, first, 'model'), property),
+  );
+});
+
+describe('in an approval whose call is changed', patience, () => {
+  test('nothing is caught without a fault', () =>
+    holdsThroughout(checkChangedCall(mutate(questionMachine, nothing))));
+
+  test.each(changedCallFaults)('$fault', ({ machine, property }) =>
+    catches((first) => checkChangedCall(machine, first), property),
   );
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { questionMachine } from '../../src/machines/index.ts';
+import { checkChangedCall } from './support/changed-call-check.ts';
 import { checkQuestion } from './support/question-check.ts';
 import { Stage } from './support/stage.ts';
 import { announce, holds, holdsThroughout } from './support/verdicts.ts';
@@ -49,6 +50,16 @@ describe('every state of a question', () => {
   test('violates no other property, and reaches the expected states', () => {
     holdsThroughout(report);
     holdsThroughout(read);
+  });
+});
+
+describe('every state of an approval whose call is changed', () => {
+  const report = checkChangedCall();
+  announce(report);
+
+  test('QUESTION-12: runs no call but the one that was put last, after a yes to it', () => {
+    holds(report, 'QUESTION-12');
+    holdsThroughout(report);
   });
 });
 

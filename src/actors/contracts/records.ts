@@ -44,6 +44,15 @@ export interface Answer {
   readonly by?: string;
 }
 
+/** The call of an approval as the user changed it in words: it is read back, and only a yes to it runs it. */
+export interface ProposedCall {
+  readonly changed: CallInput;
+  /** The words of its question. */
+  readonly question: string;
+  /** As in `AskedQuestion`. */
+  readonly byButton?: true;
+}
+
 export interface AskedQuestion {
   /** The id for `session.answer`. */
   readonly requestId: string;
@@ -91,6 +100,10 @@ export interface QuestionRecord extends AskedQuestion {
    * spoken.
    */
   readonly readBack: boolean;
+  /** The changed call that is read back in place of the `action`. @defaultValue none */
+  readonly proposed?: ProposedCall;
+  /** How often the call was changed in words. @defaultValue 0 */
+  readonly changes?: number;
   /** The user's words that a model reads, oldest first: they have no addressee yet. @defaultValue none */
   readonly unread?: readonly Unread[];
   /** How often a model was too late to read words. @defaultValue 0 */
@@ -122,6 +135,7 @@ export interface AnsweredQuestion extends AskedQuestion {
 export const SETTLE_ACTIONS = [
   'answer',
   'correct',
+  'change',
   'decline',
   'cancel',
   'later',
@@ -137,6 +151,8 @@ export type SettleRefusal =
   /** Only the user's own yes or no, or a button, approves. */
   | 'needs_consent'
   | 'unknown_option'
+  /** The question is no approval, or its tool does not take the changed arguments. */
+  | 'invalid_change'
   /** These words have already settled the question, or the question was answered in another way. */
   | 'already_settled'
   /** The asker has already continued with the answer. */
@@ -388,6 +404,8 @@ export type SessionInputEvent =
       readonly action: SettleAction;
       readonly optionId?: string;
       readonly text?: string;
+      /** The changed call; absent for another action. */
+      readonly proposed?: ProposedCall;
       /** The user's words that the call quotes. */
       readonly quote: string;
       /** Why the settlement is refused. Absent if it is accepted. */

@@ -151,8 +151,11 @@ export interface QuestionView {
   readonly reason?: string;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** The arguments that the user approved instead of those of the `action`. */
-  readonly changed?: { readonly input: unknown };
+  /**
+   * The arguments that the user approved instead of those of the `action`. While the question is open: the changed call
+   * that is read back, with the words of its `question`; `{ approved: true, input }` approves it.
+   */
+  readonly changed?: { readonly input: unknown; readonly question?: string };
   /**
    * True for an approval that is too long for speech and whose `question` is shortened: only `approved` consents to it,
    * after its `action` was shown.
@@ -564,6 +567,8 @@ export type AnswerReceipt =
         | 'unknown'
         | 'queued'
         | 'not_presented'
+        /** The call was changed in words: a yes has to name its arguments, as `input`. */
+        | 'changed'
         | 'over'
         | 'invalid_option'
         | 'unclear';

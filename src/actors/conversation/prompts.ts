@@ -139,9 +139,9 @@ const STILL_OPEN = sentence`They see it: do not ask it.`;
 export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
 /** The meaning of each `settle_question` action. `explain` is missing: the model can read the quoted question. */
-export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
+export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), change (an approval; text: JSON of the changed arguments), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
 
-const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: decline.`;
+const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: change; it is read back in the same way.`;
 
 /**
  * Returns the note that a lead model reads before it answers, while a question is open or was just answered. The note

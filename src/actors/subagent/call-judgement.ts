@@ -98,27 +98,38 @@ export async function judgedCall(
   return [delegates ? { kind: 'delegation' } : asTool, judged];
 }
 
+/** Arguments with which a call may run instead of its own, and the author's question about them. */
+export interface ChangedCall {
+  readonly changed: CallInput;
+  readonly question: string | undefined;
+}
+
 /**
- * Returns the arguments with which a call runs instead of its own, if the user may approve them.
+ * Returns a call with other arguments, if the user may approve it.
  * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
  */
-export async function changedInput(
+export async function changedCall(
   judging: Judging,
   call: ModelCall,
   given: unknown,
-): Promise<CallInput> {
+): Promise<ChangedCall> {
   const { toolName } = call;
   const refused = (why: string) =>
     new ConfigurationError('INVALID_INPUT', `${toolName} with changed arguments: ${why}`);
   const entry = judging.tools?.execution.get(toolName);
   if (!entry) throw refused('a tool of another agent takes only the arguments that it asked for');
+  const { input, raw } = call;
+  if (raw !== true && !(await yieldsTheSame(entry, { toolName, input })))
+    throw refused('its schema converts them, so what the question shows cannot be changed');
   const validated = await entry.validate(given);
   if (!validated.ok) throw refused(validated.message);
   const changed = callInput(toolName, given, validated.value);
-  const { consent, reason } = await consentOf(judging, entry, { ...call, ...changed });
+  const asked = { ...call, raw: undefined, ...changed };
+  const { consent, reason } = await consentOf(judging, entry, asked);
   if (consent === 'author_denied') throw refused(reason ?? AUTHORS_DENIAL);
   if (consent === 'inherited_denial') throw refused('the user has denied exactly this call');
-  return changed;
+  const question = await approvalWords(entry, changed.input, circumstances(judging, asked));
+  return { changed, question };
 }
 
 /** Returns the consent that the call has or needs, and the author's reason. */

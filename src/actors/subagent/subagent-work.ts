@@ -42,12 +42,13 @@ import type { KeepLarge } from '../model/tool-run.ts';
 import { inSpanOf, type Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
 import {
-  changedInput,
+  changedCall,
   changeSince,
   judgedCall,
   mayHaveBegun,
   questionChange,
   withdrawnCall,
+  type ChangedCall,
   type Judging,
 } from './call-judgement.ts';
 import { completionToolIn, leftAtWork, notHandedInNote } from './child-toolset.ts';
@@ -70,7 +71,6 @@ import {
   type Instance,
   type PreparedInstance,
 } from './instance.ts';
-import type { CallInput } from '../contracts/records.ts';
 import type { Note } from '../notes/note.ts';
 import type { Jobs } from '../ports/jobs.ts';
 import type { TracedWork } from '../ports/journal.ts';
@@ -183,10 +183,10 @@ export class SubagentWork {
   }
 
   /**
-   * Returns the arguments with which the open approval's call would run instead of its own.
+   * Returns the call of the open approval with other arguments.
    * @throws {ConfigurationError} `INVALID_INPUT`, {OffstageError} if the instance cannot be made (rejects).
    */
-  async changedInput(call: ModelCall, given: unknown): Promise<CallInput> {
+  async changedCall(call: ModelCall, given: unknown): Promise<ChangedCall> {
     const { definition, log } = this.#worker;
     const { signal } = (this.#checking ??= new AbortController());
     await this.#preparing;
@@ -197,7 +197,7 @@ export class SubagentWork {
     }
     const judging = this.#judgingOf(signal, this.#instance?.definition ?? definition);
     const tools = definition.relay ? null : (this.#instance?.tools ?? judging.tools);
-    return changedInput({ ...judging, tools }, call, given);
+    return changedCall({ ...judging, tools }, call, given);
   }
 
   /** Starts an activity that the machine requests. */

@@ -55,7 +55,7 @@ import type { BudgetLimits, SubagentDefinition } from '../contracts/config.ts';
 import { type Outcome } from '../contracts/outcome.ts';
 import { NO_USAGE, type Usage } from '../contracts/usage.ts';
 import type { SubagentTask } from '../contracts/task.ts';
-import type { CallInput } from '../contracts/records.ts';
+import type { ProposedCall } from '../contracts/records.ts';
 import { approvalQuestion, askedQuestion, NOT_FOR_ME, returnedQuestion } from './ask-user.ts';
 import { requestedInput } from './child-toolset.ts';
 import type { Worker } from './executor.ts';
@@ -309,15 +309,22 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Returns the arguments with which the call of an approval would run instead of its own; null: the question is over.
+   * Returns the call of an approval with other arguments, and its question; null: the question is over.
    * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
    */
-  async changedInput(requestId: string, given: unknown): Promise<CallInput | null> {
+  async changedCall(requestId: string, given: unknown): Promise<ProposedCall | null> {
     const open = this.openQuestion;
     const call = open?.requestId === requestId ? this.log.call(open.callId) : undefined;
     if (!call) return null;
     try {
-      return await this.#work.changedInput(call, given);
+      const { changed, question } = await this.#work.changedCall(call, given);
+      const { question: _, ...rest } = { ...call, ...changed };
+      const asked = approvalQuestion(question === undefined ? rest : { ...rest, question });
+      return {
+        changed,
+        question: asked.question,
+        ...(asked.byButton && { byButton: asked.byButton }),
+      };
     } finally {
       if (this.state === 'waiting_for_input' && !this.#ended) this.#park();
     }

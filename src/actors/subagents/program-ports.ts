@@ -243,9 +243,9 @@ export class ProgramPorts implements ScopePorts {
   /** Returns the answer, with the changed arguments after the schema of their tool. */
   async #changed(question: AskedQuestion, given: ProgramAnswer): Promise<Answer> {
     const asker = this.#options.tree()?.get(question.subagentId);
-    const changed = await asker?.changedInput(question.requestId, given.input);
-    if (!changed) throw new CancelledError('the question is over');
-    return withInput(question, answerOf(question, given), changed);
+    const call = await asker?.changedCall(question.requestId, given.input);
+    if (!call) throw new CancelledError('the question is over');
+    return withInput(question, answerOf(question, given), call.changed);
   }
 
   #withdraw(requestId: string): void {

@@ -13,7 +13,7 @@ import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
-const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
+export const questionInput = { requestId: 'q', timeoutMs: 3 } as const;
 
 type Machine = typeof questionMachine;
 type S = QuestionSnapshot;

@@ -1,5 +1,6 @@
 // Planted faults of a question, each with the property that must catch it.
 
+import { assign } from 'xstate';
 import {
   questionMachine,
   type QuestionEvent,
@@ -221,6 +222,42 @@ export const questionFaults: readonly Fault<Machine>[] = [
     fault: 'a card that is read aloud cannot be answered aloud',
     machine: mutate(questionMachine, (chart) => forget(stateOf(chart, 'open'), 'question.playing')),
     property: 'QUESTION-1: that it plays or was heard is never missed',
+  },
+];
+
+/** Faults in the treatment of a call that the user changes in words. */
+export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
+  {
+    fault: 'a yes to the call as asked runs the changed call',
+    machine: provide(questionMachine, 'actions', { noteChange: () => {} }),
+    property: 'QUESTION-12: a yes counts for the call that was put last',
+  },
+  {
+    fault: 'a yes to a changed call counts after it was dropped',
+    machine: provide(questionMachine, 'guards', {
+      mayAnswerOpen: ({ context }: Args, { channel, change }: Answer) =>
+        channel === 'button' && (change ?? Infinity) >= (context.change ?? 0),
+    }),
+    property: 'QUESTION-12: a yes counts for the call that was put last',
+  },
+  {
+    fault: 'a changed call runs without its read-back',
+    machine: mutate(questionMachine, (chart) => {
+      const { on } = stateOf(chart, 'open');
+      on['question.readBack'] = {
+        actions: { type: 'noteChange', params: ({ event }: { event: unknown }) => event },
+      };
+    }),
+    property: 'QUESTION-12: a spoken yes counts once that call was heard',
+  },
+  {
+    fault: 'a late yes to the call as asked runs the changed call',
+    machine: provide(questionMachine, 'actions', {
+      noteChange: assign(({ event }: { event: { readonly change?: number } }) =>
+        event.change === undefined ? {} : { change: event.change },
+      ),
+    }),
+    property: 'QUESTION-12: a spoken yes counts once that call was heard',
   },
 ];
 

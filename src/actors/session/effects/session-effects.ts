@@ -36,7 +36,7 @@ import { SessionServices } from '../../services/session-services.ts';
 import { postNotice } from './notices.ts';
 import { notActive } from '../lead/lead-agents.ts';
 import { showUsage } from '../lead/lead-usage.ts';
-import { settlementOf, settlementRefused } from '../lead/settle-tool.ts';
+import { CHANGED, settlementOf, settlementRefused } from '../lead/settle-tool.ts';
 import type { Settlement } from '../questions/user-input.ts';
 import { questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
@@ -64,6 +64,7 @@ const STATUS = {
   answer: 'answered',
   // A correction of a question that was still open is an answer.
   correct: 'answered',
+  change: 'read_back_first',
   decline: 'declined',
   cancel: 'cancelled',
   later: 'put_off',
@@ -383,7 +384,7 @@ export class SessionEffects {
     }
     if (action === 'cancel')
       tree.get(open?.subagentId ?? '')?.cancel('the user does not want it any more');
-    answer(settlementOf(this.#session, requestId, STATUS[action]));
+    answer(action === 'change' ? CHANGED : settlementOf(this.#session, requestId, STATUS[action]));
   }
 
   /** Passes a corrected answer to the subagent that asked, replacing its current step, unless it has called a tool since. */

@@ -13,11 +13,14 @@
 
 import { jsonSchema, type JSONSchema7, type ModelMessage } from 'ai';
 import { z } from 'zod';
-import { propertiesOf } from '../../../values/json.ts';
+import { messageOf } from '../../../values/errors.ts';
+import { isRecord, propertiesOf } from '../../../values/json.ts';
 import { clip } from '../../../values/clip.ts';
 import {
   SETTLE_ACTIONS,
   type AskedQuestion,
+  type ProposedCall,
+  type QuestionRecord,
   type SettleAction,
   type SettleRefusal,
 } from '../../contracts/records.ts';
@@ -32,6 +35,7 @@ import {
   answeredJustNow,
   openQuestions,
   optionOf,
+  putQuestion,
   quotedUtterance,
   speakerOf,
 } from '../questions/settle-question.ts';
@@ -81,7 +85,7 @@ const parametersWith = (action: JSONSchema7): JSONSchema7 =>
 /** Returns the tool as the runtime runs it and as a lead model is offered it. */
 export function settleTool(
   session: SettlingSession & {
-    readonly userInput: Pick<UserInput, 'settle' | 'nextWords'>;
+    readonly userInput: Pick<UserInput, 'settle' | 'nextWords' | 'changedCall'>;
     readonly lead: Pick<Speaker, 'awaitsWords'>;
     readonly notes: Pick<NoteMarks, 'key'>;
   },
@@ -112,6 +116,14 @@ export function settleTool(
       const question = [...questions.values(), ...answered].find(
         (one) => one.requestId === requestId,
       );
+      const open = questions.get(requestId);
+      let proposed: ProposedCall | null = null;
+      if (action === 'change' && open?.kind === 'approval')
+        try {
+          proposed = await session.userInput.changedCall(open, changedArguments(open, text));
+        } catch (error) {
+          return settlementRefused('invalid_change', { tell: messageOf(error) });
+        }
       const optionId = given.optionId ?? (text && question && optionOf(question, text)?.id);
       return session.userInput.settle({
         callId,
@@ -121,9 +133,20 @@ export function settleTool(
         quote,
         ...(optionId && { optionId }),
         ...(typeof text === 'string' && { text }),
+        ...(proposed && { proposed }),
       });
     },
   });
+}
+
+/**
+ * Returns the arguments of the call that is put, with the changed ones that a model writes as JSON.
+ * @throws {SyntaxError}
+ */
+function changedArguments(question: QuestionRecord, text: string | null | undefined): unknown {
+  const changed: unknown = JSON.parse(text ?? '');
+  const { input } = putQuestion(question).action ?? {};
+  return isRecord(input) && isRecord(changed) ? { ...input, ...changed } : changed;
 }
 
 /** Returns the question that a call without an id refers to. */
@@ -156,7 +179,7 @@ function settleNote(session: ShownSession): Note | null {
   if (open.length + answered.length === 0) return workNoteOf(session);
   const state = {
     open: open.map((question) => ({
-      ...described(question),
+      ...described(putQuestion(question)),
       ...(question.kind === 'approval' && { isApproval: true }),
     })),
     answered: answered.map((question) => ({
@@ -209,11 +232,22 @@ export function withTurnContext(
   return [...messages.slice(0, Math.max(0, at)), ...told, ...messages.slice(Math.max(0, at))];
 }
 
-function described({ requestId, subagentName, question, kind, options }: AskedQuestion): Quotes {
+/** Longer arguments cannot be said, so their question has `byButton`. */
+const MAX_ARGUMENTS_CHARS = 2_000;
+
+function described({
+  requestId,
+  subagentName,
+  question,
+  kind,
+  options,
+  action,
+}: AskedQuestion): Quotes {
   return {
     questionId: requestId,
     subagent: subagentName,
     question,
+    ...(action && { arguments: clip(JSON.stringify(action.input), MAX_ARGUMENTS_CHARS) }),
     ...(kind !== 'approval' &&
       options.length > 0 && {
         options: options.map(({ id, label, description }) => ({
@@ -263,13 +297,19 @@ const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'dec
 const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
 const ALL_KNOWN =
   'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';
+/** The result of a call that the user changed. */
+export const CHANGED: Settlement = {
+  status: 'read_back_first',
+  tell: 'The runtime now reads the changed call back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words.',
+};
 const RUNTIME_ASKS = 'The runtime asks what is still open; you do not.';
 
 const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words. If they refused or changed it, call `decline`.',
+    'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words. If they refused it, call `decline`; if they changed it, `change`.',
+  invalid_change: 'Only the call of an approval can be changed. Nothing was changed.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',

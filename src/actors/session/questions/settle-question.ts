@@ -12,6 +12,7 @@
 //   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's
 //       words, cancel, postpone or repeat it. If the lead agent interprets words as a yes, the action is read back
 //       after its reply, and the user's next yes counts.
+//       A changed call is read back in the same way; it runs only after a yes to it, and a no to it leaves the call as asked.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing again.
 //   SETTLE-4. An answer is accepted if the question was presented before the words started, and if the user may answer
 //       it (QUESTION-9, WHO-1).
@@ -180,6 +181,8 @@ function refusalOf(
     if (answerIn(question, settled) === null) return 'unknown_option';
   }
   if (!open) return action === 'correct' ? null : 'already_settled';
+  if (action === 'change' && (open.kind !== 'approval' || !settled.proposed))
+    return 'invalid_change';
   const event = eventOf(records, open, settled);
   const isPossible = event === null || unit.accepts(`question:${requestId}`, { ...event, at });
   return isPossible ? null : 'not_open';
@@ -191,8 +194,10 @@ function changesAnswer(action: SettleAction): boolean {
 }
 
 /** Returns the event for the question; null if the question does not change. */
-function eventOf(records: SessionRecords, question: AskedQuestion, settled: Settled) {
+function eventOf(records: SessionRecords, question: QuestionRecord, settled: Settled) {
   switch (settled.action) {
+    case 'change':
+      return { ...READ_BACK, change: (question.changes ?? 0) + 1 };
     case 'answer':
     case 'correct':
     case 'decline':
@@ -256,7 +261,30 @@ export function questionSettled(
   if (question.settledBy?.callId === callId) return [];
   records.questions.change(requestId, { settledBy });
   const event = eventOf(records, question, settled);
+  if (settled.proposed) {
+    const changes = (question.changes ?? 0) + 1;
+    records.questions.change(requestId, { proposed: settled.proposed, changes });
+    readBack(records, question);
+  }
   return event ? [{ actor: `question:${requestId}`, event }] : [];
+}
+
+/** Returns the question as it is put to the user: for the call as asked, or as it was changed. */
+export function putQuestion(question: QuestionRecord): QuestionRecord {
+  const { action, proposed, byButton: _, ...rest } = question;
+  if (!proposed || !action) return question;
+  const { changed, ...words } = proposed;
+  return { ...rest, ...words, action: { ...action, input: changed.input } };
+}
+
+/** Puts the call as asked to the user again, instead of the changed call. Returns the consequence within the unit. */
+export function dropChange(records: SessionRecords, question: QuestionRecord): SessionMessage {
+  records.questions.change(question.requestId, { proposed: undefined });
+  readBack(records, question);
+  return {
+    actor: `question:${question.requestId}`,
+    event: { type: 'question.readBack', change: 0 },
+  };
 }
 
 /** Makes a question's next presentations state the action that a yes approves. */

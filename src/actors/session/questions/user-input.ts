@@ -30,7 +30,7 @@ export type Settlement = { readonly status: string } & Readonly<Record<string, u
 
 /** The session, as the entrance sees it. */
 export interface UserInputSession extends Receiver {
-  readonly tree: { get(id: string): Pick<Subagent, 'changedInput'> | undefined };
+  readonly tree: { get(id: string): Pick<Subagent, 'changedCall'> | undefined };
   readonly host: Host;
   readonly records: SessionRecords;
   readonly projection: Projection;
@@ -150,7 +150,7 @@ export class UserInput {
     const asked = records.questions.get(requestId);
     // The answer of another identity is refused without a look at the arguments.
     const isChanged = input !== undefined && asked?.kind === 'approval' && mayAnswer(asked, by);
-    const changed = isChanged ? await this.#changedInput(asked, input) : null;
+    const changed = isChanged ? (await this.changedCall(asked, input))?.changed : undefined;
     const isKnown = records.questions.has(requestId);
     if (isKnown && this.#left) throw this.#left;
     if (!isKnown || unit.unit.disposed || (isChanged && !changed))
@@ -169,8 +169,12 @@ export class UserInput {
     return receipt.promise;
   }
 
-  async #changedInput({ subagentId, requestId }: QuestionRecord, input: unknown) {
-    return (await this.#session.tree.get(subagentId)?.changedInput(requestId, input)) ?? null;
+  /**
+   * Returns the call of an approval with other arguments; null: its subagent no longer asks.
+   * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
+   */
+  async changedCall({ subagentId, requestId }: QuestionRecord, input: unknown) {
+    return (await this.#session.tree.get(subagentId)?.changedCall(requestId, input)) ?? null;
   }
 
   /**
@@ -215,14 +219,14 @@ export class UserInput {
     unit.unit.checkRoom();
     const settlement = Promise.withResolvers<Settlement>();
     this.#settling.set(settled.callId, settlement);
-    const { callId, utteranceId, requestId, action, optionId, text, quote } = settled;
+    const { callId, utteranceId, requestId, action, optionId, text, proposed, quote } = settled;
     this.#session.receive('answers', {
       type: 'question.settled',
       callId,
       utteranceId,
       requestId,
       action,
-      ...withoutUndefined({ optionId, text }),
+      ...withoutUndefined({ optionId, text, proposed }),
       quote,
     });
     return settlement.promise;

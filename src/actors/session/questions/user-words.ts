@@ -49,7 +49,7 @@ import type { SessionUnit } from '../unit/session-unit.ts';
 import { mayAnswer, withoutArguments } from '../../contracts/session-views.ts';
 import { givenAnswer, withInput } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
-import { readBack } from './settle-question.ts';
+import { dropChange, putQuestion, readBack } from './settle-question.ts';
 
 /**
  * The confidence at which a match by sound is decisive. Below it, a recognition error is possible, and the words do not
@@ -91,10 +91,11 @@ export interface Heard {
  * one of several approvals is read back, and other unclear words go to the lead agent (USER-WORDS-7).
  */
 export function readUtterance(
-  question: QuestionRecord,
+  asked: QuestionRecord,
   text: string,
   { hasModel = false, read, ...heard }: Heard,
 ): Reading {
+  const question = putQuestion(asked);
   const { typed, language = 'en', approvals = 1, leadSettles = true, isFollowed = false } = heard;
   const { timesLate = 0 } = question;
   if (hasModel && !isFollowed && timesLate < MAX_LATE)
@@ -293,7 +294,10 @@ export function withMeaning(
   if (does === 'readsBack') return { ...ended, gives: 'consent', reading: { to: 'readBack' } };
   const isVoid = does === 'asks' && GIVES[meant.to] === undefined;
   const reading: Reading =
-    meant.to === 'question' ? { ...meant, answer: answerBy(meant.answer, last.by) } : meant;
+    meant.to === 'question'
+      ? { ...meant, answer: answerTo(question, meant.answer, last.by) }
+      : meant;
+  if (isNoToChange(question, reading)) return { ...ended, gives: 'again', reading };
   return {
     ...ended,
     gives: isVoid ? 'again' : givenBy(meant),
@@ -334,6 +338,7 @@ export function wordsRead(
   for (const { utterance } of unread)
     if (reading.to === 'lead') leadHears(records, unit, utterance, reading.about);
     else unit.post('user.overheard', { utterance, subagentName, were });
+  if (isNoToChange(question, reading)) return [dropChange(records, question)];
   return reading.to === 'hold' ? [holding(requestId, at + reading.forMs)] : [];
 }
 
@@ -433,15 +438,24 @@ function wordsOf(
         : []),
     ];
   }
+  const given = reading.to === 'question' ? answerTo(question, reading.answer, said.by) : null;
   const answer = {
     type: 'question.answer',
     channel,
     utteranceStartedAt: channel === 'speech' ? startedAt : null,
     decisive: reading.to === 'question' && reading.decisive,
-    answer: reading.to === 'question' ? answerBy(reading.answer, said.by) : null,
+    answer: given,
+    ...(given?.approved === true ? { change: question.proposed ? question.changes : 0 } : {}),
   } as const;
   const isAnswer =
     !awaitsReading && reading.to === 'question' && unit.accepts(actor, { ...answer, at: said.at });
+  // A no to a changed call is none to the call as asked.
+  if (isAnswer && isNoToChange(question, reading)) {
+    const asksAgain = dropChange(records, question);
+    if (reading.to === 'question' && reading.more) return [asksAgain, ...toLead(requestId)];
+    unit.post('user.overheard', { utterance, subagentName, were: null });
+    return [asksAgain];
+  }
   // The decision is accepted, and the lead agent must reply to the rest of the words.
   if (isAnswer && reading.to === 'question' && reading.more)
     return [{ actor, event: answer }, ...toLead(requestId)];
@@ -510,7 +524,10 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
     utteranceStartedAt: null,
     decisive: true,
     answer: answerBy(withInput(question, answer, given.changed), by),
+    // A card may still show the call as asked while a changed call is read back.
+    ...(answer.approved === true && !given.changed ? { change: 0 } : {}),
   } as const;
+  if (answer.approved === true && !given.changed && question.proposed) return refused('changed');
   if (!unit.accepts(actor, { ...event, at: given.at }))
     return refused(state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented');
   return {
@@ -541,6 +558,17 @@ function toldWhenSaid(unit: SessionUnit, { startedAt }: Said): string | null {
     ? current
     : pending.find(({ interruptedAt = -Infinity }) => interruptedAt >= startedAt);
   return told && told.kind !== 'question' ? told.deliveryId : null;
+}
+
+/** Tells whether words refuse the changed call that is read back: the call as asked stays open. */
+function isNoToChange({ proposed }: QuestionRecord, reading: Reading): boolean {
+  return proposed !== undefined && reading.to === 'question' && reading.answer.approved === false;
+}
+
+/** Returns the answer of words; a yes approves the changed call that is read back (QUESTION-12). */
+function answerTo(question: QuestionRecord, answer: Answer, by: string | undefined): Answer {
+  const changed = answer.approved === true ? question.proposed?.changed : undefined;
+  return answerBy(withInput(question, answer, changed), by);
 }
 
 function answerBy(answer: Answer, by: string | undefined): Answer {

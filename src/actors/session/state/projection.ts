@@ -283,6 +283,9 @@ export function questionView(
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
   const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason, put } = record;
+  const { proposed } = record;
+  const open = proposed && { input: proposed.changed.input, question: proposed.question };
+  const changed = answer ? answer.changed && { input: answer.changed.input } : open;
   return {
     // The record's id, because the given id may be part of an actor's name, which V8 would keep in memory.
     requestId,
@@ -299,7 +302,7 @@ export function questionView(
     answer: answer?.userResponse ?? null,
     ...(reason === undefined ? {} : { reason }),
     ...(action ? { action } : {}),
-    ...(answer?.changed && { changed: { input: answer.changed.input } }),
+    ...(changed && { changed }),
     ...(byButton && { byButton }),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),

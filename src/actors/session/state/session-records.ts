@@ -614,7 +614,16 @@ const PUTS: ReadonlySet<string> = new Set([
 ]);
 
 function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
-  const { kind, subagentName, question: asked, options, nudged } = question;
+  const {
+    kind,
+    subagentName,
+    question: asked,
+    options,
+    nudged,
+  } = {
+    ...question,
+    ...question.proposed,
+  };
   // An approval is read out word for word each time.
   if (kind === 'approval') return approvalPrompt(subagentName, asked, question);
   return nudged === undefined
@@ -622,8 +631,9 @@ function promptOfQuestion(question: QuestionRecord): DeliveryRecord['prompt'] {
     : nudgePrompt(subagentName, asked, options, nudged);
 }
 
-function wordsOfQuestion({ question, readBack }: QuestionRecord): string {
-  return readBack ? readBackText(question) : question;
+function wordsOfQuestion({ question, readBack, proposed }: QuestionRecord): string {
+  const words = proposed?.question ?? question;
+  return readBack ? readBackText(words) : words;
 }
 
 function deliveryOfQuestion(question: QuestionRecord): DeliveryRecord {

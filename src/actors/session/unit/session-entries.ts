@@ -367,6 +367,9 @@ export const SESSION_SHAPES: EventShapes = {
     action: z.enum(SETTLE_ACTIONS),
     optionId: maybe(text),
     text: maybe(text),
+    proposed: maybe(
+      z.looseObject({ changed: changedInput, question: text, byButton: maybe(z.literal(true)) }),
+    ),
     quote: text,
     refused: maybe(text),
     readsBack: maybe(flag),
