@@ -1,4 +1,4 @@
-// A thread in the place of the user's device: it starts to speak at random times, and reports when.
+// A thread that replaces the user's device: it starts to speak at random times, and reports when.
 
 import { parentPort, workerData } from 'node:worker_threads';
 

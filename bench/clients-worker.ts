@@ -1,4 +1,4 @@
-// A thread in the place of many pages: each page has a WebSocket, says hello, and reads. The thread counts the frames
+// A thread that replaces many pages: each page has a WebSocket, says hello, and reads. The thread counts the frames
 // in shared memory, so that counting costs the server nothing.
 
 import { workerData } from 'node:worker_threads';
@@ -7,7 +7,7 @@ import { WebSocket } from 'ws';
 const { url, clients, counts } = workerData as {
   readonly url: string;
   readonly clients: number;
-  /** The clients that have the first state, the frames since then, and their bytes. */
+  /** The clients that have received the first state, the frames since then, and their bytes. */
   readonly counts: Int32Array;
 };
 
@@ -23,6 +23,6 @@ for (let client = 0; client < clients; client += 1) {
       Atomics.add(counts, 2, data.length);
     });
   });
-  // A burst of upgrades would measure the listen queue.
+  // A burst of upgrades would measure the accept queue of the socket.
   if (client % 50 === 49) await new Promise((resolve) => socket.once('message', resolve));
 }

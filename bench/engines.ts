@@ -1,7 +1,7 @@
-// `npm run bench:engines`: whole runs on Restate and on Temporal, beside the engine's SDK with the same work: four
-// model calls that take no time, a look-up, a question that the user answers at once, and a charge. Then the same work
-// without the question, where the bare program either knows that no question comes, or waits for one as Offstage's
-// program does (`…_runs_watched`). Both programs take turns on the same server and in the same worker.
+// `npm run bench:engines`: compares whole runs on Restate and Temporal with the same work on the engine's SDK: four
+// model calls that take no time, a look-up, a question that the user answers at once, and a charge. Then it repeats
+// the same work without the question. The bare program either knows that no question comes, or waits for one as
+// Offstage's program does (`…_runs_watched`). Both programs alternate on the same server and in the same worker.
 //
 //   npm run bench:engines                    both engines
 //   npm run bench:engines -- restate         one
@@ -49,7 +49,7 @@ interface Seen {
   /** Runs per second, 10 at once. */
   readonly cycles: number[];
   readonly silent: number[];
-  /** From the answer to the next model call, in milliseconds, one run at a time. */
+  /** Milliseconds from the answer to the next model call, one run at a time. */
   readonly latency: number[];
   readonly bytes: number[];
 }

@@ -1,4 +1,4 @@
-// `node bench/local-voice.ts`: how long a user of the local voice waits for the first sound, by stages. Sentences in
+// `node bench/local-voice.ts`: how long a user of the local voice waits for the first sound, in stages. Sentences in
 // voices other than the server's are sent in real time to a real server (detector, transcriber, voice) whose language
 // model answers at once.
 //

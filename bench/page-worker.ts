@@ -1,4 +1,4 @@
-// A thread in the place of one open page of the inspector: on each message it makes the requests of the page's
+// A thread that replaces one open page of the inspector: on each message it makes the requests of the page's
 // script.
 
 import { parentPort, workerData } from 'node:worker_threads';

@@ -1,6 +1,6 @@
 // `npm run bench`: measures, and prints one JSON line for each figure.
 //
-// Each repetition is a new process, and the contenders take turns, so that neither a warm cache nor a busy minute of
+// Each repetition is a new process, and the contenders alternate, so that neither a warm cache nor a busy minute of
 // the machine favours one. A figure is the median of the repetitions.
 //
 //   npm run bench                        all of it, some fifty minutes

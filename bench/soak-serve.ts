@@ -1,5 +1,5 @@
 // `npm run soak:serve`: 10,000 sessions of a pool on SQLite. A client on 127.0.0.1 opens each over `serve`, says
-// something and leaves. Hibernated sessions must leave nothing in memory: the bench prints heap and handles after each
+// something and leaves. Hibernated sessions must leave nothing in memory. The bench prints heap and handles after each
 // tenth; growth by more than a fifth since the second tenth is an error.
 //
 //   npm run soak:serve -- --sessions 1000    a quick look
@@ -57,7 +57,7 @@ http.listen(0, '127.0.0.1');
 await once(http, 'listening');
 const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/offstage`;
 
-/** Visits a session over a WebSocket or a stream, by turns. */
+/** Visits a session over a WebSocket or a stream, alternately. */
 async function visit(session: string, index: number): Promise<void> {
   const transport = index % 2 === 0 ? 'websocket' : 'stream';
   const client = connect({ url, session, transport, token: `user of ${session}` });

@@ -1,5 +1,5 @@
 // `npm run soak`: one session talks for two hours of simulated time, in which 100,000 subagents do their work; half of
-// them ask the user. The used memory must not grow: the bench prints heap, handles and the size of the journal after
+// them ask the user. The used memory must not grow. The bench prints heap, handles and the size of the journal after
 // each tenth; heap or handles that have grown by a fifth since the second tenth are an error.
 //
 //   npm run soak -- --subagents 10000    a quick look

@@ -1,7 +1,7 @@
 // `npm run waiting`: a million subagents wait for the user, a hundred in each session, and all sessions hibernate, on
-// SQLite. The used memory must not grow with them: the bench prints heap and bytes on the disk after each tenth. Then
-// it wakes some sessions and answers one question of each. A heap that has grown by a fifth since the first tenth is
-// an error.
+// SQLite. The used memory must not grow with them: the bench prints heap and bytes on disk after each tenth. Then it
+// wakes some sessions and answers one question of each. A heap that has grown by a fifth since the first tenth is an
+// error.
 //
 //   npm run waiting -- --subagents 100000    a look
 //   npm run waiting -- --each 1              a session for each: a longer run

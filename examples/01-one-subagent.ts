@@ -1,8 +1,8 @@
 // Usage: npm run example examples/01-one-subagent.ts
 //
-// A text session with one background tool. The lead agent keeps talking while the subagent works,
-// and reports the result in a pause. The model is scripted, so that this runs without a key; use
-// `openai('gpt-…')` or any other AI SDK model instead.
+// A text session with one background tool. The lead agent keeps talking while the subagent works, and reports
+// the result in a pause. The model is scripted, so that the example runs without a key; use `openai('gpt-…')`
+// or any other AI SDK model instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';

@@ -1,7 +1,7 @@
 // Usage: npm run example examples/02-two-questions.ts
 //
-// Two subagents ask the user at the same time. Their questions are put one by one, in the order of
-// asking; each answer, typed or given by a button, reaches the subagent that asked.
+// Two subagents ask the user at the same time. Their questions are asked one by one, in order; each answer,
+// typed or given by a button, reaches the subagent that asked.
 
 import { z } from 'zod';
 import { defineSubagent, defineTool, TextSession } from 'offstage';

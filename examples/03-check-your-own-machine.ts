@@ -1,4 +1,4 @@
-// Check your own machine: every state that it can reach, not only those that you expected.
+// Checks your own machine in every state that it can reach, not only in those that you expected.
 //
 //   npm run example examples/03-check-your-own-machine.ts
 //
@@ -96,8 +96,8 @@ const check: MachineCheck<typeof hastyPayment | typeof carefulPayment, number> =
     ...bank('charge'),
     ...bank('lookUp'),
   ],
-  // The number of charges that the bank may still be processing. No state of the machine holds it,
-  // so the check counts: each start of `charge` adds one, each answer of the bank settles them.
+  // The number of charges that the bank may still be processing. No state of the machine holds it, so the
+  // check counts: each start of `charge` adds one, each answer of the bank settles them all.
   ghost: {
     initial: 0,
     next: (open, { event, effects }) =>

@@ -1,9 +1,9 @@
 // Usage: npm run example examples/04-inspect.ts [--stay]
 //
-// Watches the actors of a session in the Stately Inspector. It prints the address to open in a
-// browser (the inspector itself is a page of stately.ai and needs the network), runs a short
-// conversation, and ends. With `--stay` it waits for Ctrl+C; a page that is opened late also shows
-// everything. The stream hides the words of users and models, unless `redact: false` is given.
+// Watches the actors of a session in the Stately Inspector. It prints the URL to open in a browser (the
+// inspector itself is a page of stately.ai and needs the network), runs a short conversation, and ends. With
+// `--stay` it waits for Ctrl+C; a page that is opened late also shows everything. The stream hides the words
+// of users and models, unless `redact: false` is given.
 
 import { once } from 'node:events';
 import { createWebSocketReceiver } from '@statelyai/inspect';

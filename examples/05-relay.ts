@@ -1,9 +1,8 @@
 // Usage: npm run example examples/05-relay.ts
 //
-// A relay: a subagent that gives its task to an external agent, which has separate sessions, and
-// puts the agent's questions to the user. Two tasks run at once: `createInstance` gives each of
-// them a separate relay, and `dispose` ends the relay on every way out. The external agent is a
-// stand-in; use the SDK of your agent instead.
+// A relay: a subagent that gives its task to an external agent, which has separate sessions, and puts the
+// agent's questions to the user. Two tasks run at once: `createInstance` gives each of them a separate relay,
+// and `dispose` always ends the relay. The external agent is a stand-in; use the SDK of your agent instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';

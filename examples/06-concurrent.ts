@@ -1,8 +1,8 @@
 // Usage: npm run example examples/06-concurrent.ts
 //
-// Two background tools at once. Each has a separate subagent, clock and AbortController; the faster
-// result is reported first, and never within another sentence. Meanwhile another lead agent takes
-// over: the work continues, and the new lead agent reports its result.
+// Two background tools at once. Each has a separate subagent, timeout and AbortController; the faster result
+// is reported first, and never within another sentence. Meanwhile another lead agent takes over: the work
+// continues, and the new lead agent reports its result.
 
 import { tool } from 'ai';
 import { z } from 'zod';

@@ -1,9 +1,9 @@
 // Usage: npm run example examples/08-background-research.ts
 //
-// Research in the background. The primary agent spawns a subagent with a description, and keeps talking; progress
-// reaches the screen directly, without a model. The findings are too long to say: the subagent saves them in its
-// namespace of working memory, and its result names the place. When the user wants details, the primary agent reads
-// them there.
+// Research runs in the background. The primary agent spawns a subagent with a description, and keeps talking;
+// progress reaches the screen directly, without a model. The findings are too long to say: the subagent saves them
+// in its namespace of working memory, and its result names the place. When the user wants details, the primary
+// agent reads them there.
 
 import { createWorkingMemoryToolset, workingMemory } from 'offstage/memory';
 import { rockbotLimits, rockbotToolset, topic } from 'offstage/compat';

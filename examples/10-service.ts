@@ -1,8 +1,8 @@
 // Usage: npm run example examples/10-service.ts
 //
-// A service subagent: while the session lives, it looks at events from outside, and tells the user the important ones.
-// Here a shop sends signed webhooks over real HTTP, and a warehouse is polled. A normal event waits for a pause; an
-// urgent one interrupts. The model is scripted, so that this runs without a key.
+// A service subagent: while the session lives, it handles outside events, and tells the user the important ones. Here
+// a shop sends signed webhooks over real HTTP, and a warehouse is polled. A normal event waits for a pause; an urgent
+// one interrupts. The model is scripted, so that this runs without a key.
 
 import { pollingSource } from 'offstage/services';
 import { createHmac } from 'node:crypto';
@@ -39,7 +39,7 @@ const warehouse = pollingSource<number>({
     events: (stock[page] ?? []).map((data) => ({ source: 'warehouse', type: 'stock.low', data })),
     cursor: page + 1,
   }),
-  // The desk is reported twice, and handled once.
+  // The desk is reported twice, but handled once.
   keyOf: ({ data }) => JSON.stringify(data),
 });
 

@@ -85,7 +85,7 @@ const resultsOf = ({ responseMessages }: Awaited<ReturnType<ReturnType<typeof ed
   console.log('ok: a result that does not fit is asked for again');
 }
 
-// A child that never answers is timed out; the parent reads that, and continues.
+// A child that never answers times out; the parent reads this, and continues.
 {
   const { environment, service, run } = editor(() => new Promise<never>(() => {}));
   const running = run();

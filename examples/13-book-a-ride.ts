@@ -1,8 +1,7 @@
 // Usage: npm run example examples/13-book-a-ride.ts
 //
-// A subagent asks during its work, and a JSON client gets the question with its buttons, and
-// answers with a click; words would also work. The subagent has the tool `ask_user` because it is
-// `interactive`.
+// A subagent asks during its work. A JSON client receives the question with its buttons, and answers with a
+// click; words would also work. The subagent has the tool `ask_user` because it is `interactive`.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -66,7 +65,7 @@ const session = new TextSession({
 
 // Stands in for a WebSocket: one JSON text for each message.
 clientMessages(session).subscribe((message) => {
-  // The screen shows the delivery: it need not be said, and later clients get no card for it.
+  // The screen shows the delivery, so it need not be said, and later clients get no card for it.
   if (message.type === 'transcript' && message.deliveryId !== undefined)
     void receiveClientMessage(session, {
       type: 'delivery.shown',

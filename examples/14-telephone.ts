@@ -20,7 +20,7 @@ const log = (line: string): void => {
 };
 
 /**
- * Twilio with a telephone: it plays received sound, and returns a mark when playback reaches it.
+ * Twilio with a telephone: it plays received audio, and returns a mark when playback reaches it.
  */
 class Telephone implements TwilioSocket {
   playedMs = 0;
@@ -144,7 +144,7 @@ await isStarted;
 async function say(text: string, listenMs: number): Promise<void> {
   void server.connections[0]?.user.says(text);
   for (let ms = 0; ms < listenMs; ms += 20) {
-    // The telephone sends sound all the time; here the sound is silence.
+    // The telephone sends audio all the time; here the audio is silence.
     const payload = Buffer.alloc(160, 0xff).toString('base64');
     telephone.tell('media', { media: { track: 'inbound', payload } });
     await environment.advance(20);

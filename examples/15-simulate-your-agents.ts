@@ -1,9 +1,9 @@
 // Usage: npm run example examples/15-simulate-your-agents.ts
 //
 // How to simulate your own agents, tools and policies, without a key and without waiting: whole
-// conversations under one seed each, in which the process dies, the model fails and the user
-// changes the subject. The models are replaced; the tools are real. First the simulation finds the
-// error of a shop that charges twice; then it plays a correct shop.
+// conversations, each reproducible by its seed, in which the process dies, the model fails and the user
+// changes the subject. The models are replaced; the tools are real. First the simulation finds the error of a
+// shop that charges twice; then it plays a correct shop.
 
 import assert from 'node:assert/strict';
 import { tool } from 'ai';

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/17-chats-that-sleep.ts
 //
-// Chats whose users take their time. While a subagent waits for an answer, its session is unloaded
-// to the journal; an answer wakes the session, and reaches the subagent that asked. If a user never
-// answers, the question expires at its deadline: the pool wakes the session for that.
+// Chats whose users take their time. While a subagent waits for an answer, its session is unloaded to the
+// journal; an answer wakes the session, and reaches the subagent that asked. If a user never answers, the
+// question expires at its deadline, for which the pool wakes the session.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

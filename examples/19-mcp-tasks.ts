@@ -40,7 +40,7 @@ const mailer = defineSubagent({
   toolApproval: { send_mail: 'user-approval' },
 });
 
-/** Serves on the example's journal; returns the address, and a function that ends the server. */
+/** Serves on the example's journal; returns the URL, and a function that ends the server. */
 async function serve() {
   const environment = nodeEnvironment();
   const journal = sqliteJournal({ path: join(folder, 'tasks.journal'), environment });

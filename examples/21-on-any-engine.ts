@@ -148,7 +148,7 @@ async function restateWorker(): Promise<void> {
   });
 }
 
-/** Makes this process a worker of Temporal, too. */
+/** Also makes this process a worker of Temporal. */
 async function temporalWorker(): Promise<TemporalClient & TemporalRunsClient> {
   const activity = await imported('@temporalio/activity');
   const { Client, Connection } = await imported('@temporalio/client');

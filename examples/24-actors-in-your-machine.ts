@@ -127,7 +127,7 @@ async function live(shared: string): Promise<void> {
               input: { id: 'trip-1/flight', task: 'Book the flight to Lisbon' },
               onSnapshot: {
                 guard: { type: 'asks', params: ({ event }) => event.snapshot },
-                // The user of the first process disappears before they answer.
+                // The first process's user disappears before answering.
                 actions: (isFirst ? (['show'] as const) : (['show', 'answer'] as const)).map(
                   (type) => ({ type, params: ({ event }) => event.snapshot }),
                 ),

@@ -1,9 +1,9 @@
-// The lead agent of the examples: it calls the tools that the text asks for, and repeats the content of notes. In
+// The lead agent of the examples: it calls the tools that the text requests, and repeats the content of notes. In
 // your program this is a model.
 
 import { readNotes, type Script, type ScriptedCall, type ScriptedPrompt } from 'offstage/testing';
 
-/** `callsFor`: returns the tools that a text of the user asks for; none for small talk. */
+/** `callsFor`: returns the tools that a user's text requests; none for small talk. */
 export function scriptedLead(callsFor: (text: string) => readonly ScriptedCall[]): Script {
   return ({ user, prompt }) => {
     const answers = answersIn(prompt);

@@ -1,6 +1,6 @@
 // A voice session whose lead agent delegates to a third-party agent, for 22-agent-by-voice.ts and 23-claude-by-voice.ts.
-// A fake server is the voice model, on the wire of OpenAI Realtime, and a script speaks for the user. In your program
-// these are a transport such as `openaiRealtime()`, and a microphone.
+// A fake server is the voice model, on the OpenAI Realtime wire, and a script speaks for the user. In your program these
+// are a transport such as `openaiRealtime()`, and a microphone.
 
 import { defineSubagent, defineTool, type QuestionView, VoiceSession } from 'offstage';
 import { nodeEnvironment } from 'offstage/node';

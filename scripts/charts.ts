@@ -22,7 +22,10 @@ function boxOf({ x, y, width, height, children }: ElkNode): object {
   return { x, y, width, height, children: children?.map(boxOf) };
 }
 
-/** Returns the fields of an arrow that the page reads, with its corners as one text: a third of the size. */
+/**
+ * Returns the fields of an arrow that the page reads, with its corners as one text, which is a third of the
+ * size.
+ */
 function arrowOf({ sources, targets, labels, sections = [] }: ElkExtendedEdge): object {
   const corners = sections.flatMap(({ startPoint, bendPoints = [], endPoint }) => [
     startPoint,

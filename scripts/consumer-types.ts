@@ -1,6 +1,6 @@
-// Compiles programs of users against the declarations of the build, with the strictest options, in both resolutions,
-// with the newest and the oldest TypeScript: an import of each entry, every example, and a library that exports its
-// values (scripts/consumer-library.ts). Errors in the declarations of dependencies do not count;
+// Compiles user programs against the declarations of the build, with the strictest options, in both resolution
+// modes, with the newest and the oldest TypeScript: an import of each entry, every example, and a library that
+// exports its values (scripts/consumer-library.ts). Errors in the declarations of dependencies do not count;
 // docs/guide/deploying.md names them. Then checks which packages the declarations of each entry import: an app must
 // compile without the optional peers of other entries. Needs the build.
 
@@ -13,7 +13,8 @@ import { entries, manifest, reachedFrom, root } from './declarations.ts';
 const folder = join(root, '.consumers');
 
 /**
- * The packages that the declarations of an entry may import besides those that every app has. `node`: types of Node.js.
+ * The packages that an entry's declarations may import in addition to those that every app has. `node`: types of
+ * Node.js.
  */
 const OWN: Readonly<Record<string, readonly string[]>> = {
   './react': ['react'],
@@ -53,7 +54,8 @@ const ofExamples = { lib: ['es2024', 'esnext.disposable'], allowImportingTsExten
 
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder);
-// The programs import a copy: within the package the compiler names a type by its file, which no user can import.
+// The programs import a copy: within the package the compiler names a type by its file, which users cannot
+// import.
 writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
 for (const part of ['package.json', 'dist'])
   cpSync(join(root, part), join(folder, 'node_modules/offstage', part), { recursive: true });

@@ -1,12 +1,12 @@
 // `npm run coverage:inventory`: compares the abilities of the four predecessors, line by line, with the tests. A test
-// must cite each line of `docs/coming-from.md` with its tag, such as `B44`, unless the line says why Offstage differs
-// on purpose. A test must cite each fault of theirs, unless `test/faults/README.md` says why it cannot occur. With
-// `--quiet` it prints only the sums and the failures.
+// must cite each line of `docs/coming-from.md` with its tag, such as `B44`, unless the line gives the reason for a
+// deliberate difference. A test must cite each of their faults, unless `test/faults/README.md` explains why it cannot
+// occur. With `--quiet` it prints only the sums and the failures.
 
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The number of lines of each list, so that a line that is missing from the documents is noticed. */
+/** The number of lines in each list, so that a line missing from the documents is noticed. */
 const lists = {
   Bodhi: { B: 92 },
   RockBot: { R: 41 },

@@ -131,7 +131,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
       const others = cellsOf(other);
       return cellsOf(one).every((text, at) => {
         const isUnknown = text.startsWith('?');
-        // Another number of seeds is not another ability.
+        // A different number of seeds is not a different ability.
         const bare = (value = ''): string => plain(value.replace(/ \(\d+\)/u, ''));
         return isUnknown || bare(text) === bare(others[at]);
       });

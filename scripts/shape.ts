@@ -134,7 +134,7 @@ const sentencesOf = (text: string): readonly string[] =>
     .map((sentence) => sentence.trim())
     .filter((it) => it.split(/\s+/).length >= 3 && /^[A-Z`]/.test(it) && !it.endsWith('?'));
 
-/** Openings that make a sentence a riddle, because they hide its subject. */
+/** Openings that obscure a sentence because they hide its subject. */
 const RIDDLE =
   /^(?:What|Whoever|Who|Whatever|Whom|Those who|Those that|One that|One who|Nobody|Somebody)\b/;
 const sentences = [...texts.values()].flatMap(sentencesOf);

@@ -53,7 +53,7 @@ function linked(page: string, text: string): string {
     const [path = '', anchor] = link.split('#');
     const target = join(dirname(page), path);
     const folders = slugOf(page).split('/').length - 1;
-    // An image is found beside its file, a page by its address, which ends with a slash.
+    // An image is found next to its file, a page by its URL, which ends with a slash.
     if (image) return `![${label}](./${'../'.repeat(folders)}${relative('docs', target)})`;
     const depth = slugOf(page) === 'index' ? '' : '../'.repeat(folders + 1);
     const known = target === 'docs/README.md' ? 'README.md' : target;

@@ -1,5 +1,5 @@
-// The values that the snippets of README.md and docs/ use besides the public names: `npm run check` compiles each
-// snippet as a module with these globals.
+// The values that the snippets of README.md and docs/ use in addition to the public names: `npm run check`
+// compiles each snippet as a module with these globals.
 
 import type { openai as openaiProvider } from '@ai-sdk/openai';
 import type * as ai from 'ai';

@@ -1,7 +1,7 @@
-// Compiles each ```ts snippet of README.md and docs/ against the sources, as a separate module. Most snippets are
+// Compiles each `` `ts snippet of README.md and docs/ against the sources, as a separate module. Most snippets are
 // fragments: the public names (docs/api.md) need no import, and scripts/snippet-globals.ts declares the values that the
 // text around them assumes (a session, a model, a microphone). Snippets with a title are the files of one project for
-// each page, and get only their imports.
+// each page, and receive only their own imports.
 
 import { spawnSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
 // Ends a test run with one plain line, `N passed, N failed`, for a CI system. Besides failed tests it counts each
 // file or suite that could not run, and each error outside a test. Before it, `npm test` lists the suites that it
-// left out.
+// omitted.
 
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 import { otherSuites } from './test-suites.ts';

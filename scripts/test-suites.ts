@@ -1,6 +1,6 @@
-// The tests by the command that runs them. `npm test` runs the quick part, a few minutes on two cores. `longTests` has
-// the files that take much longer than their neighbours; a group that needs a program or more packages has another
-// command. CI runs all but those of `onDemand`.
+// The tests by the command that runs them. `npm test` runs the quick part, a few minutes on two cores. `longTests`
+// lists the files that take much longer than their neighbours; a group that needs a program or more packages has
+// another command. CI runs all except those of `onDemand`.
 
 /** Searches through every state, random play of some length, and programs that are started and killed. */
 export const longTests: readonly string[] = [
@@ -17,7 +17,7 @@ export const longTests: readonly string[] = [
   'test/machines/{outbox,question,session,subagent}-machine.test.ts',
   'test/machines/{turn-system,why-waiting}.test.ts',
   'test/suites/homes/home-conformance.test.ts',
-  // Every voice under each case of its suite.
+  // Every voice with each case of its suite.
   'test/dialogues/openai-live.test.ts',
   'test/testing/conformance/{openai-live,with-voice}.test.ts',
   // Random conversations, trees, words and arguments.
@@ -44,7 +44,7 @@ export const testsWithOldestXState: readonly string[] = [
   'test/testing/check/**/*.test.ts',
 ];
 
-/** The suites that `npm test` leaves out: the command and the content of each. */
+/** The suites that `npm test` omits: the command and the content of each. */
 export const otherSuites: Readonly<Record<string, string>> = {
   'test:long':
     'every state of the machines, random play, killed programs, and the oldest XState that is allowed',

@@ -1,6 +1,6 @@
-// Traces three ways through a voice session: the files of `src` that each way enters, by the coverage of V8. Prints a
-// table with the limit of each way; `--files` lists the files, and `--check` fails above a limit. docs/architecture.md
-// has the table. Simulated time makes the numbers repeatable.
+// Traces three paths through a voice session: the files of `src` that each path enters, by V8's coverage. Prints a
+// table with the limit of each path; `--files` lists the files, and `--check` fails above a limit.
+// docs/architecture.md has the table. Simulated time makes the numbers repeatable.
 
 import { Session } from 'node:inspector/promises';
 import { sep } from 'node:path';

@@ -1,6 +1,7 @@
-// A measurement: a task that several contenders do, each time in a new process, and that yields some numbers.
+// A measurement: a task that several contenders do, each time in a new process, and that produces some
+// numbers.
 
-/** The contender: Offstage, the work without it (in one of two manners), or a peer. */
+/** The contender: Offstage, the work without it (one of two variants), or a peer. */
 export type Contender = 'offstage' | 'floor' | 'floor_wrapped' | 'openai_agents';
 
 /** The numbers of one process, by name. */
@@ -11,7 +12,7 @@ export interface Measurement {
   readonly sizes: readonly number[];
   /** Options of Node for the processes. @defaultValue none */
   readonly nodeOptions?: readonly string[];
-  /** Processes for each contender and size, unless there is less time. */
+  /** Processes for each contender and size, unless the bench has less time. */
   readonly repetitions: number;
   readonly lines: readonly Line[];
 }

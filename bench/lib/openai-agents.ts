@@ -49,7 +49,7 @@ function respond(input: ModelRequest['input']): Item {
   };
 }
 
-/** Like the other models of the bench, it takes no time and has no memory. */
+/** Like the other models of the bench, it takes no time and keeps no state. */
 const model: Model = {
   getResponse: ({ input }) =>
     Promise.resolve({

@@ -1,5 +1,5 @@
-// The bridges between a device and a voice model: a session of Offstage; and the floor, a bare relay of the same
-// frames that answers each event at once and has no memory.
+// The bridges between a device and a voice model: an Offstage session; and the floor, a bare relay of the same
+// frames that answers each event at once and keeps no state.
 
 import { generateText } from 'ai';
 import { WebSocket } from 'ws';
@@ -60,7 +60,7 @@ function deviceLine(device: WebSocket) {
 
 /** A `VoiceSession` for each device; all share a runtime, as in a server. */
 export function offstageBridge(): Bridge {
-  // As with the floor, a subagent waits for the device only, not for the end of another one.
+  // As with the floor, a subagent waits only for the device, not for another subagent to end.
   const runtime = createRuntime({ maxTotalActive: Infinity });
   return (device, modelUrl) => {
     const errands = waitingModel();
@@ -155,7 +155,7 @@ export function relayBridge(): Bridge {
   };
 }
 
-/** Ends the process, because figures after a failure mean nothing. */
+/** Ends the process, because figures measured after a failure are meaningless. */
 function failed(error: unknown): void {
   console.error(error);
   process.exit(1);

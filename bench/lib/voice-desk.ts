@@ -12,7 +12,7 @@ const SAMPLE_RATE_HZ = 24_000;
 
 export interface VoiceDesk {
   readonly session: VoiceSession;
-  /** Makes the model speak a second of sound, which the client begins to play. */
+  /** Makes the model speak a second of audio, which the client begins to play. */
   speak(): void;
   /** Reports from the wire that the user began to speak. */
   userSpeaks(): void;

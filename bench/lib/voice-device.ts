@@ -15,7 +15,7 @@ const BYTES_PER_MS = 2 * SAMPLES_PER_MS;
 const TICKS_PER_REPORT = 5;
 
 export interface DevicePorts {
-  /** Sound of an item begins to arrive. */
+  /** Audio of an item begins to arrive. */
   begun(): void;
   /** The device was told to stop playing, and is silent. */
   cleared(): void;
@@ -54,7 +54,7 @@ export class Device {
     return this.#items[0]?.playedMs ?? 0;
   }
 
-  /** No sound is left to play. */
+  /** No audio is left to play. */
   get isSilent(): boolean {
     return this.#items.every(({ playedMs, receivedMs }) => playedMs === receivedMs);
   }

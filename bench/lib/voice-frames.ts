@@ -1,4 +1,4 @@
-// The frames between the two ends of a measured voice session: stretches of sound that carry a number, so that the
+// The frames between the two ends of a measured voice session: stretches of audio that carry a number, so that the
 // other end recognizes each and measures its delay. A device and a contender exchange binary frames of PCM16 and the
 // few JSON messages below.
 
@@ -6,21 +6,21 @@ import type { RawData } from 'ws';
 
 export const SAMPLES_PER_MS = 24;
 const BYTES_PER_SAMPLE = 2;
-/** The duration of a frame of the user's sound, in milliseconds. */
+/** The duration of a frame of the user's audio, in milliseconds. */
 export const FRAME_MS = 20;
-/** More stretches than are ever under way at once. */
+/** More stretches than are ever in transit at once. */
 const REMEMBERED = 1024;
 
-/** The messages to a device besides sound. */
+/** The messages to a device other than audio. */
 export type ToDevice =
-  /** The following sound belongs to this item. */
+  /** The following audio belongs to this item. */
   | { readonly type: 'item'; readonly itemId: string }
   /** Drops unplayed sound. */
   | { readonly type: 'clear' }
   /** A result was told, and the user has heard it. */
   | { readonly type: 'told' };
 
-/** The messages of a device besides sound. */
+/** The messages from a device other than audio. */
 export type FromDevice =
   | { readonly type: 'played'; readonly itemId: string; readonly playedMs: number }
   /** Makes the background work return its result. */
@@ -28,7 +28,7 @@ export type FromDevice =
 
 export const textOf = (data: RawData): string => (data as Buffer).toString();
 
-/** Sound under way in one direction, with the delay of each stretch. */
+/** The audio in transit in one direction, with the delay of each stretch. */
 export class TimedSound {
   readonly #sentAt = new Float64Array(REMEMBERED);
   readonly #lateness: number[];

@@ -43,7 +43,7 @@ interface Response {
   ticks: number;
 }
 
-/** Without `event_id`, which the wire requires but no party here reads. */
+/** The wire requires `event_id`, but no party here reads it. */
 type EventBody = RealtimeServerEvent extends infer Event
   ? Event extends { event_id: string }
     ? Omit<Event, 'event_id'>

@@ -13,7 +13,7 @@ import type { Samples } from './voice-talk.ts';
 const WARM_UP_MS = 8000;
 const MEASURED_MS = 30_000;
 
-/** Connects a device to the voice model at this address. */
+/** Connects a device to the voice model at this URL. */
 export type Bridge = (device: WebSocket, modelUrl: string) => void;
 
 export interface PeersData {
@@ -24,7 +24,7 @@ export interface PeersData {
   readonly measuredMs: number;
 }
 
-/** The messages of the thread with both ends; the CPU time is that of the thread alone. */
+/** The messages of the thread that runs both ends; the CPU time is that of the thread alone. */
 export type PeersMessage =
   | { readonly type: 'begun'; readonly cpuMicroseconds: number }
   | { readonly type: 'ended'; readonly cpuMicroseconds: number; readonly samples: Samples };

@@ -8,13 +8,13 @@ import { ModelPeer, type Answer } from './voice-model-peer.ts';
 
 /** The measured times, in milliseconds. */
 export interface Samples {
-  /** The delay of the user's sound from the device to the model. */
+  /** The delay of the user's audio from the device to the model. */
   readonly up: number[];
-  /** The delay of the model's sound from the model to the device. */
+  /** The delay of the model's audio from the model to the device. */
   readonly down: number[];
-  /** From the report that the user has ended to the first sound of the answer at the device. */
+  /** From the report that the user has ended to the first audio of the answer at the device. */
   readonly turn: number[];
-  /** From the report that the user begins to silence at the device. */
+  /** From the report that the user begins, to silence at the device. */
   readonly bargeIn: number[];
   /** From the result of the background work to the request to tell it. */
   readonly offer: number[];
@@ -80,7 +80,7 @@ export class Talk {
     waiting.go();
   }
 
-  /** Repeats the conversation for ever. */
+  /** Repeats the conversation forever. */
   async converse(): Promise<void> {
     await this.#until(() => this.#isConfigured);
     for (;;) {

@@ -16,7 +16,7 @@ const usage: Answer['usage'] = {
   outputTokens: { total: 20, text: 20, reasoning: 0 },
 };
 
-/** A model that answers by a rule and has no memory. */
+/** A model that answers by a rule and keeps no state. */
 export function model(
   respond: (prompt: Prompt) => Content | Promise<Content>,
   doStream: Model['doStream'] = () => Promise.reject(new Error('This model does not stream')),

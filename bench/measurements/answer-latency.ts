@@ -1,5 +1,5 @@
-// From the user's answer to the next model step of the subagent that asked: when it is the only one, and when 1,000
-// others of its session wait for their turn to ask.
+// From the user's answer to the next model step of the subagent that asked: once when it is the only one, and once
+// when 1,000 others of its session wait for their turn to ask.
 
 import { createRuntime } from '../../src/index.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';

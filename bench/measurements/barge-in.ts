@@ -1,4 +1,4 @@
-// From the client's speech event to silence: until the session tells the client to drop unplayed sound. The event
+// From the client's speech event to silence: until the session tells the client to drop unplayed audio. The event
 // comes from another thread, as from a socket, while n subagents keep the event loop busy.
 
 import { Worker } from 'node:worker_threads';

@@ -41,7 +41,7 @@ async function measure(n: number, site: Site): Promise<Numbers> {
   for (let update = 0; update < WARM_UP; update += 1) await change();
   const frames = Atomics.load(counts, 1);
   const bytes = Atomics.load(counts, 2);
-  // A wait for the clients turns the event loop, which takes time but is no work, so it is left out.
+  // Waiting for the clients turns the event loop, which takes time but is no work, so it is not measured.
   let cpu = 0;
   for (let update = 0; update < UPDATES; update += 1) {
     const begun = process.threadCpuUsage();

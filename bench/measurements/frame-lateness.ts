@@ -1,5 +1,5 @@
-// How late a 20 ms audio tick comes while 200 runs keep the event loop busy: with a model that takes no time, and
-// with one that takes 150 to 350 ms. In the second case the garbage collector causes most of the lateness; its pause
+// How late a 20 ms audio tick is while 200 runs keep the event loop busy: with a model that takes no time, and with
+// one that takes 150 to 350 ms. In the second case the garbage collector causes most of the lateness; its pause
 // grows with the young generation, so the measurement is repeated with a small one.
 
 import { tickLateness } from '../lib/audio-tick.ts';

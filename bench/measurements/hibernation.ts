@@ -1,6 +1,6 @@
 // Sessions that hibernate while a subagent of each waits for the user, on SQLite: the memory and disk space of each,
-// and the time until one resumes. The floor keeps the run of `generateText` in memory, as it must; its wake is a bare
-// open-and-read of the session's rows.
+// and the time until one resumes. The floor must keep the run of `generateText` in memory; its wake only opens the
+// file and reads the session's rows.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';

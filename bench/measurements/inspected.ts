@@ -1,8 +1,8 @@
 // The cost of observers for a process whose n text sessions do one errand after another (the user asks, a subagent
 // asks back, is answered, its result is told), as a share of the CPU of this work. The sessions work first. Then, in
 // the same process, the observers get the same entries: a page of the inspector that follows one session and polls as
-// often as usual, and a traced journal without and with a provider. Measured during the work, their cost would
-// disappear: the work differs by a fifth between two periods.
+// often as usual, and a traced journal without and with a provider. If it were measured during the work, the cost
+// would disappear: the work differs by a fifth between two periods.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

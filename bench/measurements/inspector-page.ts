@@ -1,6 +1,6 @@
 // The inspector's page in Chromium (`CHROMIUM_PATH`), with a session of n entries and n / 10 working subagents: the
-// time to open, to jump near the end and to search, and the effect of scrolling its lists on the frames. The floor is a
-// page that only fetches the same entries, and whose frames draw nothing.
+// time to open it, to jump near the end and to search, and the frame times while its lists scroll. The floor is a page
+// that only fetches the same entries, and whose frames draw nothing.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

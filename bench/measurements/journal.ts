@@ -11,9 +11,9 @@ import type { Line, Measurement, Numbers } from '../lib/measurement.ts';
 import { p50p99 } from '../lib/statistics.ts';
 
 const WARM_UP = 20;
-/** The number of entries in all; one unit alone waits for the disk each time. */
+/** The total number of entries; one unit alone waits for the disk each time. */
 const ENTRIES = { alone: 500, together: 20_000 };
-/** Roughly the size of the entry of a model step. */
+/** About the size of a model step's entry. */
 const TEXT = 'x'.repeat(300);
 
 async function write(journal: Journal, unit: string, from: number, to: number): Promise<number[]> {

@@ -1,9 +1,9 @@
 // The origin of the text that a model reads: how much of the recorded calls of test/readings comes from the app and how
-// much from the runtime, in tokens of four characters each (no tokenizer: the share is one of characters).
+// much from the runtime, in tokens of four characters each (no tokenizer: the share is a share of characters).
 //
 // The app's text: its instructions, its tools and their schemas, words of the user and of the models, calls of its
 // tools, results, and the material of a subagent. The runtime's text: all else, including the whole notes of a turn
-// (the open questions, the work), although they repeat text of others.
+// (the open questions, the work), although they quote text of others.
 
 import { readRecording } from '../../test/readings/recording.ts';
 import type { Measurement, Numbers } from '../lib/measurement.ts';

@@ -1,4 +1,4 @@
-// A program has n subagents at work at a time, each with 3 steps and 2 tools: wall time for each run, on SQLite and
+// A program has n subagents working at a time, each with 3 steps and 2 tools: wall time for each run, on SQLite and
 // in memory.
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
-// The latency that a voice session adds to sound and words, compared with a bare relay of the same frames: over real
+// The latency that a voice session adds to audio and words, compared with a bare relay of the same frames: over real
 // sockets, with 50 and 200 conversations. All times come from the same conversations: the lateness of frames, and the
 // delays of answers, silence and results. Then again with a small young generation, the recommended setting of a
-// server with voice.
+// server that carries voice.
 
 import type { Line, Measurement } from '../lib/measurement.ts';
 import { offstageBridge, relayBridge } from '../lib/voice-bridges.ts';
@@ -18,7 +18,7 @@ const percentiles = (figure: string, what: string, goal: Line['goal'] = null): L
   },
 ];
 
-/** `goal`: the highest delay of a turn and of silence. */
+/** `goal`: the maximum delay of a turn and of silence. */
 const measurement = (
   suffix: string,
   goal: Line['goal'],

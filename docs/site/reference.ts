@@ -1,6 +1,6 @@
-// The reference: a page for each subpath, with every public name, its signature, its members and what their docstrings say.
-// TypeDoc reads the declarations in `.types`, where scripts/site.ts puts them, and this writes its model as Markdown.
-// It fails on a link of a docstring that leads nowhere, and on more members without a docstring than UNDESCRIBED says.
+// The reference has a page for each subpath, with every public name, its signature, its members and their docstrings.
+// TypeDoc reads the declarations in `.types`, where scripts/site.ts puts them, and this file writes its model as Markdown.
+// It fails on a dead link in a docstring, and if more members lack a docstring than UNDESCRIBED allows.
 
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ import {
   type SomeType,
 } from 'typedoc';
 
-/** The members of public names, and of the types that they are made of, that have no docstring. The number only goes down. */
+/** The members without a docstring of public names and of the types that these consist of. The number only goes down. */
 const UNDESCRIBED = 269;
 
 const root = join(import.meta.dirname, '../..');
@@ -58,7 +58,7 @@ function guidePages(): ReadonlyMap<string, readonly string[]> {
 
 const PART = '<internal>';
 
-/** A page for each subpath, and on it an anchor for each name and member, as a program writes them. */
+/** A page for each subpath, with an anchor for each name and member, as a program writes them. */
 class SubpathRouter extends BaseRouter {
   override extension = '/';
 
@@ -109,8 +109,8 @@ const project = await app.convert();
 if (!project) exit(1);
 app.validate(project);
 
-// Of the types that are not exported, those in a signature of a public name are shown as its parts, and those in the
-// signatures of these; each on the page of the first subpath that needs it.
+// The reference shows an unexported type as a part of the public name whose signature contains it, and the same for
+// the types in its signature; each is on the page of the first subpath that needs it.
 const shown = new Set<Reflection>();
 const parts = new Set<DeclarationReflection>();
 type Needed = ReadonlyMap<Reflection, DeclarationReflection>;
@@ -125,7 +125,7 @@ function show(
   if (it.isDeclaration()) types.push(...(it.extendedTypes ?? []));
   const owners = new Set<SomeType>();
   const visitor = makeRecursiveVisitor({
-    // Of `Owner['member']` a reader needs the member.
+    // For `Owner['member']` the reader needs the member.
     indexedAccess: ({ objectType }) => void owners.add(objectType),
     reference: (type) => {
       const to = type.reflection;
@@ -172,7 +172,7 @@ const theme = new DefaultTheme(app.renderer);
 const guides = guidePages();
 const undescribed = new Set<string>();
 
-/** Writes what one page says: the links of its names are relative to it. */
+/** Writes the content of one page; the links of its names are relative to that page. */
 function pageOf(module: DeclarationReflection): string {
   const event = new PageEvent<Reflection>(module);
   event.project = module.project;
@@ -183,14 +183,14 @@ function pageOf(module: DeclarationReflection): string {
       .replaceAll('<br/>', '\n')
       .replaceAll('\u{A0}', ' ')
       .replaceAll('__namedParameters', 'options')
-      // Colours are for keywords and for types that are no link; a type parameter has no place of its own.
+      // Colours mark keywords and types without a link; a type parameter has no link.
       .replaceAll(/<a [^>]*tsd-kind-type-parameter[^>]*>([^<]*)<\/a>/g, '$1')
       .replaceAll(/<a [^>]*?href="([^"]*)"[^>]*>/g, '<a href="$1">')
       .replaceAll(/<span class="(?!tsd-signature-(?:keyword|type)")[^"]*">([^<]*)<\/span>/g, '$1')
       .replaceAll(/ class="tsd-signature-(keyword|type)"/g, ' class="$1"')
       .replaceAll(/<\/?div\b[^>]*>|<wbr\/>/g, '');
   const block = (...elements: readonly JSX.Children[]): string =>
-    // The headings and texts are searched; a signature would only repeat their words.
+    // The search covers headings and texts; a signature would only repeat their words.
     `<pre class="signature" data-pagefind-ignore><code>${html(...elements)}</code></pre>\n\n`;
   const inline = (...elements: readonly JSX.Children[]): string =>
     `<code class="signature">${html(...elements).replaceAll(/\s+/g, ' ')}</code>`;
@@ -234,7 +234,7 @@ function pageOf(module: DeclarationReflection): string {
   };
 
   const name = (it: DeclarationReflection): string => `${it.name}${it.flags.isOptional ? '?' : ''}`;
-  /** The members of an object that has no name of its own, such as an option that is a group of options. */
+  /** The members of an unnamed object, such as an option that is a group of options. */
   const nested = (type: SomeType | undefined, path: string): readonly string[] => {
     const all = (types: readonly SomeType[]): readonly string[] =>
       types.flatMap((part) => nested(part, path));
@@ -272,7 +272,7 @@ function pageOf(module: DeclarationReflection): string {
     const title = isNew ? `new ${owner.name}` : `${owner.name}.${it.name}`;
     return `### ${anchorOf(it)}${title}\n\n${signed(it)}`;
   };
-  /** The signature of a function, method, accessor or property, and what its docstring says. */
+  /** The signature of a function, method, accessor or property, and its docstring. */
   const signed = (it: DeclarationReflection): string => {
     const signatures = it.signatures ?? (it.getSignature ? [it.getSignature] : []);
     if (signatures.length === 0)
@@ -327,7 +327,7 @@ function pageOf(module: DeclarationReflection): string {
   const elsewhere = names.flatMap((it) =>
     it.isReference() ? `- ${linkTo(it.getTargetReflectionDeep(), it.name)}` : [],
   );
-  // A type that two entries reach by ways of their own is there twice.
+  // A type that two entries reach separately appears twice.
   const here = new Map(
     names.flatMap((it) => (it.isReference() ? [] : [[router.getAnchor(it), it]])),
   );

@@ -25,7 +25,7 @@ import type { About } from './page/about.ts';
 import { startDemoServer } from './server.ts';
 
 export interface DemoOptions extends Partial<MindOptions> {
-  /** The first port to try; the next free one is taken. 0: any. @defaultValue 8080 */
+  /** The first port to try; if it is in use, the next free one. 0: any. @defaultValue 8080 */
   readonly port?: number;
   /** Further options of the session, such as `inspect`, `limits` or `voice`. */
   readonly sessionOptions?: Partial<VoiceSessionOptions>;
@@ -33,7 +33,7 @@ export interface DemoOptions extends Partial<MindOptions> {
   readonly folder?: string;
   /** Multiplies the durations of the subagents' work. @defaultValue 1 */
   readonly pace?: number;
-  /** Kills this process when a page asks for it, if the conversation is kept. @defaultValue pages cannot kill it */
+  /** Kills this process when a page requests it, if the conversation is kept. @defaultValue pages cannot kill it */
   readonly crash?: () => void;
   /** Called with a line for each step and each error. @defaultValue nothing is logged */
   readonly log?: (line: string) => void;
@@ -97,7 +97,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
   }
 }
 
-/** The journal with which the session continues after a crash; null: another demo on this machine has it open. */
+/** The journal from which the session continues after a crash; null: another demo on this machine has it open. */
 function openJournal(folder: string, environment: Environment) {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   try {

@@ -1,8 +1,8 @@
 // Usage: npm run example examples/web-pages/server.ts
 //
-// A session on two pages: one with the hooks and parts of `offstage/react`, one with `useChat` of the AI SDK. Both show
-// the same session: each page sees answers that were given on the other. A third page has no session: its own machine
-// invokes a subagent (actors.tsx). The models are scripted; use any AI SDK model instead.
+// A session in two pages: one with the hooks and components of `offstage/react`, one with the AI SDK's `useChat`. Both
+// show the same session: each page shows answers that were given on the other. A third page has no session: its own
+// machine invokes a subagent (actors.tsx). The models are scripted; use any AI SDK model instead.
 
 import { fileURLToPath } from 'node:url';
 import { createServer as createVite } from 'vite';

@@ -39,7 +39,7 @@ export function importProblem(file: string, specifier: string): string | undefin
     return `src/${root} may not import the package '${specifier}', only: ${list(layer.packages)}`;
   }
   const target = resolve('/', dirname(file), specifier).slice(1);
-  // A folder within may have another row, which decides for its files.
+  // A nested folder may have its own row, which decides for its files.
   const isOwn = within(target, [root]) && rowOf(target) === layer;
   if (isOwn || within(target, layer.sources)) return undefined;
   return `src/${root} may not import src/${target}, only itself and: ${list(layer.sources)}`;

@@ -1,5 +1,5 @@
 // The table of allowed imports in src/, which the rule `offstage/import-direction` enforces. Paths are relative to
-// src/; a folder stands for everything below it.
+// src/; a folder represents everything below it.
 
 import { readFileSync } from 'node:fs';
 
@@ -9,7 +9,7 @@ export interface Layer {
   readonly files: string;
   /** Other files and folders of src/ that it may import. */
   readonly sources: readonly string[];
-  /** Packages that it may import, subpaths included; `node:` stands for every built-in module. */
+  /** Packages that it may import, including subpaths; `node:` means every built-in module. */
   readonly packages: readonly string[];
 }
 
@@ -30,7 +30,7 @@ const declaredPackages = [
 
 const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
 
-/** The parts that an adapter may import: ports, and pure helpers for sound, speech and words. */
+/** The parts that an adapter may import: ports, and pure helpers for audio, speech and words. */
 const portSources = [
   'adapters/agent-process',
   'adapters/journal-rows',
@@ -40,7 +40,7 @@ const portSources = [
   'values',
   'language',
   'actors/ports',
-  // A relay and an engine bring the code that does a subagent's steps.
+  // A relay or an engine loads the code that executes a subagent's steps.
   'actors/subagent/relay-loop.ts',
   'actors/subagent/step-jobs.ts',
   // An adapter that gives a model a message in words writes a note.
@@ -48,7 +48,7 @@ const portSources = [
   'voice/connection/transport.ts',
   'voice/audio',
   'voice/speech',
-  // A transport brings the code that leads a session by voice.
+  // A transport loads the code that leads a session by voice.
   'voice/spoken-lead.ts',
 ];
 
@@ -71,7 +71,7 @@ export const layers: readonly Layer[] = [
     sources: [],
     packages: ['xstate'],
   },
-  // The ports of an app: time and chance, journal, stores.
+  // The ports of an app: time and randomness, journal, stores.
   {
     files: 'actors/ports',
     sources: ['machines', 'values'],
@@ -473,7 +473,7 @@ export const layers: readonly Layer[] = [
     packages: ['ai', 'rxjs', 'zod'],
   },
   {
-    // The fake's Realtime wire is that of the local voice's server, over sockets.
+    // The fake's Realtime wire is the local voice server's wire, over sockets.
     files: 'testing/voice-server',
     sources: [
       'testing/conformance',
@@ -570,7 +570,8 @@ export const layers: readonly Layer[] = [
     packages: ['zod'],
   },
   { files: 'adapters/*', sources: portSources, packages: [...declaredPackages, 'node:'] },
-  // A session over the network. The client is small enough for a page: it knows only types of the other rooms.
+  // A session over the network. The client must be small enough for a page: it imports only types of the other
+  // rooms.
   {
     files: 'client',
     sources: ['actors/contracts', 'actors/ports', 'adapters/node', 'values'],
@@ -588,7 +589,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['react'],
   },
-  // The messages of the AI SDK's UI, over the client; it needs only types of `ai`.
+  // The AI SDK UI's messages, over the client; it needs only types of `ai`.
   {
     files: 'ai-sdk-ui',
     sources: [
@@ -670,7 +671,7 @@ export const layers: readonly Layer[] = [
     sources: ['memory', 'values', 'actors', 'adapters/node'],
     packages: ['zod'],
   },
-  // The session knows only types of the voice: a transport brings the rest.
+  // The session imports only types of the voice rooms: a transport loads the rest.
   {
     files: 'voice-session.ts',
     sources: [
@@ -699,7 +700,7 @@ export const layers: readonly Layer[] = [
     ],
     packages: ['zod'],
   },
-  // The dialects of the superseded systems, which the core never imports. RockBot's tools report how long a subagent
+  // The APIs of the superseded systems, which the core never imports. RockBot's tools report how long a subagent
   // runs, in real time.
   {
     files: 'compat',

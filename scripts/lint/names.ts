@@ -2,7 +2,7 @@
 
 import type { Rule, SyntaxNode } from './rule.ts';
 
-/** The words, and the name of the same thing. */
+/** The words, and the current name of the same thing. */
 const INSTEAD: readonly (readonly [word: RegExp, name: string])[] = [
   [/\b(?:nobodys?|somebodys?)\b/, 'what is missing: `noClient`, `hasNoWork`'],
   [/\b(?:births?|born)\b/, '`spawned`'],

@@ -1,10 +1,10 @@
-// Lists the values that a file of src/ reaches through its imports: packages, built-in modules of Node.js, and the
+// Lists the values that a file of src/ reaches through its imports: packages, built-in Node.js modules, and the
 // globals that only Node.js has. Types do not count: `verbatimModuleSyntax` makes them explicit, and they do not
 // exist at run time.
 
 import { dirname, join } from 'node:path/posix';
 
-/** A reached value, and the way to it: from the entry to the file that uses it. */
+/** A reached value, and the import path to it: from the entry to the file that uses it. */
 export interface Reached {
   /** A package or module, such as `zod` or `node:crypto`, or a global, such as `Buffer`. */
   readonly name: string;

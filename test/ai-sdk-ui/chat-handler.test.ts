@@ -325,13 +325,13 @@ describe('a held request', () => {
     const gone = new AbortController();
     const held = ['c1', 'c2', 'c3'].map((id) => handle(get(gone.signal, id)));
     expect((await held[0])?.status).toBe(204);
-    // A sent message takes the place of a held request too.
+    // A sent message also replaces a held request.
     const response = await handle(post(words('hello', 'c4')));
     expect((await held[1])?.status).toBe(204);
     expect(await response.text()).toContain('[DONE]');
     gone.abort();
     await held[2];
-    // All places are free again.
+    // All connections are free again.
     expect(await (await handle(post(words('hello', 'c4')))).text()).toContain('[DONE]');
   });
 });

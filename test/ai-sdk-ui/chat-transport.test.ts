@@ -139,7 +139,7 @@ test('shows the same messages once after connection and server were lost in mid-
   expect(await answered).toEqual({ accepted: true, by: 'ann' });
   const told = await until((messages) => textOf(messages.at(-1)!).includes('Told'));
   expect(told.map(({ id }) => id).slice(0, ids.length)).toEqual(ids);
-  // The client gets all views again, yet an unchanged message stays the same object.
+  // The client receives all views again, yet an unchanged message stays the same object.
   expect(textOf(open[2]!)).toContain('Tools said');
   expect(told[2]).toBe(open[2]);
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
@@ -354,7 +354,7 @@ test('the same words as before the chat are words of their own', async () => {
   onTestFinished(() => chat.dispose());
   await chat.sendMessage({ text: 'hello' });
   await chat.resumeStream();
-  // The chat has not followed these words: they come as a part.
+  // The chat has not followed these words: they arrive as a part.
   const [before] = ann.state().transcript;
   await expect
     .poll(() => chat.messages.find((each) => textOf(each) === '[data-transcript]')?.id)

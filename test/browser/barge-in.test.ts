@@ -44,7 +44,7 @@ describe('barge-in', () => {
       final: true,
       interrupted: true,
     });
-    // Interrupted speech leaves the ride as it is.
+    // Interrupted speech does not change the ride.
     expect(watch.state.subagents).toMatchObject([{ state: 'completed' }]);
     await joke;
 

@@ -110,7 +110,7 @@ test('voice: what is said starts the work, a button answers', async () => {
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();
   const button = page.getByRole('button', { name: 'Premium' });
-  // A real recogniser hears the words and sometimes errs.
+  // A real recogniser hears the words and sometimes makes errors.
   for (let tries = 0; tries < 4; tries += 1) {
     await sayInto(page, 'Book me a ride to the airport, please.');
     const isAsked = await button.waitFor({ timeout: 15_000 }).then(

@@ -1,6 +1,6 @@
 // Some of the dialogues in a real browser, with real speech and a room; `npm run dialogues:browser` plays all. The
-// recogniser may mishear, and a machine may be slow. In any case nothing may be lost, delivered twice or left without
-// an answer, and correctly recognised words must take effect.
+// recogniser may mishear, and a machine may be slow. In any case no delivery may be lost, repeated or left
+// unanswered, and correctly recognised words must take effect.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dialogues } from '../dialogues/corpus/index.ts';

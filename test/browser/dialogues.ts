@@ -1,5 +1,5 @@
 // `npm run dialogues:browser`: plays the dialogues in a real browser, in real time, with real speech; all of them take
-// an hour. Needs the built-in voice, and `CHROMIUM_PATH`. What was heard in those that go wrong is kept in
+// an hour. Needs the built-in voice, and `CHROMIUM_PATH`. The audio of failed dialogues is stored in
 // test/dialogues/recordings.
 //
 //   --only WORDS    only the dialogues whose names contain these words

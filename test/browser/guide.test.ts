@@ -107,7 +107,7 @@ async function visit(address: string, prepare?: (page: Page) => Promise<void>): 
   return page;
 }
 
-/** Repeats the request until the question is asked: a real recogniser hears it and sometimes errs. */
+/** Repeats the request until the question is asked: a real recogniser hears it and sometimes makes errors. */
 async function talkUntilAsked(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();

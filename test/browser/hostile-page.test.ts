@@ -1,5 +1,5 @@
 // The demo's page with a session of the test: an approval and a question with hostile words, in light and dark, wide
-// and narrow. Third-party words appear as text only, and axe reports nothing.
+// and narrow. Third-party words appear only as text, and axe reports nothing.
 
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';

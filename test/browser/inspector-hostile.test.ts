@@ -240,7 +240,7 @@ test('INSPECTOR-1: the page of another origin reads nothing from an open inspect
       form.append(field);
       document.body.append(form);
       form.submit();
-      // A frame around the page would catch clicks meant for something else.
+      // A frame around the page could intercept clicks.
       const iframe = document.createElement('iframe');
       iframe.src = base;
       const loaded = new Promise((done) => iframe.addEventListener('load', done));

@@ -74,7 +74,7 @@ async function isClean(page: Page, name: string): Promise<void> {
   }
 }
 
-/** The names of all visible controls; the list of waits counts as one control, and so do the answers to choose from. */
+/** The names of all visible controls; the list of waits counts as one control, and so do the selectable answers. */
 const controlsOf = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll<HTMLElement>('button, input, select, textarea, a[href]')]
@@ -187,7 +187,7 @@ test('a spoken conversation is watched and acted in, and the same after the proc
   const { page, problems } = await looked(inside, 1280);
   const it = new Used(page);
   await page.getByRole('status').getByText('Connected: it may act').waitFor();
-  // A real recogniser hears the words and sometimes errs.
+  // A real recogniser hears the words and sometimes makes errors.
   for (let tries = 1; (await page.getByText(/^ride_booker/).count()) === 0; tries += 1) {
     if (tries > 4) throw new Error('Expected a ride to be booked');
     await tab.say('Book me a ride to the airport.');

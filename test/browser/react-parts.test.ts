@@ -1,4 +1,4 @@
-// A page of the parts of `offstage/react`, in Chromium with React: keyboard, axe, light and dark.
+// A page of the components of `offstage/react`, in Chromium with React: keyboard, axe, light and dark.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// `offstage/react` in Chromium: hooks and parts under StrictMode, keyboard, a lost connection, two tabs.
+// `offstage/react` in Chromium: hooks and components under StrictMode, keyboard, a lost connection, two tabs.
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
@@ -13,7 +13,7 @@ declare const bundled: typeof reactPage;
 
 const serve = pageOfFile('test/browser/support/react-page.ts');
 
-/** A session with pages that have every hook and part. */
+/** A session with pages that have every hook and component. */
 async function stage(session: TextSession, users?: Readonly<Record<string, string>>) {
   const served = await serve(session, users);
   return {

@@ -1,4 +1,4 @@
-// The demo with each vendor's voice server. The server is a fake behind a real socket that receives no sound: the
+// The demo with each vendor's voice server. The server is a fake behind a real socket that receives no audio: the
 // test sets what the user says, while the page's microphone and speaker are real. The other tests in this folder use
 // real speech from end to end.
 

@@ -1,5 +1,5 @@
-// Example 23 with the real Claude Code and a local endpoint: in spoken words Claude is asked for a fix, asks a
-// question, and is cancelled (CLAUDE-SESSION-1).
+// Example 23 with the real Claude Code and a local endpoint: a user asks Claude by voice for a fix, Claude
+// asks a question, and the user cancels (CLAUDE-SESSION-1).
 
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';

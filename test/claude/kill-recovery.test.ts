@@ -1,6 +1,6 @@
 // A subagent on the real Claude Code whose process is killed while a question is open (CLAUDE-SESSION-1): meanwhile no
 // process of Claude runs, and after a restart the answer reaches the same call. After random kills every permission
-// comes from the user, every answer reaches its question, no process is left over, and the run ends once.
+// comes from the user, every answer reaches its question, no process is left, and the run ends once.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// A lasting permission on the real Claude Code (CLAUDE-SESSION-3): the same call runs again without a question, also in
-// the processes of later stretches; another call asks.
+// A lasting permission on the real Claude Code (CLAUDE-SESSION-3): the same call runs again without a question, even in
+// later processes; another call asks.
 
 import { expect, onTestFinished, test } from 'vitest';
 import { nodeEnvironment } from '../../src/adapters/node/index.ts';

@@ -1,4 +1,4 @@
-// `offstage inspect`: the page of a journal, for visitors who have its address.
+// `offstage inspect`: the page of a journal, for visitors who have its URL.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,5 +1,5 @@
-// SOURCE-3: each command reports a place that is no journal, or that cannot be used, in the same words and with the
-// same exit status.
+// SOURCE-3: each command reports an unusable place, or a place that is not a journal, in the same words and with
+// the same exit status.
 
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';

@@ -29,7 +29,7 @@ async function fileOf(name: string, text: string): Promise<string> {
   return path;
 }
 
-/** An app's agents, with a promise that the user never asks for anything. */
+/** An app's agents, with a promise that the user never requests anything. */
 const scenario = `
 export default {
   session: 'text',

@@ -10,7 +10,7 @@ import { voice } from '../../src/cli/voice/voice.ts';
 
 const newFolder = () => mkdtemp(join(tmpdir(), 'offstage-voice-'));
 
-/** Runs the command with a program in place of npm. */
+/** Runs the command with a program that replaces npm. */
 async function run(npm: string, ...args: readonly string[]) {
   const tools = await newFolder();
   const program = join(tools, 'npm-cli.js');

@@ -176,7 +176,7 @@ test('forgets what another client must not hear', async () => {
   say(2);
   comeBack(true);
   expect(sent).toEqual([]);
-  // The client keeps no sound of a muted microphone.
+  // The client buffers no audio of a muted microphone.
   microphone.mute();
   lose();
   say(3);
@@ -217,7 +217,7 @@ test('a line takes kept sound at once, and what is said behind it, but not witho
   expect(line.sendSound(packet)).toBe(true);
   const later = Array.from({ length: 20 }, () => line.sendSound(packet));
   expect(later.at(-1)).toBe(false);
-  // The kept sound has left the buffer: the usual limit applies again.
+  // The buffered audio has been sent: the usual limit applies again.
   unsent = 0;
   const usual = Array.from({ length: 8 }, () => line.sendSound(packet));
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);

@@ -1,4 +1,4 @@
-// The speaker of a client in a fake browser: sound or silence, and the owner of the voice after a lost connection.
+// The speaker of a client in a fake browser: audio or silence, and the owner of the voice after a lost connection.
 
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { encodeSound, type NoticeFrame, type ServerFrame } from '../../src/client/protocol.ts';
@@ -186,7 +186,7 @@ test('SPEAKER-5: gives the voice back while the browser pauses the sound, and ta
   device.become('running');
   expect(it.status.get().state).toBe('on');
   expect(noticed).toEqual(['voice.take', 'voice.release', 'voice.take']);
-  // A click resumes the sound.
+  // A click resumes the audio.
   device.become('suspended');
   device.mayResume = true;
   expect(await it.start()).toBe('on');

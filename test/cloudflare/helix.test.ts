@@ -61,7 +61,7 @@ test(
       'summarizer-one',
       'summarizer-two',
     ]);
-    // The outcome is stored: the next request begins no work.
+    // The outcome is stored: the next request starts no work.
     const before = begun.length;
     await running.kill();
     running = await start(worker, objects, env);

@@ -8,7 +8,7 @@ import { homeConformance, type HomeConformanceSetup } from '../suites/homes/inde
 import { moment, tellServer } from '../support/homes/stage.ts';
 import { bundle, start } from './support/workerd.js';
 
-// Set HOME_SEEDS=50 for the long form.
+// HOME_SEEDS=50 runs more seeds.
 const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
 const folder = mkdtempSync(join(tmpdir(), 'offstage-cloudflare-'));
 const worker = join(folder, 'home.mjs');

@@ -1,9 +1,9 @@
-// A spoken dialogue as data: what a person says to the demo and when, what else sounds in the room, and what must be
-// true at the end. The stages play it; the judge compares.
+// A spoken dialogue as data: what a person says to the demo and when, which other sounds are in the room, and what
+// must be true at the end. The stages play it; the judge compares.
 
 /** The moment at which the person begins to speak. */
 export type When =
-  /** No one speaks and nothing is under way, except work and open questions. */
+  /** No one speaks and nothing is running, except work and open questions. */
   | 'calm'
   /** The question of this work was heard to its end. */
   | { readonly asked: Work }
@@ -39,7 +39,9 @@ export interface WorkEnd {
   readonly result?: RegExp;
 }
 
-/** The sound of the room beside the person; only the stages with real speech (browser and room) have it. */
+/**
+ * The room's audio in addition to the person; only the stages with real speech (browser and room) have it.
+ */
 export const backgrounds = ['noise', 'echo', 'television'] as const;
 
 export type Background = (typeof backgrounds)[number];

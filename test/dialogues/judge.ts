@@ -18,7 +18,7 @@ export interface Verdict {
   readonly stopsMs: readonly number[];
   /** The silence that each backchannel caused in the lead agent's speech. */
   readonly holesMs: readonly number[];
-  /** Whether the recogniser got the words that matter of each line; its errors are not faults of the session. */
+  /** Whether the recogniser got the important words of each line; its errors are not faults of the session. */
   readonly isHeardRight: boolean;
 }
 

@@ -1,5 +1,6 @@
-// The dialogues that fail today, and their faults by stage. A run with another failing dialogue fails, and so does a
-// run in which a listed dialogue succeeds: its line must be removed. `npm run dialogues -- --write` renews the file.
+// The dialogues that currently fail, and their faults by stage. A run with another failing dialogue fails, and so
+// does a run in which a listed dialogue succeeds: its line must be removed. `npm run dialogues -- --write` renews
+// the file.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Fault } from './judge.ts';

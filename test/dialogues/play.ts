@@ -30,7 +30,7 @@ export async function playDialogue(
     const known = new Set(stage.state.transcript.map(({ id }) => id));
     const times = await stage.says(says);
     utterances.push({ line: index, text: says, heard: null, ...times });
-    // The transcript of a line may come late: wait for it before the next line.
+    // The transcript of a line may arrive late: wait for it before the next line.
     await until(stage, 3000, () => heardSince(stage, known) !== null);
     utterances[index] = {
       ...(utterances[index] as Utterance),
@@ -96,7 +96,7 @@ async function isCalm(stage: DialogueStage): Promise<boolean> {
       stage.sounds !== true &&
       subagents.every(({ state, endedAt }) => endedAt !== null || state === 'waiting_for_input') &&
       questions.every(({ state }) => state !== 'presenting') &&
-      // Behind an open question other questions wait in the queue.
+      // While a question is open, other questions wait in the queue.
       (questions.every(({ state }) => state !== 'queued') ||
         questions.some(({ state }) => state === 'open')) &&
       deliveries.every(

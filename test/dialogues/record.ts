@@ -12,7 +12,7 @@ export interface Utterance {
   readonly heard: string | null;
 }
 
-/** A stretch in which the lead agent sounded. */
+/** A period in which the lead agent was audible. */
 export interface Sound {
   readonly from: number;
   to: number;
@@ -20,14 +20,14 @@ export interface Sound {
 
 export interface DialogueRecord {
   readonly utterances: readonly Utterance[];
-  /** Empty on a stage without sound. */
+  /** Empty on a stage without audio. */
   readonly sounds: readonly Sound[];
   /** The times at which the lead agent's speech was lowered or stopped. */
   readonly yielded: readonly number[];
   /** Everything that the person heard, in order. */
   readonly said: readonly string[];
   readonly state: SessionState;
-  /** Why the dialogue stopped: the moment that a line waits for never came. Null if it did not. */
+  /** The reason why the dialogue stopped: the moment that a line waits for never came. Null if it did not. */
   readonly stuck: string | null;
   readonly errors: readonly string[];
   readonly endedAt: number;
@@ -38,7 +38,7 @@ export interface DialogueStage {
   readonly name: string;
   readonly state: SessionState;
   readonly now: number;
-  /** Whether the lead agent sounds now; null on a stage without sound. */
+  /** Whether the lead agent is audible now; null on a stage without audio. */
   readonly sounds: boolean | null;
   says(text: string): Promise<{ readonly beganAt: number; readonly endedAt: number }>;
   pass(ms: number): Promise<void>;

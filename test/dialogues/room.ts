@@ -1,4 +1,4 @@
-// The person's voice and the room around it, for the stages with sound: noise, a television, or the loudspeaker's echo.
+// The person's voice and the room around it, for the stages with audio: noise, a television, or the loudspeaker's echo.
 
 import { noise } from '../support/speech-like.ts';
 import { hum } from '../support/speech/hum.ts';
@@ -20,12 +20,12 @@ const TELEVISION =
 /** A synthesiser spells these words letter by letter. */
 const HUM = /^(?:mm-hm|uh-huh)\.$/i;
 
-/** Returns the sound of a line in a voice of Flite. */
+/** Returns the audio of a line in a Flite voice. */
 export async function voiceOf(text: string, voice: string): Promise<Int16Array> {
   return HUM.test(text) ? hum() : speak(text, { voice });
 }
 
-/** Returns the sound of the room, which repeats at its end; null for a silent room. */
+/** Returns the room's audio, which repeats at its end; null for a silent room. */
 export async function roomSound(room: Background | undefined): Promise<Int16Array | null> {
   if (room === 'noise') return noiseOf(NOISE_DB, 4 * ROOM_RATE_HZ);
   if (room !== 'television') return null;

@@ -66,7 +66,7 @@ describe('a dialogue in a room', () => {
     const { faults, isHeardRight } = judgeDialogue(dialogue, record);
     const ours = faults.filter(({ fault }) => always.has(fault) || isHeardRight);
     expect({ ours, story: ours.length > 0 ? stage.story : [] }).toEqual({ ours: [], story: [] });
-    // The session took words without a transcript for an echo, or for another person's.
+    // The session mistook words without a transcript for an echo, or for another person's.
     const unheard = record.utterances.filter(
       ({ line, heard }) => heard === null && !dialogue.lines[line]?.wantsNothing,
     );

@@ -78,7 +78,7 @@ const run = (id: string, steps: string) =>
       onQuestion: () => ({ text: 'The cheap one' }),
     },
   );
-// The first run has two calls side by side.
+// The first run has two concurrent calls.
 const statuses: string[] = [(await run('beside', 'look_up & charge, look_up').result).status];
 statuses.push((await run('answered', 'look_up, ask, charge').result).status);
 const stopped = run('stopped', 'charge');
@@ -105,5 +105,5 @@ for (const id of ['beside', 'answered', 'stopped', 'guided', 'guide-stopped', 't
 await withRuns.close();
 process.stdout.write(`${JSON.stringify(statuses)}\n`);
 process.stdout.write(`${JSON.stringify(ended)}\n`);
-// Requests that were under way at the end fail now.
+// Requests that were running at the end fail now.
 process.exit(0);

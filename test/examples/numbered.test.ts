@@ -1,4 +1,4 @@
-// Every numbered program without a need for a key runs as documented, and prints what it shows.
+// Every numbered program that needs no key runs as documented, and prints what the documents show.
 
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -95,7 +95,8 @@ describe('questions', () => {
         expect(open).toHaveLength(1);
         const { question, requestId } = open[0] ?? { question: '', requestId: '' };
         heard.push(question);
-        // Results have been told since the question: without `answer`, the words would go to the lead agent.
+        // Results have been told since the question: without `answer`, the words would be sent to the lead
+        // agent.
         void session.answer(requestId, { text: answer });
         await environment.settle();
       }
@@ -180,7 +181,7 @@ describe('questions', () => {
     });
     await start();
     await type('use ask');
-    // The subagent's time stops while it waits for the user …
+    // The subagent's time is paused while it waits for the user …
     await environment.advance(100_000);
     expect(state().subagents[0]?.state).toBe('waiting_for_input');
     await type('yes');
@@ -324,7 +325,7 @@ describe('questions', () => {
       await pause();
       expect(question()?.state).toBe('answered');
       expect(model().of('response.request')).toHaveLength(before);
-      // The model does not even remember the text as a user's message.
+      // The model does not even store the text as a user message.
       expect(
         model()
           .of('item.delete')

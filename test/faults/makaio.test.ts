@@ -1,4 +1,4 @@
-// The faults of a toolset for parents and children, by their numbers, as far as no test of the service covers them.
+// The faults of a toolset for parents and children, by their numbers, unless a test of the service covers them.
 // `README.md` lists those that cannot occur here.
 
 import { expect, test } from 'vitest';

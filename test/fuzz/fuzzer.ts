@@ -1,12 +1,11 @@
-// Calls the whole public API with hostile arguments, and whole sessions with hostile methods, under one seed. It
-// asserts:
+// Calls the whole public API with random hostile arguments, and whole sessions with hostile methods. It asserts:
 //
 //   FUZZ-1. Every thrown error or rejection is an `OffstageError` or the caller's error.
 //   FUZZ-2. No error stays uncaught, and no rejection stays unhandled.
 //   FUZZ-3. Everything settles: every promise of the API does, and every session can be closed.
 //   FUZZ-4. The next process can open what a session wrote, also with another journal object.
 //
-// Each case has a separate source of chance: `--case N` repeats one case.
+// Each case has a separate source of randomness: `--case N` repeats one case.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -66,7 +65,7 @@ class Fuzzer {
   #case = 0;
   #calls = 0;
   #sessions = 0;
-  /** The call under way, for errors that nothing catches. */
+  /** The running call, for errors that nothing catches. */
   #doing = 'nothing';
 
   constructor(options: FuzzOptions) {
@@ -82,7 +81,7 @@ class Fuzzer {
     mkdirSync(inner, { recursive: true });
     process.chdir(inner);
     const { fetch } = globalThis;
-    // Nothing leaves this machine, whatever address a hostile option contains.
+    // Nothing leaves this machine, whatever URL a hostile option contains.
     globalThis.fetch = (_address, { signal = null } = {}) =>
       Promise.reject((signal?.aborted ? signal.reason : new TypeError('fetch failed')) as Error);
     const stray = (error: unknown): void =>
@@ -242,7 +241,7 @@ class Fuzzer {
     given: {
       readonly args: readonly unknown[];
       readonly environment: SimulatedEnvironment;
-      /** The caller passed something that never ends. */
+      /** The caller passed a value that never ends. */
       readonly mayWait?: boolean;
       readonly trusts?: boolean;
       readonly mustSucceed?: boolean;
@@ -442,7 +441,7 @@ function mutated(
   chance: Chance,
 ): { readonly args: readonly unknown[]; readonly mayWait: boolean } {
   const wrong = hostileValue(chance);
-  // A called or awaited value may never end: then the wait is not a fault of this library.
+  // A called or awaited value may never end; the wait is then not a fault of this library.
   const mayWait = typeof wrong === 'function' || typeof wrong === 'object';
   const dice = chance.next();
   if (dice < 0.1 || valid.length === 0) return { args: valid, mayWait: true };

@@ -3,7 +3,7 @@
 
 import type { Chance } from '../../src/testing/doubles/chance.ts';
 
-/** The error that hostile values throw: it is the caller's error and may come back to the caller. */
+/** The error that hostile values throw: it is the caller's error and may be returned to the caller. */
 export class HostileError extends Error {}
 
 const fail = (): never => {

@@ -51,8 +51,8 @@ export interface Row {
   /** Valid arguments. They may include options with a default: the fuzzer replaces each. */
   readonly args: (world: World) => readonly unknown[];
   /**
-   * The function takes objects that this library made (states of machines, records): it may answer garbage with an
-   * error of any class, but must neither hang nor crash. The text gives the reason.
+   * The function takes objects that this library made (states of machines, records): it may answer invalid ones
+   * with an error of any class, but must neither hang nor crash. The text gives the reason.
    */
   readonly trusts?: string;
   /** The function refuses these valid arguments; the text gives the reason. */
@@ -712,7 +712,7 @@ export const rows: Readonly<Record<string, Readonly<Record<string, Row>>>> = {
   },
   './client': {
     connect: {
-      // A port that is never open; the client's timers stand still.
+      // A port that is never open; the client's timers do not run.
       args: ({ environment }) => [
         {
           url: 'ws://127.0.0.1:1/offstage',

@@ -1,5 +1,6 @@
 // The project's lint rules report what they must: forbidden imports between rooms, and other sources of time and
-// chance. The project's configuration lints each planted line in a copy of the project that contains nothing else.
+// randomness. The project's configuration lints each planted line in a copy of the project that contains nothing
+// else.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -108,7 +109,7 @@ const planted: readonly Planted[] = [
   ['src/voice/a.ts', importing('../adapters/openai-realtime/index.ts'), direction],
   ['src/voice/a.ts', importing('ws'), direction],
 
-  // adapters: ports, errors, sound
+  // adapters: ports, errors, audio
   ['src/adapters/one/a.ts', importing('../../values/errors.ts')],
   ['src/adapters/one/a.ts', importing('../../actors/ports/environment.ts')],
   ['src/adapters/one/a.ts', importing('../../voice/connection/transport.ts')],

@@ -1,4 +1,4 @@
-// The code reads each option of the public API, and does not only check it.
+// The code uses each option of the public API, and does not only validate it.
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

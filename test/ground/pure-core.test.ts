@@ -37,7 +37,7 @@ describe('an entry loads only what it is about', () => {
   it.each([
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
-    // A transport brings the voice code.
+    // A transport loads the voice code.
     ['offstage', 'src/index.ts', 'src/voice/'],
   ])('%s', (_what, entry, others) => {
     const loaded: string[] = [];

@@ -27,7 +27,7 @@ async function long(journal: Journal, afterEntries: number, words = 60) {
   return { session, close };
 }
 
-/** Time stands still: each look reads the journal. */
+/** Time stands still, so each request reads the journal. */
 const environment = { ...nodeEnvironment(), clock: { now: () => 1_000 } };
 
 interface Told {

@@ -1,4 +1,4 @@
-// Who may view sessions and act in them, and which data leaves the process.
+// The permission to view sessions and act on them, and the data that leaves the process.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -20,11 +20,11 @@ interface Asked {
 
 export interface Mounted {
   readonly port: number;
-  /** The address of the page, with its token. */
+  /** The URL of the page, with its token. */
   readonly url: string;
   readonly page: InspectorPage;
   readonly errors: unknown[];
-  /** Closes the server: for the page, the process is gone. */
+  /** Closes the server: to the page, the process has ended. */
   close(): Promise<void>;
   /** Sends a request as the page does. */
   ask(path: string, init?: Asked): Promise<Response>;

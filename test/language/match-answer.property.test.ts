@@ -217,7 +217,7 @@ test('chooses nothing from a sentence that negates it', () => {
 
 const letters = fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split(''));
 
-/** One slip: a letter is lost, added, replaced, or swapped with its neighbour, or a space is added. */
+/** One error: a letter is lost, added, replaced, or swapped with its neighbour, or a space is added. */
 const slip = fc
   .tuple(fc.constantFrom('lose', 'add', 'replace', 'swap', 'split'), fc.nat(20), letters)
   .map(([kind, position, letter]) => (word: string): string => {

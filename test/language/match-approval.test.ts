@@ -22,7 +22,7 @@ describe('MATCH-APPROVAL-1: only the closed list approves', () => {
   );
 
   test.each([
-    // Words of a listener.
+    // Backchannels of a listener.
     'okay',
     'right',
     'mm-hm',

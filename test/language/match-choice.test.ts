@@ -156,7 +156,7 @@ describe('words that only one option has', () => {
     ['the $24 one please', 'Premium'],
     ['the one that arrives in five minutes', 'Economy'],
     ['the dollar one', 'ambiguous'],
-    // The words alone do not say which one is cheap; the subagent that asked can tell.
+    // The words alone do not tell which one is cheap; the subagent that asked can tell.
     ['the cheap one', 'described'],
     ['the twelve minute one', 'described'],
   ])('reads %s as %s', (utterance, expected) => {

@@ -26,7 +26,7 @@ export interface AskedPeople {
 /**
  * - `right`: the reading of a careful human.
  * - `lead`: an answer that costs a turn of the lead model, or another question.
- * - `missed`: a wish for time or for a repetition was not recognised, or recognised wrongly.
+ * - `missed`: a request for time or for a repetition was not recognised, or recognised wrongly.
  * - `wrong`: an answer that the user did not give.
  */
 export type Verdict = 'right' | 'lead' | 'missed' | 'wrong';

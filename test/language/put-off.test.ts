@@ -1,4 +1,4 @@
-// Words that stop the delivery under way, in four languages, typed and transcribed. If the user says more, they stop
+// Words that stop the current delivery, in four languages, typed and transcribed. If the user says more, they stop
 // nothing: the lead agent then has to understand them.
 
 import { expect, test } from 'vitest';

@@ -34,7 +34,7 @@ describe(
     test.each(scopes)('%s', (_name, options) => {
       const report = checkQuestions(options);
       announce(report);
-      // One owner, in the order of asking; the right answer to the right question; one ending.
+      // One owner at a time, in the order of asking; the right answer to the right question; one ending.
       holds(report, 'P1');
       holds(report, 'P2');
       holds(report, 'P3');
@@ -42,7 +42,7 @@ describe(
       holds(report, 'an end can always be reached');
       holds(report, 'no deadlock');
       holdsThroughout(report);
-      // Messages to an actor that has ended were not taken, and some were sent.
+      // Messages to an actor that has ended were not accepted, although some were sent.
       expect(report.untaken.some(({ outcome }) => outcome === 'ended')).toBe(true);
     });
   },
@@ -127,8 +127,8 @@ describe(
     test.each(scopes)('%s', (_name, options) => {
       const report = checkSpeech(options);
       announce(report);
-      // Words answer the last question; no delivery is lost; one at a time, from an open gate; a heard item was said in
-      // this attempt.
+      // Words answer the last question; no delivery is lost; deliveries come one at a time, from an open gate; a heard
+      // item was said in this attempt.
       holds(report, 'P3');
       holds(report, 'P4');
       holds(report, 'OUTBOX-1');

@@ -67,7 +67,8 @@ describe('an example of the arbiter', () => {
     'does not give the floor to a question that ends before its grant arrives',
     { tags: ['B54', 'BW3', 'BW4'] },
     () => {
-      // A release (without an epoch) and the grant crossed; an earlier version then lost the floor for ever.
+      // A release (without an epoch) and the grant crossed; an earlier version then lost the floor
+      // permanently.
       const stage = new Stage(interactionMachine);
       stage.send({ type: 'interaction.request', id: 'a' });
       stage.send({ type: 'interaction.request', id: 'b' });

@@ -227,7 +227,8 @@ describe('an example of the outbox', () => {
     'interrupts with an urgent delivery, even a response that was just requested',
     { tags: ['B59'] },
     async () => {
-      // The urgent item comes between the offer and the closing of the gate; in an earlier version it waited for the end.
+      // The urgent item arrives between the offer and the closing of the gate; in an earlier version it waited for the
+      // end.
       const stage = waiting();
       await stage.wait(quietMs);
       stage.send({ type: 'outbox.add', item: urgent });

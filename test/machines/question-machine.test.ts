@@ -105,8 +105,8 @@ describe('an example of a question', () => {
   });
 
   test('accepts a spoken answer to a card that is finally read aloud', () => {
-    // The question could not be said: it became a card, its clock ran, the user spoke, and it was said again. An
-    // earlier version lost the answer, because only a question in `presenting` noticed that it played.
+    // The question could not be said: it became a card, its timeout ran, the user spoke, and it was said again.
+    // An earlier version lost the answer, because only a question in `presenting` noticed that it played.
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: true });
     stage.send({ type: 'question.playing' });

@@ -13,7 +13,7 @@ import { checkSubagent } from './support/subagent-check.ts';
 import { checkToolCall } from './support/tool-call-check.ts';
 
 interface Options extends LiveOptions {
-  /** Takes only every n-th path. @defaultValue 1: every transition is made */
+  /** Takes only every n-th path. @defaultValue 1: every transition is taken */
   readonly every?: number;
 }
 
@@ -27,7 +27,7 @@ async function agrees(report: unknown, { every = 1, ...options }: Options = {}):
   );
   expect(done.paths).toBe(paths.length);
   expect(paths.length).toBeGreaterThan(10);
-  // Several clocks can run in a session, and two in a question; the check lets any of them fire first.
+  // Several timers can run in a session, and two in a question; the check lets any of them fire first.
   expect(done.skipped).toBeLessThan(done.paths * 0.4);
 }
 
@@ -42,7 +42,8 @@ describe('live actors on the checked paths', () => {
     agrees(checkQuestion(), {
       every: 61,
       relative: ['question.followed', 'question.readBack'],
-      // Translates the begin of an utterance, and the end of the hearing, to times after the question began to play.
+      // Translates the beginning of an utterance, and the end of the hearing, to times after the question began to
+      // play.
       translate: (event, { context: { playingSince, ever } }: QuestionSnapshot, now) => {
         const { utteranceStartedAt, saidAt, channel, heardAt } = event;
         if (event.type === 'question.followed' || event['after'] === 'reply')

@@ -152,7 +152,7 @@ describe('gives each subject of each state the true cause', patience, () => {
   });
 
   test('covers all causes with these scopes', () => {
-    // `floor` occurs only while messages are under way, which is never the case between two entries.
+    // `floor` occurs only while messages are in transit, which is never the case between two entries.
     expect([...seen].toSorted().join(' ')).toBe(
       'acknowledgement admission agent answer children client connection end event hearing job lead_reply lead_tool model ' +
         'model_silence new_attempt pause playout preparation refusal release reminder result retry run_slot screen siblings source start ' +
@@ -174,7 +174,7 @@ describe('gives each subject of each state the true cause', patience, () => {
   });
 });
 
-/** Tells the truth about all waits except those that it changes. */
+/** Gives the true cause for all waits except those that it changes. */
 const lie =
   (change: (wait: Wait, state: WaitingState) => Partial<Wait> | null): typeof whyWaiting =>
   (state) =>

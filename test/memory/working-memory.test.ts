@@ -352,7 +352,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
           for (const key of all) expect((await text(owner, key)).length).toBeLessThanOrEqual(30);
         }
         expect(total).toBeLessThanOrEqual(160);
-        // After everything is forgotten the whole limit is free again.
+        // After everything is deleted, the whole limit is free again.
         await memory.forget('s1');
         await memory.forget('s2');
         const whole = await memory.save(lead, { key: 'k', value: 'x'.repeat(120 - 12) });

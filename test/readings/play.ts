@@ -1,10 +1,10 @@
 // A conversation in which readers answer for the models: the recording answers each call, and the play stops at the
 // first call without an answer.
 //
-// Owns:     the order of the calls, and the part of each that its reader gets.
-// Does not: write files, or ask for answers (`main.ts`).
+// Owns: the order of the calls, and the part of each that its reader receives. Does not: write files, or ask
+// for answers (`main.ts`).
 //
-// A recorded answer applies to the call of the same model with the same number, as long as the text is the same. With
+// A recorded answer applies to the call of the same model with the same index, as long as the text is the same. With
 // `isCarried` it applies to any text.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 
 const answer = z.strictObject({
-  /** The reply's text; none if left out. */
+  /** The reply's text; none if omitted. */
   text: z.string().optional(),
   /** The tools that the reply calls, in order. */
   calls: z.array(z.strictObject({ name: z.string(), input: z.unknown() })).optional(),

@@ -1,4 +1,4 @@
-// `abortSignal.reason` says why a tool was aborted: who cancelled and why, or what took too long.
+// `abortSignal.reason` tells why a tool was aborted: the canceller and the reason, or the timeout.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

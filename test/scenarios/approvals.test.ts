@@ -173,7 +173,7 @@ describe('P3: several approvals at once', () => {
     );
     await type('yes');
     expect(ran).toEqual(['mail']);
-    // Only the other approval waits; the lead agent told the first result after it was put.
+    // Only the other approval waits; the lead agent told the first result after it was asked.
     expect(put().at(-1)).toBe('May I do this: Does something, with do_bank (to: "bank")?');
     await type('yes');
     expect(ran).toEqual(['mail']);
@@ -200,7 +200,7 @@ describe('P3: several approvals at once', () => {
       await type(words);
       expect(ledgerOf('mail')).toEqual([expect.objectContaining({ approval: 'denied' })]);
       expect([ran, stateOf('bank')]).toEqual([[], 'open']);
-      // The lead agent told the end of the first after the second was put.
+      // The lead agent told the end of the first after the second was asked.
       await type('yes');
       expect(ran).toEqual([]);
       await type('yes');
@@ -254,7 +254,7 @@ describe('P3: approvals by voice', () => {
       ran,
       stateOf: (name: string) =>
         talk.state().questions.findLast(({ subagentName }) => subagentName === name)?.state,
-      /** Makes the user speak while the lead agent puts the question, which stops. */
+      /** Makes the user speak while the lead agent asks the question, which stops. */
       async interrupt(words: string) {
         const putting = talk.model().begin('May I', 2000);
         await talk.play(putting.itemId, 700);

@@ -1,4 +1,5 @@
-// The budget of a whole session: the limits of its subagents together, and the user's information when it is used up.
+// The budget of a whole session: the limits of its subagents together, and the message to the user when it is used
+// up.
 
 import { expect, test } from 'vitest';
 import { subtreeUsage } from '../../src/entries/subagents.ts';

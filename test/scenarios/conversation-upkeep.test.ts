@@ -1,4 +1,4 @@
-// A long conversation is summarised, remembered, and told again after a reconnect.
+// A long conversation is summarised, remembered, and passed on after a reconnect.
 
 import { describe, expect, test } from 'vitest';
 import { modelDistiller, type Summarise, memoryStore } from '../../src/entries/memory.ts';

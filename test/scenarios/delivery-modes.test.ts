@@ -17,7 +17,7 @@ const reportIn = (delivery: Mode, pending: string | null = 'On it.') => ({
   subagents: { report: { script: () => say('Sales are up.'), pending, config: { delivery } } },
 });
 
-/** The report is under way while the lead agent tells a long story. */
+/** The report is running while the lead agent tells a long story. */
 async function duringStory(delivery: Mode) {
   let finish: () => void = () => {};
   const working = new Promise<void>((resolve) => (finish = resolve));
@@ -81,7 +81,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
       await play(story.itemId, 4000);
       await pause();
       expect(asked()).toBeNull();
-      // Neither words nor a new client wake the result.
+      // Neither words nor a new client trigger the result.
       await utter('go on');
       await talk.speak('And then …');
       talk.leave();

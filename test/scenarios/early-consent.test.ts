@@ -1,5 +1,5 @@
-// Consent that begins while its question is said, on each wire: a client that reports more than it has played, or
-// reports it late, does not turn the words into consent.
+// Consent that begins while its question is being said, on each wire: a client that reports more than it has
+// played, or reports it late, does not turn the words into consent.
 
 import { expect, test } from 'vitest';
 import { geminiLive } from '../../src/adapters/gemini-live/index.ts';

@@ -1,5 +1,5 @@
-// The first mistakes of a new user: each is a ConfigurationError that says what to write instead. Unknown options are
-// refused by name, with the name that was probably meant.
+// The first mistakes of a new user: each is a ConfigurationError that explains what to write instead. Unknown options
+// are refused by name, with the name that was probably meant.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';

@@ -192,7 +192,8 @@ describe('the session', () => {
       }
       expect(await outcome).toMatchObject({ code: 'TRANSPORT_LOST' });
       expect(waits).toHaveLength(5);
-      // Jitter takes up to half off, so that clients that were cut off together do not reconnect together.
+      // Jitter shortens the delay by up to half, so that clients that were disconnected together do not
+      // reconnect together.
       for (const [index, most] of [1000, 2000, 4000, 4000, 4000].entries()) {
         expect(waits[index]).toBeLessThanOrEqual(most + 50);
         expect(waits[index]).toBeGreaterThanOrEqual(most / 2);

@@ -159,7 +159,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
     await session.start();
     const followers = follow(session);
     await type('use first and second');
-    // Long after every deadline, no delivery is told twice or held up.
+    // Long after every deadline, no delivery is told twice or delayed.
     await environment.advance(3_600_000);
     const { deliveries } = state();
     expect(deliveries.map((one) => one.state)).toEqual([expected, expected]);
@@ -210,7 +210,7 @@ describe('a reader', () => {
     await type('use first and second');
     process.off('unhandledRejection', onFailed);
     expect(gone.got).toHaveLength(1);
-    // Without time passing, the other delivery was told as well.
+    // Without time passing, the other delivery was also told.
     expect(state().deliveries).toMatchObject([
       { state: 'pending', card: true, attempts: 1 },
       { state: 'pending', card: true, attempts: 1 },

@@ -675,7 +675,7 @@ describe.each(providers)('$name', (provider) => {
     const limits = exchangesOf('report').map(({ asked }) => asked?.max_tokens);
     expect(limits.length).toBeGreaterThan(2);
     for (const limit of limits.slice(0, -1)) expect(limit).toBeLessThan(1_000);
-    // The last call hands in the work done.
+    // The last call returns the completed work.
     expect(limits.at(-1)).toBe(1024);
   });
 });

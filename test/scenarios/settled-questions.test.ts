@@ -1,5 +1,5 @@
-// A lead model that settles a subagent's question by the tool of the runtime: which calls count, and what the model
-// and the user get.
+// A lead model that settles a subagent's question with the runtime's tool: which calls count, and what the model
+// and the user receive.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';
@@ -362,7 +362,7 @@ describe('a settlement that is refused', () => {
         },
       },
     );
-    // The first words ask again; the second words go to the lead agent.
+    // The first words cause a repetition; the second words are sent to the lead agent.
     await type(words);
     await type(words);
     expect(settled()).toMatchObject([{ status: 'read_back_first' }]);

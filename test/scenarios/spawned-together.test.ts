@@ -1,5 +1,5 @@
-// The lead model spawned several subagents by a tool for one request: one reply tells their results in text, for both
-// toolsets. Some results are told separately.
+// The lead model spawned several subagents with a tool for one request: one reply tells their results in text, for
+// both toolsets. Some results are told separately.
 
 import { rockbotToolset, topic } from '../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';
@@ -426,7 +426,7 @@ describe('P1, P4: two results across a kill at each entry', () => {
         .transcript.filter(({ role }) => role === 'assistant')
         .map(({ text }) => text)
         .join();
-      // A response that the crash cut off may have fewer calls.
+      // A response that the crash interrupted may have fewer calls.
       const outputs = talk.state().subagents.map(({ outcome }) => String(outcome?.output));
       const seen = {
         begun: outputs.length,

@@ -1,5 +1,5 @@
-// What people say about work that is under way, the call that a reader made of it from the texts of the runtime alone,
-// and what the reader said to the answer. Each row is played.
+// What people say about running work, the call that a reader made of it from the runtime's texts alone, and what the
+// reader said about the tool's answer. Each row is played.
 
 import { expect, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -8,9 +8,9 @@ import { leadScript, textTalk } from '../support/text-talk.ts';
 
 interface Row {
   readonly says: string;
-  /** The arguments of the calls of `research` before. */
+  /** The arguments of the earlier calls of `research`. */
   readonly tasks: readonly object[];
-  /** Those that have ended by then. */
+  /** The tasks that have ended by then. */
   readonly done?: readonly number[];
   readonly call: {
     readonly action: 'status' | 'stop' | 'tell';

@@ -1,4 +1,4 @@
-// The user asks about the work that is under way, stops it, and adds to it: `running_task`, the tool of the runtime.
+// The user asks about running work, stops it, and adds to it: `running_task`, the tool of the runtime.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -24,7 +24,7 @@ const lead: Script = (prompt) => {
   return { calls: [{ name: 'running_task', input: json }] };
 };
 
-/** A subagent whose model answers when the test lets it; each call of its model is kept. */
+/** A subagent whose model answers when the test allows it; each call of its model is recorded. */
 function worker() {
   const asked: { prompt: ScriptedPrompt; answer: (step: ReturnType<typeof say>) => void }[] = [];
   const script: Script = (prompt) =>
@@ -223,7 +223,7 @@ describe('status', () => {
     const { steer } = await begun({ subagents: { research: { script, config: { tools } } } });
     const answer = await steer({ action: 'status', task: 'heat pump' });
     expect(answer).toMatchObject({ tasks: [{ task: PUMP, parts: ['Look at prices'] }] });
-    // They are no tasks of the user.
+    // They are not tasks of the user.
     expect(await steer({ action: 'stop', task: 'Look at prices' })).toMatchObject({
       status: 'unclear',
     });
@@ -468,7 +468,7 @@ describe('stop', () => {
           const answer = await it.steer({ action: 'stop', task: words.join(' ') });
           const ended = it.state().subagents.filter(({ endedAt }) => endedAt !== null);
           expect(ended).toHaveLength(answer?.['status'] === 'stopped' ? 1 : 0);
-          // Every word that some task has, the one that was stopped has.
+          // The stopped task has every word that any task has.
           for (const { id } of ended) {
             const stopped = tasks[it.state().subagents.findIndex((one) => one.id === id)] ?? [];
             const known = words.filter((word) => tasks.some((topic) => topic.includes(word)));
@@ -593,7 +593,7 @@ describe('tell', () => {
   ])('refuses %s', async (_, given, answer) => {
     const { steer, states } = await begun();
     const input = { action: 'tell', task: 'solar', words: given };
-    // Words of the user that are so long are refused at the door.
+    // The session refuses user words of this length at once.
     expect(await steer(input).catch((error: Error) => ({ error: error.message }))).toMatchObject(
       answer,
     );
@@ -617,7 +617,7 @@ describe('after a crash', () => {
     expect(after.state().subagents.map(({ state }) => state)).toEqual(['cancelled', 'running']);
   });
 
-  /** The user stops one of two tasks, in however many processes. */
+  /** The user stops one of two tasks, in any number of processes. */
   async function live(of: ReturnType<typeof world>) {
     for (let lives = 1; ; lives += 1) {
       const it = textLife(of, options);

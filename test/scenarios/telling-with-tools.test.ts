@@ -197,7 +197,7 @@ describe('a question of a subagent to an idle lead agent', () => {
     expect(state().subagents).toMatchObject([{ state: 'completed' }]);
     expect(said().join()).toContain('Blue');
     expect(errors).toEqual([]);
-    // The request was handled, and is not told any more.
+    // The request was handled, and is no longer told.
     expect(state().deliveries.map(({ kind, state: now }) => [kind, now])).toEqual([
       ['notice', 'dismissed'],
       ['result', 'delivered'],

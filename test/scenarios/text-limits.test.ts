@@ -1,5 +1,5 @@
-// How many subagents may run in a session and in all sessions of a runtime; the lead agent's information when no more
-// are accepted; and which of them goes first (P7).
+// How many subagents may run in a session and in all sessions of a runtime; what the lead agent is told when no more
+// are accepted; and which subagents are first (P7).
 
 import { describe, expect, test } from 'vitest';
 import { createRuntime } from '../../src/index.ts';

@@ -168,7 +168,7 @@ describe('words that are not an answer', () => {
       await type('Wait a second.');
       expect(said()).toHaveLength(before);
       const heldUntil = environment.clock.now() + 10_000;
-      // The clock of the question stops meanwhile.
+      // The question's timeout is paused meanwhile.
       expect(questionOf('ride')).toMatchObject({ state: 'open', dueAt: null, heldUntil });
       await environment.advance(9_999);
       expect(put(parts)).toBe(1);
@@ -302,7 +302,7 @@ describe('P2: several questions at a time', () => {
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
         subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
-        // The lead agent tells the first result after the second question was put.
+        // The lead agent tells the first result after the second question was asked.
         lead: answering('sky blue'),
       });
       await start();
@@ -342,7 +342,7 @@ describe('P2: several questions at a time', () => {
       await type('use twice and other');
       expect(asked()).toEqual(['twice open', 'other queued']);
       await type('one');
-      // The subagent asks again, behind the waiting questions.
+      // The subagent asks again, after the waiting questions.
       expect(asked()).toEqual(['twice answered', 'other open', 'twice queued']);
       await type('between');
       await type('two');

@@ -1,4 +1,4 @@
-// Service subagents in a text session: an agent looks at outside events, and important findings reach the user at the
+// Service subagents in a text session: an agent handles outside events, and important findings reach the user at the
 // right moment.
 
 import { describe, expect, test } from 'vitest';

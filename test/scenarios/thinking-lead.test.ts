@@ -1,5 +1,5 @@
-// A lead agent on a thinking model: the metadata of a call goes back to the provider, whole and in order. The model
-// refuses a prompt without it, in the words of the providers.
+// A lead agent on a thinking model: the metadata of a call is returned to the provider, complete and in order. The
+// model refuses a prompt without it, with the providers' messages.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

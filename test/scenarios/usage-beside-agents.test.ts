@@ -1,5 +1,5 @@
-// Model calls of the runtime besides those of the agents (summaries, facts, verdicts on claims, the meaning of a
-// delegation) are counted once with the conversation, priced, and traced (LEAD-USAGE-1).
+// Model calls of the runtime in addition to those of the agents (summaries, facts, verdicts on claims, the
+// meaning of a delegation) are counted once with the conversation, priced, and traced (LEAD-USAGE-1).
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { describe, expect, test } from 'vitest';
@@ -84,7 +84,7 @@ describe('summaries and facts', () => {
     for (const word of ['one', 'two', 'three', 'four']) await talk.type(word);
     await talk.close();
     const entries = kept.read();
-    // Facts that are drawn after the end have no entry, because the journal is closed.
+    // Facts that are extracted after the end have no entry, because the journal is closed.
     const parts = counted(entries);
     expect(parts).toEqual({ lead: [4, 60], summary: [1, 15], facts: [1, 15] });
     expect(asked).toContain('offstage scripted summary');

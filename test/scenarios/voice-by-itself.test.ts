@@ -1,4 +1,4 @@
-// A voice model that answers speech without a request: the requests that it still gets, the speech that the user may
+// A voice model that answers speech unprompted: the requests that it still receives, the speech that the user may
 // hear during a subagent's question, and its memory.
 
 import { describe, expect, test } from 'vitest';
@@ -393,7 +393,7 @@ describe('TURNS-7: an open question', () => {
     expect(heard).toEqual([]);
     expect(state().subagents).toHaveLength(1);
     expect(model().of('tool.answer').at(-1)).toMatchObject({ callId: 'late', silent: true });
-    // The subagent's finding is told nevertheless.
+    // The subagent's finding is still told.
     await pause();
     await speak('You ride Premium.');
     expect(state().deliveries.find(({ kind }) => kind === 'result')?.state).toBe('delivered');
@@ -499,7 +499,7 @@ describe('its memory', () => {
     const story = model().beginByItself('Once upon a time there was a king.', 4000);
     await play(story.itemId, 2000);
     model().speechStarted('u2');
-    // The model treats the sound as an interruption.
+    // The model treats the audio as an interruption.
     story.end('cancelled');
     await environment.advance(300);
     expect(model().of('playout.truncate')).toEqual([]);

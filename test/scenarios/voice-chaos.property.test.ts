@@ -85,7 +85,7 @@ function loudspeaker({ session }: Talk) {
   };
 }
 
-/** The speech that the voice model began without a request while the addressee of the user's words was unknown. */
+/** The speech that the voice model began unprompted while the addressee of the user's words was unknown. */
 class Unasked {
   readonly violations: string[] = [];
   readonly #undecided = new Set<string>();
@@ -126,7 +126,7 @@ class Unasked {
     this.#undecided.clear();
   }
 
-  /** Forgets the items of an earlier connection. */
+  /** Drops the items of an earlier connection. */
   moved(): void {
     this.#undecided.clear();
     this.#forbidden.clear();
@@ -158,7 +158,7 @@ class Model {
     this.#response = this.#connection.begin('Some words to say.', ms);
   }
 
-  /** Answers without a request; pending requests lapse. Returns the item. */
+  /** Answers unprompted; pending requests lapse. Returns the item. */
   beginByItself(ms: number): string | null {
     if (this.#response || !this.#connection) return null;
     this.#response = this.#connection.beginByItself('Some words of my own.', ms);
@@ -298,7 +298,7 @@ const untilAsked: readonly Action[] = [
 ];
 
 interface World {
-  /** The longest time until an entry is kept, in milliseconds. @defaultValue 0: at once */
+  /** The maximum time until an entry is written, in milliseconds. @defaultValue 0: at once */
   readonly journalMs?: number;
   /** Differences from the wire's usual capabilities. */
   readonly capabilities?: Partial<TransportCapabilities>;
@@ -531,7 +531,7 @@ async function story(
     check();
   };
 
-  // If the model answers without a request, an open question is the interesting beginning.
+  // If the model answers unprompted, an open question is the interesting beginning.
   for (const each of isByItself ? [...untilAsked, ...actions] : actions) await act(each);
 
   // From now on all parties behave.
@@ -542,7 +542,7 @@ async function story(
   while (untranscribed.length > 0) await act({ kind: 'transcript', n: 6 });
   await inTime(session.sendText('hello'));
   const isDue = (): boolean =>
-    // The next connection gets words that were typed during an outage.
+    // The next connection receives words that were typed during an outage.
     state().connection !== 'active' ||
     model.outstanding > 0 ||
     state().subagents.some(({ endedAt }) => endedAt === null) ||
@@ -560,7 +560,7 @@ async function story(
       await act({ kind: 'speech starts', n: 0 });
       await act({ kind: 'speech ends', n: 0 });
       await act({ kind: 'transcript', n: 0 });
-      // Words count only if nothing else was said since; a button always counts.
+      // Words count only if nothing else was said since the question; a button always counts.
       await act({ kind: 'click', n: 1 });
     }
     // A message that rests as a card is told after the user's next words.

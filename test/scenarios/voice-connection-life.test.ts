@@ -38,7 +38,7 @@ async function talkOver(
   };
 }
 
-/** Returns the marks in the order of hearing; repeated sound comes in longer frames. */
+/** Returns the marks in the order of hearing; repeated audio arrives in longer frames. */
 const marks = ({ heard }: FakeConnection): number[] => {
   const all = heard.flatMap(({ samples }) => [...samples]);
   return all.filter((mark, index) => mark !== all[index - 1]);
@@ -195,7 +195,7 @@ describe('a connection that is about to end', () => {
       resumes: true,
     });
     const { end } = model().beginByItself('Once upon a time there was a king', 4000);
-    // No client is attached: the speech is broken off, and the model learns of that at the next request.
+    // No client is attached: the speech is stopped, and the model learns this at the next request.
     leave();
     end('cancelled');
     await environment.settle();

@@ -1,5 +1,5 @@
-// A voice model that only reports that an action is needed: the session works out its meaning from the conversation,
-// and continues as on any other wire.
+// A voice model that only reports that an action is needed: the session interprets it from the conversation, and
+// continues as on any other wire.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -23,7 +23,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
   const { session, environment, model, events } = talk;
   const gain = 10 ** (echoDb / 20);
   let delay = (delayMs * RATE_HZ) / 1000;
-  /** The loudspeaker's sound from the first moment. */
+  /** The loudspeaker's audio from the first moment. */
   const heard: number[] = [];
   let queue: { itemId: string; samples: Int16Array; at: number }[] = [];
   const playedMs = new Map<string, number>();
@@ -52,7 +52,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     }
   };
   let now = 0;
-  /** Lets time pass, with sound of the user. */
+  /** Lets time pass, with the user's audio. */
   const pass = async (ms: number, user?: Float32Array): Promise<void> => {
     for (let at = 0; at < ms; at += TICK_MS) {
       playTick();
@@ -85,7 +85,7 @@ async function story({ echoDb = -20, delayMs = 120 }: RoomOptions = {}) {
     ...talk,
     pass,
     heard,
-    /** Sets the delay of sound to the microphone from now on. */
+    /** Sets the delay of audio to the microphone from now on. */
     delays(ms: number): void {
       delay = (ms * RATE_HZ) / 1000;
     },
@@ -119,7 +119,7 @@ describe('P5: a lead agent that hears itself', () => {
       const { pass, hole, levelAt, model, hears, eventsOf, events } = await story(room);
       model().speechStarted('echo');
       await pass(3500);
-      // The detector reports the end of the sound when the speech is over.
+      // The detector reports the end of the audio when the speech is over.
       await pass(1500);
       await hears('Upon a time there was a king who had free daughters and no money at all');
       expect(eventsOf('speech.interrupted')).toEqual([]);
@@ -163,7 +163,7 @@ describe('P5: a lead agent that hears itself', () => {
     model().speechStarted('echo');
     await pass(1600);
     await hears('Upon a time there was a king');
-    // Sound that arrives later than any echo matches no played sound.
+    // Audio that arrives later than any echo matches no played audio.
     delays(1500);
     model().speechStarted('late');
     await pass(600);

@@ -1,4 +1,5 @@
-// A filler while the user waits for the lead agent: said once, never in the way, and not part of the conversation.
+// A filler while the user waits for the lead agent: it is said once, never delays an answer, and is not part of
+// the conversation.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -356,7 +357,7 @@ describe('a filler by the model itself', () => {
     await environment.advance(1000);
     const requests = model().of('response.request');
     expect(requests.at(-1)?.responseKey).toMatch(/^reply/);
-    // The older request is that of the filler, which is answered after all.
+    // The older request is the filler's, which is finally answered.
     model().speak('Wait.');
     await environment.settle();
     expect(sounds).toEqual([]);

@@ -1,5 +1,5 @@
-// The user makes a sound while the lead agent speaks: speech gives way at once, and continues if it was no
-// interruption (P4, P5).
+// The user makes a sound while the lead agent speaks: speech stops at once, and continues if the sound was
+// not an interruption (P4, P5).
 
 import { describe, expect, test } from 'vitest';
 import { BY_ITSELF, FakeTransport, SPOKEN_LEVEL } from '../support/fake-transport.ts';

@@ -1,5 +1,5 @@
-// Liveness of a voice session: in every state of the turn, and after every way out of it, due messages are told to an
-// attached client once both parties are silent. A table of states × ways out.
+// Liveness of a voice session: in every state of the turn, and after every exit from it, due messages are told to an
+// attached client once both parties are silent. A table of states × exits.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

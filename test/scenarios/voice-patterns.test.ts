@@ -152,7 +152,7 @@ describe('two subagents that both ask', () => {
     await speak('Which red?');
     await utter('a deep one');
     await pause();
-    // A question also goes before a waiting result.
+    // A question is also told before a waiting result.
     expect(asked()).toContain('Blue?');
     await speak('Which blue?');
     await utter('sky blue');

@@ -20,7 +20,7 @@ const asking = (question: string, choices: typeof options | null = null, config 
 
 const ride = { ride: asking('Economy or Premium?', options) };
 
-/** Plays until the lead agent is requested to put the question. */
+/** Plays until the lead agent is requested to ask the question. */
 async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, name = 'ride') {
   const talk = voiceTalk(talkOptions);
   await talk.start();
@@ -168,7 +168,7 @@ describe('speech over a question', () => {
     model().speechEnded('late', 'premium');
     await environment.settle();
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
-    // Any further words go to the lead agent.
+    // Any further words are sent to the lead agent.
     expect(asked()).toBe('reply');
   });
 });
@@ -255,7 +255,7 @@ describe('words that are not an answer', () => {
     expect(asked()).toBe('reply');
     await speak('It is noon.');
     expect(question()?.state).toBe('open');
-    // "It is noon." was said since: the lead agent settles the question.
+    // "It is noon." was said since then: the lead agent settles the question.
     await utter('economy then');
     expect(question()?.state).toBe('open');
     await settles({ optionId: 'economy', quote: 'economy then' });
@@ -333,7 +333,7 @@ describe('words that are not an answer', () => {
         await speak('Where to? Economy or Premium?');
         expect(question()).toMatchObject({ requestId, state: 'open' });
       }
-      // Words after an unclear answer are not taken for an answer either.
+      // Words after an unclear answer do not count as an answer either.
       await utter('the purple elephant');
       expect(question()?.state).toBe('open');
     },

@@ -29,8 +29,8 @@ async function conversation(ride: SubagentConfig = rideConfig) {
 }
 
 describe('faults found in the browser', () => {
-  // Two subagents asked at once. The screen showed only the question that was put; the queued one appeared only in
-  // its turn, because only active questions were shown.
+  // Two subagents asked at once. The screen showed only the active question; a queued one appeared only in its
+  // turn, because only active questions were shown.
   test('P2: shows a question that has to wait as queued', async () => {
     const { book, state, asked, model, play, environment } = await conversation();
     await book('call_1', 'call_2');

@@ -1,5 +1,5 @@
-// A ride by voice, on a voice model that the test controls: delegation, a spoken
-// question, an answer by voice or by button, barge-in, detach, reconnect.
+// A ride by voice, on a voice model that the test controls: delegation, a spoken question, an answer by voice
+// or by button, barge-in, detach, reconnect.
 
 import { describe, expect, test } from 'vitest';
 import { VoiceSession } from '../../src/voice-session.ts';
@@ -33,7 +33,8 @@ describe('a ride by voice alone', () => {
 
     const answer = model().utterance('economy, please');
     await environment.settle();
-    // The answer is for the subagent: the lead model forgets it and gets no request.
+    // The answer is for the subagent: it is removed from the lead model's conversation, and the model gets no
+    // request.
     expect(
       model()
         .of('item.delete')
@@ -70,7 +71,7 @@ describe('a ride by voice alone', () => {
     model().speechStarted('barge');
     await environment.settle();
     await play(first.itemId, 520);
-    // The speech is more than a listener's word. The model remembers the heard words.
+    // The speech is longer than a backchannel. The model remembers the heard words.
     await environment.advance(2000);
     expect(model().of('response.cancel')).toHaveLength(1);
     first.end('cancelled');

@@ -1,5 +1,5 @@
-// A tool of a voice lead agent takes long: due messages are told meanwhile, in the middle of the lead agent's turn,
-// and the tool's answer afterwards.
+// A voice lead agent's tool takes a long time: due messages are told meanwhile, during the lead agent's turn, and
+// the tool's answer afterwards.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -17,7 +17,7 @@ const options = [
   { id: 'premium', label: 'Premium' },
 ];
 
-/** Brings a tool to work for the lead agent, without other events. */
+/** Starts a tool for the lead agent, without other events. */
 async function atWork(
   capabilities: Partial<TransportCapabilities> = {},
   tools: readonly string[] = ['look_up'],

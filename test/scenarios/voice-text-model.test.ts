@@ -1,4 +1,4 @@
-// A whole session with a realtime model that writes, and a voice of the app.
+// A whole session with a realtime model that has text output, and an app's voice.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -172,7 +172,7 @@ describe('a connection that is lost', () => {
       transport.current.drop(retryable, reason);
       await started;
       expect(state()).toMatchObject({ connection, subagents: [{ state: 'waiting_for_input' }] });
-      // An idle session may leave memory, and returns in the same state.
+      // An idle session may be unloaded from memory, and returns in the same state.
       await environment.settle();
       expect(session.isIdle).toBe(true);
       expect(session.nextDueAt === null).toBe(!retryable);

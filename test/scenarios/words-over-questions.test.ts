@@ -1,6 +1,6 @@
-// Words during an open question, from the user's mouth or keyboard to their effect, in whole sessions. The script of
-// the lead model follows the kind of each utterance, like a good model: it settles an answer, and replies to
-// everything else. No rule of the script looks at the words.
+// Tests words during an open question in whole sessions, from what the user says or types to its effect. The script
+// of the lead model acts on the kind of each utterance as a good model would: it settles the question for an answer,
+// and replies to everything else. The script never reads the words themselves.
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../src/testing/index.ts';
@@ -167,7 +167,7 @@ function fateOf(found: {
   if (isHeld) return ['hold'];
   return [
     ...(heard ? (['to_lead'] as const) : []),
-    // Both effects put the question again.
+    // After both effects the question is asked again.
     ...(isPutAgain ? (['repeat', 'ask_again'] as const) : []),
   ];
 }

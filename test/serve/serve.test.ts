@@ -233,7 +233,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect([ann, bob, eve, root].map(may)).toEqual([false, true, false, false]);
     expect([ann, bob, eve].map(by)).toEqual([undefined, undefined, undefined]);
     expect(by(root)).toEqual(['bob', 'the secret manager']);
-    // The server also filters the frames that it keeps for returning clients.
+    // The server also filters the frames that it stores for returning clients.
     cut();
     for (const each of [ann, bob, eve, root]) await each.status(({ state }) => state === 'waiting');
     await session.answer(requestId, { optionId: 'yes' }, { by: 'bob' });
@@ -322,7 +322,7 @@ test('words of which a new server knows nothing are not sent twice', async () =>
   const session = rideSession();
   await session.start();
   const said: string[] = [];
-  // A server that ends before the session has the words.
+  // The server stops before the session has received the words.
   const stuck = new Proxy(session, {
     get: (target, name) => {
       if (name === 'sendText')
@@ -672,7 +672,7 @@ test('releases the clients of an idle session before a deploy, without waiting f
   await waits.question();
   await busy.it.send('use dig');
   await busy.until(({ subagents }) => subagents.some(({ state }) => state === 'running'));
-  // The drain time is far longer than the test: the pool does not wait for an open tab.
+  // The drain time is far longer than the test, so the pool cannot have waited for an open tab.
   const drained = pool.drain({ withinMs: 600_000 });
   const { reason } = await waits.status(({ state }) => state === 'waiting');
   expect(reason?.code).toBe('SERVER_CLOSING');
@@ -780,7 +780,7 @@ test('a handler that is mounted in an app leaves other paths to it', async () =>
     {
       mount: (web) =>
         createServer((request, response) =>
-          // Express cuts the path and continues with `next`.
+          // Express removes the mount path from the URL and expects the handler to call `next`.
           web.handle(Object.assign(request, { originalUrl: request.url, url: '/' }), response, () =>
             response.end('the app'),
           ),
@@ -836,7 +836,7 @@ test('a client that is asked for at a server that is not there tries again, late
     await ann.status(({ state, retryAt: next }) => state === 'waiting' && next !== retryAt);
   }
   expect(delays.at(-1)).toBeGreaterThan(4 * (delays[0] ?? 0));
-  // With longer delays a client would wait far beyond the lease of a killed process.
+  // With longer delays a client would still wait long after the lease of a killed process has expired.
   expect(Math.max(...delays)).toBeLessThanOrEqual(6250);
   onTestFinished(() => session.close());
 });
@@ -854,7 +854,7 @@ test('connects a waiting client at once on request', async () => {
   await first.stop();
   await ann.status(({ state }) => state === 'waiting');
   await served({ session: () => session }, { port: Number(new URL(first.url).port) });
-  // The client's timers stand still.
+  // The client's timers do not run.
   ann.it.reconnect();
   await ann.status(({ state }) => state === 'open');
   ann.it.reconnect();

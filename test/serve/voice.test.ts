@@ -1,4 +1,5 @@
-// A served voice session: sound in both directions, the owner of the voice, and the reports of played sound.
+// A served voice session: audio in both directions, the client that owns the voice, and the reports of played
+// audio.
 
 import { expect, onTestFinished, test } from 'vitest';
 import type { AudioFrame } from '../../src/index.ts';
@@ -6,7 +7,7 @@ import { encodeSound, type NoticeFrame } from '../../src/client/protocol.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 import { served, type TestClient } from './support/served.ts';
 
-/** A voice session in which the test plays the model, with clients that play no sound. */
+/** A voice session in which the test plays the model, with clients that play no audio. */
 async function spoken() {
   const talk = voiceTalk();
   const heard: AudioFrame[] = [];
@@ -32,7 +33,7 @@ async function spoken() {
   return { ...it, talk, heard, played };
 }
 
-/** On a host without sound the speaker plays silently. */
+/** On a host without audio output the loudspeaker plays silently. */
 async function speaking(client: TestClient): Promise<void> {
   await client.status(({ state }) => state === 'open');
   expect(await client.it.speaker.start()).toBe('silent');

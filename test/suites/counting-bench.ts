@@ -1,5 +1,5 @@
 // Counts the calls of a suite's agents in any process: an agent reports each model call and tool call, and the suite
-// counts it and may make it wait.
+// counts the call and may delay it.
 
 import { ConformanceError } from '../../src/testing/conformance/conformance-error.ts';
 
@@ -57,7 +57,10 @@ export abstract class CountingBench extends CountedCalls {
     this.name = name;
   }
 
-  /** Polls `seen` until it returns something. @throws {ConformanceError} when the patience of the stage is used up. */
+  /**
+   * Polls `seen` until it returns something. @throws {ConformanceError} when the stage has looked as often as its
+   * patience allows.
+   */
   abstract until<T>(what: string, seen: () => T | undefined): Promise<T>;
   /** What has happened besides the calls, for error messages. */
   protected abstract readonly besides: string;
@@ -68,7 +71,9 @@ export abstract class CountingBench extends CountedCalls {
     );
   }
 
-  /** @throws {ConformanceError} unless each kind of call of this trip or errand was begun exactly that many times. */
+  /**
+   * @throws {ConformanceError} unless each kind of call of this trip or errand was started exactly that many times.
+   */
   expectCounts(whose: string, counts: Readonly<Record<string, number>>): void {
     for (const [what, times] of Object.entries(counts)) {
       const count = this.count(`${whose}/${what}`);

@@ -36,7 +36,7 @@ export function world({
   wraps = (journal) => journal,
 }: Pick<RuntimeOptions, 'snapshots' | 'jobs' | 'price'> & {
   readonly inheritance?: Inheritance;
-  /** Wraps the kept journal in each process. */
+  /** Wraps the stored journal in each process. */
   readonly wraps?: (journal: Journal) => Journal;
 } = {}) {
   const environment = inheritance
@@ -72,16 +72,16 @@ export function world({
   return {
     environment,
     transport: new FakeTransport(),
-    /** Returns the kept entries. */
+    /** Returns the stored entries. */
     get entries(): readonly JournalEntry[] {
       return read();
     },
-    /** Returns the number of entries that were kept, including trimmed ones. */
+    /** Returns the number of entries that were stored, including trimmed ones. */
     get written(): number {
       return written;
     },
     /**
-     * Kills the process right before, or right after, this entry is kept. Entries count from 1, including trimmed
+     * Kills the process immediately before or after this entry is stored. Entries count from 1, including trimmed
      * ones.
      */
     killAt(entry: number, when: Fate['when']): void {
@@ -105,7 +105,7 @@ export function world({
   };
 }
 
-/** Gives ids that the inherited journal does not contain. */
+/** Generates ids that the inherited journal does not contain. */
 function withFreshIds(simulated: SimulatedEnvironment): SimulatedEnvironment {
   return { ...simulated, ids: { next: (prefix) => simulated.ids.next(`${prefix}_later`) } };
 }
@@ -125,7 +125,7 @@ export function textLife(of: World, options: TalkOptions = {}) {
     ...talk,
     environment: of.environment,
     isAlive: () => process.isAlive,
-    /** Kills the process: it has no further effect. */
+    /** Kills the process, which has no further effect. */
     kill: () => process.kill(),
   };
 }
@@ -133,7 +133,7 @@ export function textLife(of: World, options: TalkOptions = {}) {
 /** Creates a voice session in one process of the world, with the id `ses`. */
 export function voiceLife(of: World, options: VoiceTalkOptions = {}) {
   const { process, runtime } = of.begin();
-  // The wire numbers utterances across processes, so that no two have the same name.
+  // The wire numbers utterances across processes, so each has a unique name.
   const transport = options.transport ?? of.transport;
   const talk = voiceTalk({
     ...options,

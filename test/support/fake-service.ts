@@ -18,7 +18,7 @@ export interface FakeService extends SubagentService {
   readonly sent: readonly (SendRequest & { readonly to: string })[];
   /** The number of waits that began. */
   readonly waits: number;
-  /** Refuses the next spawns with this code; null: accepts them. */
+  /** The code with which the next spawns are refused; null: they are accepted. */
   refuse(code: DelegationErrorCode | null): void;
   set(id: string, change: Partial<SubagentReport>): void;
   end(id: string, change?: Partial<SubagentReport>): void;

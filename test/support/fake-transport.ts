@@ -1,5 +1,5 @@
-// A voice model under the test's control: it records its commands, and says what the test requests. It has no wire;
-// the fake servers have one.
+// A voice model that the test controls: it records the commands that it receives, and says what the test requests.
+// Unlike the fake servers, it has no wire.
 
 import { Subject } from 'rxjs';
 import { SIMULATED_CAPABILITIES } from '../../src/testing/simulate/voice-stage.ts';
@@ -22,8 +22,8 @@ const capabilities: TransportCapabilities = {
   outputSampleRateHz: 24_000,
 };
 
-/** The amplitude of the model's sound. */
-/** As loud as the sound of the model is. */
+/** The amplitude of the model's audio. */
+/** As loud as the audio of the model. */
 export const SPOKEN_LEVEL = 10_000;
 
 export interface Spoken {
@@ -72,7 +72,7 @@ export class FakeConnection implements TransportConnection {
     this.#history = () => context?.history?.() ?? [];
   }
 
-  /** The wire takes the conversation together with its first message. */
+  /** The wire sends the conversation together with its first message. */
   takeHistory(): readonly TransportCommand[] {
     return this.#history();
   }
@@ -102,7 +102,7 @@ export class FakeConnection implements TransportConnection {
     return this.commands.filter((command): command is Of<T> => command.type === type);
   }
 
-  /** Returns the requests for which no response was begun. */
+  /** Returns the requests for which no response was started. */
   get openRequests(): Of<'response.request'>[] {
     return this.of('response.request').filter(({ responseKey }) => !this.#begun.has(responseKey));
   }

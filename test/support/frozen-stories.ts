@@ -111,7 +111,7 @@ export const textStories: readonly TextStory[] = [
     async continued(life) {
       await life.type('premium');
       await life.environment.advance(1000);
-      // The lead agent told of the reservation after the approval was put, so the action is read back.
+      // The lead agent mentioned the reservation after the approval was asked, so the action is read back.
       for (const _ of [1, 2]) await life.type('yes');
       return tellsAll(life);
     },
@@ -203,7 +203,7 @@ export const textStories: readonly TextStory[] = [
             ? never()
             : say(user.includes('"order":8') ? 'Order 8 was lost.' : 'Order 7 was shipped.'),
       });
-      // The lead agent tells the news after the question was put.
+      // The lead agent tells the news after the question was asked.
       return { subagents: { ride }, services: [monitor.service], lead: answering('premium') };
     },
     async told(life) {
@@ -271,7 +271,7 @@ export const textStories: readonly TextStory[] = [
     options: () => ({
       subagents: {
         clerk: {
-          // Reads its tasks, including those of earlier versions, which were no notes.
+          // Reads the tasks of the subagent, including those of earlier versions, which were not notes.
           script: ({ prompt }) =>
             say(
               `Noted ${prompt.filter((it) => /Execute the (?:quoted )?task/.test(JSON.stringify(it))).length}.`,
@@ -533,7 +533,7 @@ export interface Essence {
 function essenceOf(state: ReturnType<TextLife['state']>): Essence {
   return {
     agent: state.agent,
-    // Each version chooses the words in which it informs the lead agent.
+    // Each version may word its messages to the lead agent differently.
     transcript: state.transcript.flatMap(({ role, text }) =>
       text.startsWith('Told: ') ? [] : [{ role, text }],
     ),

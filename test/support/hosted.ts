@@ -6,7 +6,7 @@ import { Population, type Effect, type Observers } from '../../src/actors/runtim
 
 const unseen: Observers = { isWatched: false, began() {}, moved() {}, ended() {} };
 
-/** Hosts a machine that starts with an input, or continues from a snapshot. */
+/** Hosts a machine that starts with an input or continues from a snapshot. */
 export function hosted<M extends AnyStateMachine>(
   machine: M,
   from: { readonly input?: InputFrom<M> } | { readonly snapshot: Snapshot<unknown> },

@@ -1,4 +1,4 @@
-// A conversation whose models, tools, providers and users write text that no database and no wire can store: the
+// A conversation whose models, tools, providers and users write text that databases and wires cannot handle: the
 // character 0, halves of surrogate pairs, ids that are too long, deeply nested arguments. It can be played on any
 // journal.
 
@@ -30,7 +30,7 @@ function nested(random: () => number, levels: number): unknown {
 export async function hostileStory(journal: Journal, seed: number) {
   const random = chance(seed);
   const words = () => hostile(random);
-  // Each speaker has a separate stream of chance, because the journal decides who speaks first.
+  // Each speaker has its own random numbers, because the journal decides who speaks first.
   const speakers = [1, 2, 3].map((speaker) => chance(seed * 1000 + speaker));
   const wordsOf = (speaker: number) => hostile(speakers[speaker] ?? random);
   const ids = { lead: words(), tool: words(), question: words(), failing: words() };
@@ -123,7 +123,7 @@ export async function hostileStory(journal: Journal, seed: number) {
   const steps = [...replaySession(entries)];
   expect(steps.filter(({ isAccepted }) => !isAccepted)).toEqual([]);
   const { toolLedger = [], status, text } = subagents[0]?.outcome ?? {};
-  // Without the order of events, which depends on the speed of the journal.
+  // Ignores the order of events, which depends on the speed of the journal.
   const inputs = toolLedger.map((call) => [call.callId, call.input, call.output]);
   const said = transcript.map((item) => `${item.role} ${item.text}`).toSorted();
   return { status, text, inputs, said, returned, last: steps.at(-1)?.view.connection };

@@ -1,4 +1,4 @@
-// Values that a tool, hook or model may throw or return, and that most code cannot read.
+// Values that a tool, hook or model may throw or return, and that fail when most code reads them.
 
 import { runInNewContext } from 'node:vm';
 

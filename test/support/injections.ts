@@ -1,7 +1,7 @@
-// Texts that try to speak in the name of the runtime, and a check that the model's input keeps them within
+// Texts that pretend to come from the runtime, and a check that the model's input contains them only inside
 // quotations.
 
-/** Occurs in every text of the corpus, and in no other text of a test. */
+/** A marker that is in every text of the corpus, and in no other text of a test. */
 export const SENTINEL = 'Zqx';
 
 /** Each text tries to end a quotation, to begin a note, or to hide. */

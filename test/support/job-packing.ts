@@ -37,7 +37,7 @@ export function memoryClaims(): JobClaims & { readonly texts: ReadonlyMap<string
   };
 }
 
-/** Returns a function that gives other threads time, because they compute digests. */
+/** Returns a function that gives other threads time to compute digests. */
 export function realMoment(settle: () => Promise<void> = () => Promise.resolve()) {
   return async (): Promise<void> => {
     await settle();

@@ -1,4 +1,4 @@
-// Journals that a test delays or lets fail, to see which actions wait for them.
+// Journals that a test can delay or fail, to see which actions wait for them.
 
 import { isAskedFor } from '../../src/actors/ports/journal.ts';
 import type { JournalEntry, JournalPosition } from '../../src/entries/journal.ts';
@@ -12,19 +12,21 @@ export function trimTo(kept: JournalEntry[], { scope, unit, seq }: JournalPositi
 }
 
 export interface GatedJournal extends Journal {
-  /** The appends that were begun and are not kept yet, oldest first. */
+  /** The appends that have started and are not stored yet, oldest first. */
   readonly waiting: readonly JournalEntry[];
-  /** The kept entries, in the order of keeping. */
+  /** The stored entries, in the order in which they were stored. */
   readonly kept: readonly JournalEntry[];
-  /** Keeps the oldest waiting entry. */
+  /** Stores the oldest waiting entry. */
   keepOne(): void;
-  /** Keeps all waiting entries, and from now on every entry at once. */
+  /** Stores all waiting entries, and from now on every entry immediately. */
   open(): void;
   /** From now on every append waits. */
   shut(): void;
 }
 
-/** Creates a slow journal, which is open at first: an append resolves when the test allows it. */
+/**
+ * Creates a slow journal, where an append resolves when the test allows it; at first every append is allowed.
+ */
 export function gatedJournal(): GatedJournal {
   const waiting: { entry: JournalEntry; resolve: () => void }[] = [];
   const kept: JournalEntry[] = [];

@@ -1,5 +1,5 @@
-// A single subagent. The test takes the place of its owner: it sees all messages of the subagent, and answers as it
-// chooses. A test of whole runs has `subagent-runs.ts`.
+// A single subagent. The test acts as its owner: it sees all messages of the subagent and decides how to answer. A
+// test of whole runs has `subagent-runs.ts`.
 
 import type { SubagentService } from '../../src/actors/subagents/subagent-service.ts';
 import { NoteMarks } from '../../src/actors/notes/note-marks.ts';
@@ -23,7 +23,7 @@ import type { AskedInput, StreamedChunk } from '../../src/actors/contracts/task.
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 import type { SpawnedEvent } from '../../src/actors/subagent/subagent-events.ts';
 
-/** The messages of the subagent to its owner, without the continuous ones. */
+/** The messages of the subagent to its owner, except for streamed ones. */
 type Told =
   | readonly ['requestSlot' | 'releaseSlot']
   | readonly ['ask' | 'withdraw' | 'requestInput' | 'withdrawInput', requestId: string]
@@ -194,8 +194,7 @@ const snapshotFor = (instructions: string) =>
   });
 
 /**
- * Returns the messages that the model read, in order: a marked note counts as the message that it quotes, or as its
- * text.
+ * Returns the messages that the model read, in order; for a marked note: the message that it quotes, or its text.
  */
 export function wordsIn({ prompt }: ScriptedPrompt): readonly string[] {
   return prompt.flatMap(({ role, content }) =>

@@ -64,7 +64,8 @@ export async function answerOf(
       ...(reasoning.length > 0 ? { reasoning: reasoning.join('') } : {}),
       ...(finishReason.unified === 'length' ? { finishReason: 'length' } : {}),
     };
-    // Some packages request JSON besides tools through a tool of theirs, and read no other answer.
+    // Some packages request JSON through a tool of their own when there are tools too, and read no other
+    // answer.
     const answersByTool = (asked.tools ?? []).some(({ function: { name } }) => name === 'json');
     if (toolCalls.length === 0 && answersByTool)
       return { toolCalls: [{ id: 'json_1', name: 'json', arguments: words }], ...more };

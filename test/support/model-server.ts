@@ -36,7 +36,7 @@ interface Tracked extends Exchange {
   isReadToEnd: boolean;
 }
 
-/** Identifies the exchange; aimock passes this header on. */
+/** Identifies the exchange; aimock forwards this header. */
 const NUMBER_HEADER = 'x-aimock-context';
 const SLICE_MS = 500;
 
@@ -95,7 +95,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
   aimock.on({ predicate: (asked) => breaksOff(asked) }, respond, {
     truncateAfterChunks: 8,
     chunkSize: 4,
-    // Chunks that are written without a pause are lost with the connection.
+    // Chunks that are written without a pause before the connection breaks are lost.
     latency: 1,
   });
   aimock.on({ predicate: () => true }, respond, { chunkSize: 8 });
@@ -183,7 +183,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
       };
       return Object.assign(Object.create(time) as SimulatedEnvironment, {
         settle,
-        // In slices, because an answer may arm a timer that is due before all the time has passed.
+        // Advances in slices, because an answer may start a timer that is due before all the time has passed.
         async advance(ms: number) {
           await settle();
           for (let left = ms; left > 0; left -= SLICE_MS) {
@@ -200,7 +200,7 @@ export async function modelServer(provider: Provider, isStrict = false) {
   };
 }
 
-/** Passes bytes on as they come; calls `done` when the reader has all, or wants no more. */
+/** Forwards bytes as they arrive; calls `done` when the reader has all of them or stops reading. */
 function toEnd(maxChunks: number, done: () => void) {
   let count = 0;
   return new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
@@ -216,7 +216,7 @@ function toEnd(maxChunks: number, done: () => void) {
   });
 }
 
-/** Passes bytes on with corrected lines; calls `done` when the reader has all, or wants no more. */
+/** Forwards bytes with corrected lines; calls `done` when the reader has all of them or stops reading. */
 function byLine(mend: (line: string) => string, maxLines: number, done: () => void) {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();

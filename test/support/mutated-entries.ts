@@ -1,5 +1,5 @@
-// Journal entries, one of which was changed: a value of another type, a missing property, an event of another kind, a
-// deeply nested event.
+// Journal entries with one change: a value of another type, a missing property, an event of another kind, a deeply
+// nested event.
 
 import type { JournalEntry } from '../../src/entries/journal.ts';
 

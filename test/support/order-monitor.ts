@@ -1,5 +1,5 @@
-// The service of Bodhi's pattern 4, an order monitor, for scenarios: the data of an event decide what its model does,
-// and the test controls its source.
+// The service of Bodhi's pattern 4, an order monitor, for scenarios: the data of an event decides what its model
+// does, and the test controls its source.
 import type { EmitEvent, EventSourceConfig, ExternalEvent } from '../../src/entries/services.ts';
 import {
   readTask,

@@ -1,4 +1,4 @@
-// Outcomes of subagents, for tests of their readers.
+// Outcomes of subagents, for tests of the code that reads them.
 
 import type { CompletedOutcome, UnfinishedOutcome } from '../../src/actors/contracts/outcome.ts';
 

@@ -1,4 +1,4 @@
-// A voice model whose connections do not last: some can be resumed where they ended, some refuse that, some take the
+// A voice model whose connections end early: some can be resumed where they ended, some refuse that, some take the
 // conversation with their first message. The model remembers what each connection knows, so that a test can find
 // messages that are missing or that came twice.
 
@@ -44,7 +44,7 @@ export class PassingTransport extends FakeTransport {
   override connect(configuration: TransportConfiguration, context: TransportContext) {
     const connection = new FakeConnection(configuration, context);
     this.connections.push(connection);
-    // The first connection asks for the history, and asking takes it.
+    // The first connection asks for the history, which can be taken only once.
     this.#history ??= context.history ?? null;
     const happened: string[] = [];
     this.#happened.set(connection, happened);

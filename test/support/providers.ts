@@ -1,5 +1,5 @@
-// Ten APIs of language models, each through its official package, on a server of this repository: only the
-// differences that a suite for all of them must know.
+// Ten APIs of language models, each used through its official package against a server of this repository:
+// only the differences that a suite for all of them must know.
 
 import { createAlibaba } from '@ai-sdk/alibaba';
 import { createAmazonBedrock } from '@ai-sdk/amazon-bedrock';
@@ -108,7 +108,7 @@ export const providers: readonly Provider[] = [
   },
 ];
 
-/** More APIs, for the rules of each: in all else they are like one of the above. */
+/** More APIs, tested only for their rules: in everything else they are like one of the above. */
 export const ruledProviders: readonly Provider[] = [
   ...providers,
   {

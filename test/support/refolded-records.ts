@@ -12,7 +12,9 @@ type Options = readonly [
   promptStyle?: ConstructorParameters<typeof SessionRecords>[2],
 ];
 
-/** Creates a journal that has the entries as they are written: as JSON. `inner` decides when they are kept. */
+/**
+ * Creates a journal that has the entries as they are written: as JSON. `inner` decides when they are stored.
+ */
 export function writtenJournal(inner?: Journal): Journal & { readonly entries: JournalEntry[] } {
   const entries: JournalEntry[] = [];
   return {
@@ -37,8 +39,8 @@ export function recordsOfSessions(): { readonly latest: SessionRecords } {
 }
 
 /**
- * Folds the entries of one session again. The result leaves out the facts that only the unit knows (the addressee of
- * the user's words); the conversation has the words in any case.
+ * Folds the entries of one session again. The result omits the facts that only the unit knows (the addressee of the
+ * user's words); the conversation contains the words in any case.
  */
 export function refolded(
   entries: readonly JournalEntry[],
@@ -73,7 +75,8 @@ export function refolded(
 }
 
 /**
- * Checks that the present records follow from the journal alone. The session must be idle: no delivery is under way.
+ * Checks that the present records follow from the journal alone. The session must be idle: no delivery is in
+ * progress.
  */
 export function expectFromJournal(live: SessionRecords, again: SessionRecords): void {
   expect(again.conversation.toJSON()).toEqual(live.conversation.toJSON());

@@ -88,7 +88,10 @@ export interface Played {
   readonly outcome: { readonly status: string; readonly text: string };
 }
 
-/** Plays lives until one reaches the end: the result was told once. Removes all that they left after `check`. */
+/**
+ * Plays lives until one reaches the end: the result was told once. Removes everything that they left after
+ * `check`.
+ */
 export async function playKills(
   { seed, program, args = [], killAgent, watch, afterLife }: Kills,
   check: (played: Played) => void | Promise<void>,

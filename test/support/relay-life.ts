@@ -21,7 +21,7 @@ export interface RelayLife {
 
 /** Runs until the subagent has ended. It prints a line for each event: the test kills the program at one of them. */
 export async function liveOn({ folder, relay, acts, allowed }: RelayLife): Promise<void> {
-  /** Logs an action before it is done: the test compares the log with the agent's input. */
+  /** Logs an action before doing it: the test compares the log with the agent's input. */
   const log = (what: string, detail = ''): void => {
     appendFileSync(join(folder, 'program.log'), `${what} ${detail}\n`);
     process.stdout.write(`${what}\n`);

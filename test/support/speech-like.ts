@@ -1,4 +1,4 @@
-// Sound with the loudness of speech, for tests of the session's hearing.
+// Audio with the loudness of speech, for tests of how a session hears.
 
 /** Returns a generator of noise in [-1, 1], the same for every run. */
 export function noise(seed: number): () => number {

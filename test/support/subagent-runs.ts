@@ -31,7 +31,7 @@ export function calls(...wanted: [name: string, input?: unknown, id?: string][])
 
 export const say = (text: string): ScriptedStep => ({ text });
 
-/** Returns a script that takes one step after the other and repeats the last one. A step may read the prompt. */
+/** Returns a script that plays the steps in order and then repeats the last one. A step may read the prompt. */
 export function steps(...all: (ScriptedStep | Script)[]): Script {
   return (prompt) => {
     const step = all[Math.min(prompt.turn, all.length) - 1] as ScriptedStep | Script;

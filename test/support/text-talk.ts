@@ -1,5 +1,5 @@
-// A conversation in text on scripted models: a lead agent that does what the user's words name, and subagents that
-// follow their scripts. For tests of whole sessions.
+// A conversation in text on scripted models: a lead agent that calls the tools that the user's words name, and
+// subagents that follow their scripts. For tests of whole sessions.
 //
 // The lead agent calls the tools in "use report and ride", with arguments in "use report {"days":7}". It passes on a
 // message of the runtime as `Told: …`, and repeats any other words.
@@ -44,7 +44,7 @@ export interface TalkOptions extends Partial<Omit<TextSessionOptions, 'agents' |
   readonly others?: readonly OtherAgent[];
   /** Receives every call of a model before the answer. */
   readonly onModelCall?: (who: string, prompt: ScriptedPrompt) => void;
-  /** Puts a wire between the session and its scripted models. @defaultValue none */
+  /** Adds a wire between the session and its scripted models. @defaultValue none */
   readonly wire?: (mind: ScriptedLanguageModel) => LanguageModel;
   /** No API would write these calls: the rules of APIs do not apply. @defaultValue false */
   readonly isNoApi?: boolean;

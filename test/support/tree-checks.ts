@@ -267,7 +267,7 @@ export class TreeChecks {
     );
   }
 
-  /** Counts the granted and released slots, independently of the supervisor. */
+  /** Counts the granted and released slots without using the supervisor. */
   #watchSlots(): void {
     const supervisor = this.#supervisor;
     const { requestSlot, releaseSlot, ended } = supervisor;

@@ -1,4 +1,4 @@
-// The model of a story of a tree: it makes the moves of each node, one in each call; then it waits for the node's
+// The model in a story of a tree: it makes the moves of each node, one in each call; then it waits for the node's
 // children, answers their questions, and ends.
 
 import { readNotes, readTask } from '../../src/actors/notes/note.ts';

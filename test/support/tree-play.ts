@@ -1,5 +1,5 @@
-// Plays a story of a tree of subagents, checks it at every rest, and ends it. First all nodes behave until the tree
-// is idle, within a bound of time; then the scope is closed, and must leave nothing behind.
+// Plays a story of a tree of subagents, checks it whenever it is idle, and ends it. First, all nodes behave until
+// the tree is idle, which must take a bounded time; then the scope is closed, and must leave nothing behind.
 
 import { simulatedEnvironment } from '../../src/testing/index.ts';
 import { configOf, everyToolName, onStage, rootTools } from './tree-tools.ts';
@@ -245,7 +245,7 @@ class Theatre {
     stage.expect(left.length === 0, 'P7', () => `${left.join()} are never forgotten`);
   }
 
-  /** Checks that all places are free again: as many subagents could be spawned. */
+  /** Checks that all places are free again, so that as many subagents could be spawned as before. */
   #isEmpty(): void {
     const { stage } = this;
     const { supervisor } = this.#place.runtime;

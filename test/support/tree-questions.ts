@@ -9,7 +9,7 @@ const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', '
 interface Question {
   view: QuestionView;
   readonly number: number;
-  /** The user's reactions while the question had the floor: words, or clicks. */
+  /** The user's reactions while the question was active: words or clicks. */
   readonly tried: string[];
   clicksAccepted: number;
 }

@@ -1,5 +1,5 @@
-// The scene of a story of a tree: a session by text or by voice, or a program; with the limits of the story, and a
-// journal as slow or as faulty as the story says.
+// The scene of a story of a tree: a text session, a voice session or a program, with the limits of the story and a
+// journal that is as slow or as faulty as the story says.
 
 import {
   createRuntime,
@@ -26,7 +26,7 @@ export interface Place {
   readonly service: SubagentTree;
   /** Null in a program. */
   readonly session: TextSession | VoiceSession | null;
-  /** Null unless the session is by voice. */
+  /** Null unless it is a voice session. */
   readonly transport: FakeTransport | null;
   close(): Promise<void>;
 }
@@ -85,7 +85,7 @@ export function openPlace(
   return { runtime, service, session, transport, close: () => session.close() };
 }
 
-/** Creates a journal that keeps each entry after a delay, and none while the disk is full. */
+/** Creates a journal that stores each entry after a delay, and none while the disk is full. */
 function journalOf(stage: Stage): Journal {
   const { story, environment } = stage;
   const { clock, scheduler, random } = environment;

@@ -13,7 +13,7 @@ import type { Story } from './tree-story.ts';
 export interface Asked {
   readonly node: number;
   readonly by: string | null;
-  /** The most tools that it may use, by name. */
+  /** The tools that it may use at most, by name. */
   readonly tools: ReadonlySet<string>;
   readonly denied: ReadonlySet<string>;
   readonly workstream: string | null;

@@ -1,4 +1,4 @@
-// Compares the conversion of Node.js with the one for all other hosts.
+// Compares the Base64 conversion of Node.js with the one for all other hosts.
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-// The beginning of a text that is too long.
+// Tests how texts that are too long are clipped.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// Errors that no caller waits for: who receives them, and that none of them does harm.
+// Errors that no caller waits for: who receives them, and that they have no other effect.
 
 import { channel } from 'node:diagnostics_channel';
 import { afterEach, beforeEach, describe, expect, it, test, vi } from 'vitest';

@@ -1,4 +1,4 @@
-// Credentials in the usual forms are removed in every place and every notation; speech stays.
+// Credentials in the usual forms are removed in every place and every notation; ordinary speech is unchanged.
 
 import { describe, expect, test } from 'vitest';
 import { secretRemover, isSecretName } from '../../src/values/secrets.ts';

@@ -1,5 +1,6 @@
 // A third-party agent: it speaks the Agent Client Protocol, runs as a child process, and asks before it changes a
-// file in its folder. This agent ships with the examples; replace its command by that of the agent that you use.
+// file in its folder. This agent is included in the examples; replace its command with the command of your own
+// agent.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// A subagent that may look up an order by itself, but pays money back only when the user allows that call.
+// A subagent that may look up an order by itself, but refunds money only when the user allows that call.
 
 import { tool } from 'ai';
 import { defineSubagent } from 'offstage';

@@ -57,7 +57,10 @@ export interface Order {
   readonly paidUsd: number;
 }
 
-/** The data that the tools look up and change. Methods throw an `Error` that a user can understand. */
+/**
+ * The data that the tools look up and change. Methods throw an `Error` with a message that a user can
+ * understand.
+ */
 export interface World {
   quoteRide(destination: string): RideQuote;
   bookRide(destination: string, optionId: string): RideBooking;
@@ -69,7 +72,7 @@ export interface World {
   order(orderId?: string): Order | null;
   /** Updates an order, or adds it if it is new. */
   updateOrder(orderId: string, status: string): Order;
-  /** Pays back the money of an order. */
+  /** Refunds the money of an order. */
   refund(orderId: string): Order;
 }
 

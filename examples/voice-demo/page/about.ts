@@ -8,7 +8,7 @@ export interface Suggestion {
   readonly press?: string;
 }
 
-/** The models behind the page, described in words, and what `GET /about` adds. */
+/** The models behind the page, described in words, and the fields that `GET /about` adds. */
 export interface About {
   /** A value of the environment variable `TRANSPORT`. */
   readonly transport: string;

@@ -1,5 +1,5 @@
 // The page of the voice demo: the conversation on the left, the subagents on the right. `view` is a tag of htm: a value in
-// it is shown as text, never as markup. The import map replaces React by Preact, which needs no build.
+// it is shown as text, never as markup. The import map replaces React with Preact, which needs no build.
 
 import { html as view } from 'htm/preact';
 import { Alerts, ConnectionStatus, useSession, useSpeaker, useTalkKeys } from 'offstage/react';

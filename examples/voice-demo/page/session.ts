@@ -5,10 +5,10 @@ import { connect } from 'offstage/client';
 // The fragment never reaches the server, so the token is in no log.
 const token = location.hash.slice(1);
 export const client = connect({ url: '/offstage', token, transport: 'websocket' });
-// After a restart of the demo the link differs only in its fragment, and a tab does not reload for that.
+// After a restart of the demo, only the fragment of the link changes, and a tab does not reload for that.
 addEventListener('hashchange', () => location.reload());
 
-/** Begins the conversation by voice or by keyboard (without sound), or changes between the two. */
+/** Begins the conversation by voice or by keyboard (without audio), or changes between the two. */
 export async function start(speaks: boolean): Promise<void> {
   sessionStorage.setItem('started', speaks ? 'voice' : 'text');
   if ((await client.speaker.start({ silent: !speaks })) === 'blocked' || !speaks) return;
@@ -29,6 +29,6 @@ export async function request(path: string, body?: object): Promise<unknown> {
   return response?.ok ? response.json() : null;
 }
 
-// After a reload the conversation continues by voice, if the browser lets the page play sound.
+// After a reload the conversation continues by voice, if the browser lets the page play audio.
 const started = sessionStorage.getItem('started');
 if (started !== null) void start(started === 'voice');

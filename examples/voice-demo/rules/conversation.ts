@@ -1,5 +1,5 @@
-// Reads an AI SDK prompt as a conversation: who said what, which notices the runtime
-// put in, which tools were called and what they gave.
+// Reads an AI SDK prompt as a conversation: the words of each speaker, the runtime's notices, the called
+// tools and their results.
 
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider';
 import { readTask, type ReadTask } from 'offstage/testing';
@@ -40,7 +40,7 @@ export interface Conversation {
   readonly assignment: Notice | null;
   /** The task of a subagent; null: the prompt is not a subagent's. */
   readonly task: ReadTask | null;
-  /** The later messages, oldest first; empty texts are left out. */
+  /** The later messages, oldest first; empty texts are omitted. */
   readonly entries: readonly Entry[];
 }
 
@@ -84,7 +84,7 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   };
 }
 
-/** The texts that were written for the model: messages that are not its own, and results of its calls. */
+/** The texts that were written for the model: messages other than its own, and results of its calls. */
 function textsOf(message: LanguageModelV4Prompt[number]): readonly string[] {
   if (message.role === 'system') return [message.content];
   if (message.role === 'assistant') return [];
@@ -118,7 +118,7 @@ function readOutput(output: LanguageModelV4ToolResultOutput): {
   }
 }
 
-/** The text that stands for the result of a running call. */
+/** The text that represents the result of a running call. */
 const placeholder = /\b(?:result is not known yet|no result yet)\b/;
 
 export function isPlaceholder({ output }: ToolResultEntry): boolean {

@@ -1,5 +1,5 @@
-// Decides what the lead agent says and which tools it calls next. It keeps nothing
-// itself: it reads everything from the conversation, so it can be called again at any time.
+// Decides what the lead agent says and which tools it calls next. It keeps no state: it reads everything from
+// the conversation, so it can be called again at any time.
 
 import {
   asRecord,
@@ -37,7 +37,7 @@ const sentences = new Intl.Segmenter('en', { granularity: 'sentence' });
 const sentencesOf = (text: string): readonly string[] =>
   [...sentences.segment(text)].map(({ segment }) => segment.trim());
 
-/** The text without the sentences that the user heard before they interrupted, if the instructions want that. */
+/** The text without the sentences that the user heard before interrupting, if the instructions request that. */
 function goingOn({ instructions, entries }: Conversation, text: string): string {
   if (!instructions.includes('heard the beginning')) return text;
   const heard = new Set(
@@ -49,7 +49,7 @@ function goingOn({ instructions, entries }: Conversation, text: string): string 
   return instructions.includes('As I was saying') ? `As I was saying: ${rest}` : rest;
 }
 
-/** The words that the instructions want said literally; null: none. */
+/** The words that the instructions request literally; null: none. */
 function dictatedBy(instructions: string): string | null {
   const [, quoted] = /Say exactly ("(?:[^"\\]|\\.)*")/i.exec(instructions) ?? [];
   return quoted === undefined ? null : (JSON.parse(quoted) as string);
@@ -93,7 +93,7 @@ export function leadReply(
       if (known) calls.push(...reply.calls);
     }
   }
-  // The user's words are answered first. The runtime asks for another response that tells the news.
+  // The user's words are answered first. The runtime requests another response that tells the news.
   if (due.words !== '' && said.length + calls.length > 0) return { text: inOneBreath(said), calls };
   // A question comes last, so that the user's next words answer it.
   const isQuestion = (notice: Notice): boolean => notice.type === 'question';
@@ -110,7 +110,7 @@ export function leadReply(
 /** The topics of small talk that only agrees or disagrees. */
 const ASIDES: ReadonlySet<string> = new Set(['okay', 'yes', 'no', 'quiet']);
 
-/** Leaves out asides beside a real request; without one, keeps only the last aside: "okay, no, a table for two". */
+/** Omits asides if there is a real request; otherwise keeps only the last aside: "okay, no, a table for two". */
 function withoutAsides(requests: readonly Request[]): readonly Request[] {
   const isAside = (request: Request): boolean =>
     request.type === 'chat' && ASIDES.has(request.topic);
@@ -170,7 +170,7 @@ function askedByMe(
   const isAnswered = [...said, ...quoted].some(
     (words) => settle(words, { type: 'asked', ...open })?.named,
   );
-  // The runtime takes words for the answer only if nothing else was said since the question.
+  // The runtime accepts words as the answer only if nothing else was said since the question.
   const asking = since.findIndex(({ kind }) => kind === 'assistant');
   const afterwards = since.slice(asking + 1);
   const end = afterwards.findIndex(({ kind }) => kind !== 'assistant');
@@ -214,7 +214,9 @@ function dueOf(entries: readonly Entry[]): Due {
   return { words: words.join(' '), utterances: words, results, notices };
 }
 
-/** Settles by the last utterance that settles something, because a settlement quotes one; the others are left. */
+/**
+ * Settles by the last utterance that settles something, because a settlement quotes one; the others are ignored.
+ */
 function settleByOne(utterances: readonly string[], asked: AskedNotice): Settled | null {
   for (const [at, words] of [...utterances.entries()].toReversed()) {
     const settled = settle(words, asked);
@@ -270,7 +272,7 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
     case 'unsupported':
       return say(cannotDo(request.wish, turn));
     case 'unknown': {
-      // The detail was not understood: ask for it again rather than start over.
+      // The detail was not understood, so the lead agent asks for it again instead of starting over.
       const slot = slotOf(entries);
       return say(slot && slot !== 'retry' ? `Sorry? ${slotQuestions[slot]}` : notUnderstood(turn));
     }
@@ -418,7 +420,7 @@ function sayQuestion(question: string, options: readonly SpokenOption[]): string
   return `${question} ${choices.slice(0, -1).join('; ')}, or ${choices.at(-1)}?`;
 }
 
-/** What the user wants to hear again: the latest result, or else the last reply. */
+/** What the user wants to hear again: the latest result, otherwise the last reply. */
 function sayLatest(entries: readonly Entry[]): string {
   const told = entries.findLast(
     (entry) => entry.kind === 'notice' && entry.notice.type === 'completed',

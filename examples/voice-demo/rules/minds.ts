@@ -1,6 +1,6 @@
-// The voice and the models of the demo. The voice is the one that `TRANSPORT` names, else OpenAI Realtime if there is a key
-// of OpenAI, else a local voice. The model of the local voice is the demo's own rules, or a model with OpenAI's chat API at
-// `OPENAI_BASE_URL`. The adapters and providers read the keys and addresses; the page and the terminal show no key.
+// The voice and the models of the demo. The voice is the one that `TRANSPORT` names, otherwise OpenAI Realtime if an OpenAI
+// key is set, otherwise a local voice. The model of the local voice is the demo's own rules, or a model with OpenAI's chat
+// API at `OPENAI_BASE_URL`. The adapters and providers read the keys and URLs; the page and the terminal show no key.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider';
 import { ConfigurationError, type Environment, type Transport } from 'offstage';
@@ -53,7 +53,7 @@ interface Mind {
 }
 
 /**
- * @throws {ConfigurationError} when something that the voice needs is missing, or when a base URL is no address, or given
+ * @throws {ConfigurationError} if something that the voice needs is missing, or if a base URL is invalid, or given
  * without a model.
  */
 export async function chooseMinds(options: MindOptions): Promise<Minds> {

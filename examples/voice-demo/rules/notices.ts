@@ -1,11 +1,11 @@
-// The notes that the runtime puts into the conversation, read into data. A note has its mark in its
-// first line; what it quotes is JSON under the same mark, in the same message or in one before it.
+// The notes that the runtime puts into the conversation, read into data. A note has its mark in its first
+// line; its quotation is JSON under the same mark, in the same message or in an earlier one.
 
 import { readNotes, type ReadNote } from 'offstage/testing';
 
 /** One choice of a question: `Economy ($12, 5 min)`. */
 export interface SpokenOption {
-  /** Absent if the runtime does not tell it. */
+  /** Absent if the runtime does not report it. */
   readonly id?: string;
   readonly label: string;
   readonly detail: string | null;
@@ -13,7 +13,7 @@ export interface SpokenOption {
 
 /** A question of a subagent that the lead agent may settle. */
 export interface AskedQuestion {
-  /** Absent if the runtime does not tell it. */
+  /** Absent if the runtime does not report it. */
   readonly id?: string;
   readonly subagent: string;
   readonly options: readonly SpokenOption[];

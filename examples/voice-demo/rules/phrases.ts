@@ -18,7 +18,7 @@ export const slotQuestions: Readonly<Record<Exclude<Slot, 'retry'>, string>> = {
 
 export const retryQuestion = 'Shall I try again?';
 
-/** The detail that this text asks for, if it is a question of this file. */
+/** The detail that this text asks for, if the text is a question from this file. */
 export function slotAskedBy(text: string): Slot | null {
   if (text.includes(retryQuestion)) return 'retry';
   const slots = Object.entries(slotQuestions) as [Exclude<Slot, 'retry'>, string][];

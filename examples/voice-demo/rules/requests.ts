@@ -1,5 +1,4 @@
-// Understands what a user asks for: an utterance may contain several requests, or the
-// detail that was asked for.
+// Understands a user's request: an utterance may contain several requests, or the detail that was asked for.
 
 import { findDateRange } from '../agents/date-range.ts';
 import {
@@ -52,7 +51,8 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
     const request = richer(whole, read);
     if (request.type !== 'unknown' || requests.length === 0) return [request];
   }
-  // "Can you book me and ride to the airport": half a request beside a complete one is not a separate request.
+  // "Can you book me and ride to the airport": half a request next to a complete one is not a separate
+  // request.
   const isWhole = (request: Request): boolean =>
     request.type !== 'chat' && !(request.type === 'unsupported' && request.wish === UNNAMED_WISH);
   const whole = requests.filter(isWhole);
@@ -115,7 +115,7 @@ function fillSlot(slot: Slot, utterance: string): Request | null {
 function clausesOf(utterance: string): string[] {
   return utterance
     .split(
-      // A recogniser often hears "in the table" for "and a table".
+      // A recogniser often writes "in the table" for "and a table".
       /[.?!;,]+\s+|\s+(?:and then|and also|as well as|and|then|also|plus)\s+|\s+in (?=(?:the|a) (?:table|report|sales)\b)/i,
     )
     .map((clause) => clause.trim())

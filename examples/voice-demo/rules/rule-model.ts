@@ -1,7 +1,6 @@
-// An AI SDK language model without a model: rules that understand a few requests, fill
-// in what is missing, call real tools and put their results into words. It serves the
-// lead agent and its subagents alike, needs no key and no network, and gives the same
-// answer to the same conversation.
+// An AI SDK language model made of rules: they understand a few requests, fill in missing details, call real
+// tools and put their results into words. It serves the lead agent and its subagents alike, needs no key and
+// no network, and gives the same answer to the same conversation.
 
 import type {
   LanguageModelV4,

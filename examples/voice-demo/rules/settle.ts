@@ -1,5 +1,5 @@
-// Decides how the lead agent answers a subagent's open question with the user's words, by the runtime's tool
-// `settle_question`. The rest of the utterance is left for the other rules.
+// Decides how the lead agent answers a subagent's open question with the user's words, with the runtime's
+// tool `settle_question`. The rest of the utterance is left to the other rules.
 
 import { asRecord, textOf } from './conversation.ts';
 import type { AskedNotice, AskedQuestion, SpokenOption } from './notices.ts';
@@ -242,7 +242,9 @@ function bestIn(plain: string, options: readonly SpokenOption[]): SpokenOption |
   return /\b(?:quick|fast|soon)(?:er|est)?\b/.test(plain) ? by(/min/, 1) : null;
 }
 
-/** What the lead agent says after the tool's result. `quote`: the user's words that the call was made for. */
+/**
+ * What the lead agent says after the tool's result. `quote`: the user's words for which the call was made.
+ */
 export function saySettled(output: unknown, quote = ''): string {
   const { status, reason, tell, explain } = asRecord(output);
   switch (status) {

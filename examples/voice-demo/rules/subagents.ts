@@ -108,7 +108,7 @@ interface Choice {
   readonly description: string;
 }
 
-/** Asks the user until an answer fits. After silence it asks again, until the runtime's limit ends it. */
+/** Asks the user until an answer matches. After silence it asks again, until the runtime's limit ends it. */
 function chooseOne(
   task: Task,
   {

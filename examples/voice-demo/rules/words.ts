@@ -1,4 +1,4 @@
-// Reads what a speech recogniser heard, and tolerates its errors, which are frequent in short and rare words.
+// Reads what a speech recogniser wrote, and tolerates its errors, which are frequent in short and rare words.
 
 /** Frequent recognition errors. */
 const slips: readonly (readonly [RegExp, string])[] = [

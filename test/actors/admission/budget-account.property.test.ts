@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { BudgetAccount, type Reservation } from '../../../src/actors/admission/budget.ts';
 
-/** An account, with the test's record of it. */
+/** An account, with the test's own record of it. */
 interface Known {
   readonly account: BudgetAccount;
   readonly parent: Known | null;

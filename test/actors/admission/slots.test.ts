@@ -158,7 +158,7 @@ test('SLOTS-1 to SLOTS-3: hold for any events in any order', () => {
           for (const [name, limit] of Object.entries(limits)) {
             const held = [...holding.values()].filter((holder) => holder === name).length;
             expect(held).toBeLessThanOrEqual(limit);
-            // No subagent waits while there is room.
+            // No subagent waits while a slot is free.
             const someoneWaits = [...waiting.values()].some((waiter) => waiter.session === name);
             if (someoneWaits) expect(held === limit || holding.size === total).toBe(true);
           }

@@ -110,7 +110,7 @@ describe('whenFull', () => {
       expect(admit('1')).toEqual(accepted);
       // The first has not requested its slot yet, because it is still being prepared.
       expect(admit('2')).toEqual(rejected('SESSION_LIMIT', 'maxConcurrentPerSession is 1'));
-      // The first one ends before that: its place is free again.
+      // The first one ends before that, so its place is free again.
       supervisor.ended('s', '1');
       expect(admit('3')).toEqual(accepted);
       run('3');

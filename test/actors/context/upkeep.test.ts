@@ -1,4 +1,4 @@
-// Beside the turns, the conversation is summarised and facts are drawn from it.
+// Outside the turns, the conversation is summarised and facts are extracted from it.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -91,8 +91,8 @@ describe('a summary', () => {
       );
       upkeep.turnEnded();
       expect(asked[0]?.items.map(({ id }) => id)).toEqual(['m0', 'm1', 'm2', 'm3']);
-      // UPKEEP-1: the conversation continues; an utterance that was read is corrected, and a late one comes before
-      // it.
+      // UPKEEP-1: the conversation continues; an utterance that was read is corrected, and a late one arrives
+      // before it.
       book.log = book.log
         .correct('m1', 'TWO')
         .add({ id: 'late', at: 0.5, role: 'user', text: 'late' })

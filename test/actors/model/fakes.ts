@@ -35,7 +35,7 @@ export interface ScriptedModel extends Model {
   readonly prompts: Prompted[];
 }
 
-/** A model with fixed answers, in turn; a function may read the prompt. */
+/** A model with fixed answers, used in turn; a function may read the prompt. */
 export function model(
   ...answers: (Answer | ((prompted: Prompted) => Answer | Promise<Answer>))[]
 ): ScriptedModel {

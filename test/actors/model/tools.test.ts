@@ -22,7 +22,7 @@ async function offered(tools: Record<string, unknown>) {
 const entryOf = (tools: Record<string, unknown>, name: string): ToolEntry =>
   prepareTools(tools, 'tools').execution.get(name)!;
 
-/** A schema of no known library, which counts its conversions. */
+/** A schema of an unknown library, which counts its conversions. */
 function standardSchema(withJson = true) {
   const counter = { conversions: 0 };
   const schema = {

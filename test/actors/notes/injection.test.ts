@@ -1,5 +1,5 @@
-// P8: whole conversations in which all outside text comes from a corpus of injections; each model's prompt must
-// follow the rule of notes.
+// P8: whole conversations in which all third-party text comes from a corpus of injections; each model's prompt
+// must follow the rule of notes.
 
 import { expect, test, describe } from 'vitest';
 import { modelClaimJudge } from '../../../src/results/judge-claims.ts';

@@ -12,7 +12,7 @@ export interface PaintingOptions {
   readonly askMs: number;
   /** The time that `slow` takes, in milliseconds. */
   readonly slowMs: number;
-  /** `slow` may run again after a crash. @defaultValue false */
+  /** `slow` may be repeated after a crash. @defaultValue false */
   readonly idempotent?: boolean;
   /** Receives each message, as `id: text`. */
   readonly said: string[];

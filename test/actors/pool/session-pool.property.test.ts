@@ -1,6 +1,7 @@
-// SESSION-POOL-1 to SESSION-POOL-6 under random events: two processes on one journal, uses at any time and by either,
-// processes that die, leave, or disappear for a while, wake times that cannot be kept. Every message is answered once,
-// each question has one end, no session stays in memory without need, and no due session stays asleep.
+// SESSION-POOL-1 to SESSION-POOL-6 under random events: two processes on one journal, uses at any time by either
+// process, processes that die, shut down, or disappear for a while, and wake times that cannot be stored. Every
+// message is answered once, each question has one end, no session stays in memory without need, and no due session
+// stays asleep.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -18,7 +19,7 @@ const ASK_MS = 60_000;
 const INJECTED = 'the disk is full';
 
 const LEASE_MS = 15_000;
-/** The ends of a question. A question that is put again after a crash is not open for a moment. */
+/** The ends of a question. A question that is asked again after a crash is briefly not open. */
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
 type Action =
@@ -121,7 +122,7 @@ class World {
   readonly #places: (Place | null)[] = [null, null];
   readonly #under: Promise<unknown>[] = [];
 
-  /** @param gives The journal gives each process other sessions, instead of listing them. */
+  /** @param gives The journal gives each process different sessions, instead of listing them all. */
   constructor(gives: boolean) {
     this.shared = new SharedJournal(this.environment, { leaseMs: LEASE_MS, gives });
   }

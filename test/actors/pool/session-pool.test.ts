@@ -67,7 +67,7 @@ function poolOf(
   });
   const type = (id: string, text: string): Promise<void> =>
     pool.use(id, (session) => session.sendText(text));
-  /** Waits longer than an idle session stays. */
+  /** Waits longer than an idle session stays in memory. */
   const idle = (): Promise<void> => environment.advance(2 * IDLE_MS + 1);
   return { pool, errors, opened, said, type, idle };
 }
@@ -355,7 +355,7 @@ describe('a session of a pool', () => {
     await idle();
     expect([pool.awakeCount, opened]).toEqual([0, ['a']]);
 
-    // All sessions have to leave, at any wake time.
+    // All sessions have to be unloaded, whatever their wake times.
     await type('a', 'red');
     isBroken = true;
     await pool.close();
@@ -536,7 +536,7 @@ describe('a session of a pool', () => {
     const entries = (await world.journal.read()).length;
     const { pool, type, said, errors } = poolOf(world);
     const starting = pool.start();
-    // A use gets its session, even while the scheduler only looks.
+    // A use gets its session, even while the scheduler only searches.
     await Promise.all([starting, type('b', 'hello')]);
     expect((await world.journal.read({ scope: 'a' })).length).toBe(entries);
     expect(pool.awake('a')).toBeUndefined();
@@ -596,7 +596,7 @@ describe('a session of a pool', () => {
       message: expect.stringContaining('at most 2 may be (maxBusy)'),
     });
     expect(opened).toEqual(['a', 'b']);
-    // A session that is awake takes no further room.
+    // An awake session needs no further capacity.
     await type('a', 'hello');
     end();
     await used;

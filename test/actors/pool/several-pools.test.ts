@@ -20,7 +20,7 @@ const LOOK_MS = 30_000;
 const LEASE_MS = 15_000;
 /** The time in which every pool makes a round. */
 const ROUND_MS = 1.25 * LOOK_MS;
-/** The most delay with which a pool looks after a time that other pools also know. */
+/** The maximum delay with which a pool searches after a time that other pools also know. */
 const SPREAD_MS = 1000;
 
 function worldOf(options: Partial<SharedJournalOptions> = {}) {
@@ -255,9 +255,9 @@ describe('a session of a living process', () => {
     await world.environment.advance(10);
     await other.type('mine', 'hello');
     await other.pool.start();
-    // The process that has the session is late with it, so it is due as if it slept.
+    // The process that has the session is late, so the session is due as if it slept.
     await world.shared.store.wakeTimes.set('a', 1);
-    // The process's other times keep coming in between.
+    // The process's other times keep arriving in between.
     for (let count = 0; count < 200; count += 1) {
       await world.shared.store.wakeTimes.set(`gone ${count}`, world.environment.clock.now() + 1000);
       await world.environment.advance(5000);
@@ -266,7 +266,7 @@ describe('a session of a living process', () => {
     const tries = world.shared.refused.filter(({ scope }) => scope === 'a').length;
     expect(tries).toBe(rounds);
     expect(tries).toBeGreaterThan((1_000_000 / ROUND_MS) * 0.9);
-    // No session was opened for it, and none was hibernated to make room.
+    // No session was opened for this, and none was hibernated to free capacity.
     expect(other.opened.filter((id) => !id.startsWith('gone'))).toEqual(['mine']);
     expect(other.errors).toEqual([]);
     release();
@@ -347,7 +347,7 @@ test('WAKE-SCHEDULER-4: stops searching once closed, and cannot be started', asy
   expect([world.shared.rounds.length, opened]).toEqual([length, []]);
   await expect(pool.start()).rejects.toMatchObject({ code: 'POOL_CLOSED' });
 
-  // This also holds for a pool that was looking when it was closed.
+  // This also holds for a pool that was searching when it was closed.
   const claimed: string[] = [];
   const other = processOf(world, {
     around: (journal) => ({
@@ -381,7 +381,7 @@ test('SESSION-POOL-1: releases every claim when it is closed during a search', a
   let isClosed = false;
   const closed = pool.close().then(() => (isClosed = true));
   await world.environment.settle();
-  // The next pool of this process would lose its claim with the claim of this look.
+  // The next pool of this process would lose its claim together with the claim of this search.
   expect(isClosed).toBe(false);
   answer();
   await Promise.all([closed, looking]);

@@ -8,15 +8,17 @@ import type { SimulatedProcess } from '../../../src/testing/simulate/simulated-p
 
 export interface SharedJournalOptions {
   readonly leaseMs: number;
-  /** The journal reports which scopes have no claim, like the journal in PostgreSQL. @defaultValue true */
+  /** The journal reports which scopes have no claim, as the PostgreSQL journal does. @defaultValue true */
   readonly knowsClaims?: boolean;
-  /** The journal gives each process other due sessions, like the journal in PostgreSQL. @defaultValue false */
+  /**
+   * The journal gives each process different due sessions, as the PostgreSQL journal does. @defaultValue false
+   */
   readonly gives?: boolean;
 }
 
 interface Claim {
   readonly holder: SimulatedProcess;
-  /** The time since which the holder has shown no sign of life; null: it lives. */
+  /** The time since which the holder has shown no activity; null: it is alive. */
   diedAt: number | null;
 }
 

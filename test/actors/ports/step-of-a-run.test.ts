@@ -1,4 +1,4 @@
-// A worker refuses a step of a whole run: the step was not begun, and does not count as lost.
+// A worker refuses a step of a whole run: the step was not started, and does not count as lost.
 
 import { expect, test } from 'vitest';
 import { doStep, type Job, type JobHandler } from '../../../src/actors/ports/jobs.ts';

@@ -1,4 +1,4 @@
-// A session recorded as text, compared with the code of another day.
+// A session recorded as text, compared with the code of a later day.
 
 import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import {

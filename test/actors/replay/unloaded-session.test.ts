@@ -7,7 +7,7 @@ import { CapacityError, type Journal } from '../../../src/index.ts';
 import { textLife, world, type World } from '../../support/crashes.ts';
 import { inMidQuestion, replayed, rideStory, wholeRide } from './support.ts';
 
-/** Creates a world that an earlier process left with these entries. */
+/** Creates a world in which an earlier process left these entries. */
 const leftBehind = (entries: readonly JournalEntry[]): World =>
   world({ inheritance: { entries, at: entries.at(-1)?.at ?? 0 } });
 

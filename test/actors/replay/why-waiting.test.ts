@@ -225,7 +225,7 @@ test('explains a service that waits for its source, for an event, and for its su
     await of.environment.settle();
     return life;
   };
-  /** The machines and the running service, which the journal's reader does not see, report the same. */
+  /** The machines and the running service, which the journal's reader cannot see, report the same. */
   const told = (life: Awaited<ReturnType<typeof begin>>) => {
     const waits = sentencesIn(of.entries).at(-1) ?? [];
     const [service] = life.session.services.list();
@@ -305,7 +305,7 @@ test('describes a repeated model call: which attempt it is, when, and after whic
   expect(sentence()).toMatch(
     /^step 1 of 5: its model: 1 of 3 attempts failed \(\w+\): called again in \d\.\d s$/,
   );
-  // No entry is written when the time has come.
+  // No entry is written when the time arrives.
   const last = [...replaySession(journal.read({ scope: 'run' }))].at(-1);
   const later = last?.machines && whyWaiting({ ...last.machines, at: last.machines.at + 6000 });
   expect(later?.map((wait) => wait.sentence)).toEqual([

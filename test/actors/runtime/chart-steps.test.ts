@@ -99,7 +99,7 @@ describe('CHART-2: takes the same steps from a restored snapshot as from the sto
 const nameOf = (use: string | { readonly type: string }): string =>
   typeof use === 'string' ? use : use.type;
 
-/** Returns a state of a chart, and the states in it. */
+/** Returns a state of a chart, together with its nested states. */
 const statesIn = (node: AnyStateNode): readonly AnyStateNode[] => [
   node,
   ...Object.values(node.states).flatMap(statesIn),

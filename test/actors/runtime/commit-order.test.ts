@@ -1,5 +1,5 @@
-// A whole session on a slow and on a failing journal: nothing is visible before its commit (no event, no hook, no
-// snapshot, no model call, no promise), and no entry is lost or reordered.
+// A whole session on a slow and on a failing journal: nothing is visible before its commit (no event, hook,
+// snapshot, model call or promise), and no entry is lost or reordered.
 
 import { describe, expect, test } from 'vitest';
 import type { JournalEntry } from '../../../src/entries/journal.ts';
@@ -43,7 +43,7 @@ function noticed(journal: Journal) {
     inspect: (event) => {
       if (event.type !== '@xstate.snapshot') return;
       const actor = event.actorRef as AnyActorRef;
-      // Members of a population that are woken are not news, and activities have no state.
+      // Woken members of a population are not new, and activities have no state.
       if (event.event.type === 'xstate.init' || !/^ses|^sub/.test(actor.id)) return;
       log.push(
         `snapshot ${actor.id} ${JSON.stringify((event.snapshot as { value?: unknown }).value)}`,
@@ -74,7 +74,7 @@ const kinds = (entries: readonly JournalEntry[]): string[] =>
   entries.map(({ unit, seq, actor, event }) => `${unit} ${seq} ${actor} ${event.type}`);
 
 /**
- * Returns the events of each unit, without the reports of usage, whose place among the effects of a response varies.
+ * Returns the events of each unit, without the usage reports, whose place among the effects of a response varies.
  */
 function perUnit(all: readonly JournalEntry[]): Record<string, string[]> {
   const entries = all.filter(({ event }) => event.type !== 'usage.reported');
@@ -194,7 +194,8 @@ describe('a slow journal', () => {
 describe.each(['throws', 'rejects'] as const)('a journal that fails at first (%s)', (how) => {
   test('COMMIT-UNIT-3: gives the same story, and shows nothing early', async () => {
     const inner = failingJournal(how);
-    // Every entry fails alike: a subagent does not wait for the session's entry, and may not overtake it.
+    // Every entry fails in the same way: a subagent does not wait for the session's entry, and may not
+    // overtake it.
     const tries = new Map<string, number>();
     const talk = noticed({
       ...inner,

@@ -237,7 +237,7 @@ describe('a slow journal', () => {
     await environment.settle();
     expect(body.applied).toEqual(['a.go1']);
     expect(body.released).toEqual(['effect']);
-    // One append is under way at a time.
+    // One append is running at a time.
     expect(journal.waiting.map(({ seq }) => seq)).toEqual([2]);
     journal.open();
     await environment.settle();
@@ -276,7 +276,7 @@ describe('a slow journal', () => {
     expect(over).toEqual([]);
     journal.keepOne();
     await environment.settle();
-    // The refused one is over as well; the second `go` waits for the journal.
+    // The refused one is also over; the second `go` waits for the journal.
     expect(over).toEqual([]);
     wait('the last two');
     journal.keepOne();
@@ -412,7 +412,7 @@ describe.each(['throws', 'rejects'] as const)('a journal that fails (%s)', (how)
     expect(body.applied).toEqual(['a.go1', 'a.go2', 'a.go3']);
     expect(body.released).toEqual(['effect', 'effect', 'effect']);
     expect(journal.kept.map(({ seq }) => seq)).toEqual([1, 2, 3]);
-    // The time of an entry is the time of its acceptance, whenever it was kept.
+    // The time of an entry is the time of its acceptance, whenever it was written.
     expect(journal.kept[0]?.at).toBe(journal.failed[0]?.at);
     expect(errors).toHaveLength(3);
   });

@@ -17,7 +17,7 @@ const overloaded = new APICallError({
   isRetryable: true,
 });
 
-/** A subagent that fails once (chance decides when it is retried), looks, asks, and tells. */
+/** A subagent that fails once (randomness decides when it is retried), looks up data, asks, and answers. */
 const busy = () => ({
   script: steps(
     { error: overloaded },
@@ -108,7 +108,7 @@ async function voiceStory(seed: number): Promise<readonly JournalEntry[]> {
   return journal.read();
 }
 
-/** Removes the times and waits, where chance shows. */
+/** Removes the times and waits, which depend on randomness. */
 const withoutTimes = (entries: readonly JournalEntry[]): string =>
   JSON.stringify(entries, (key, value: unknown) =>
     [

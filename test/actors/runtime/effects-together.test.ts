@@ -1,5 +1,6 @@
-// The effects of one event are released together: any consequence of the first one, at once and in any unit, comes
-// after the others were released. This also holds when a unit begins, and when a slow journal has kept an entry.
+// The effects of one event are released together: any consequence of the first one, at once and in any unit,
+// follows the release of the others. This also holds when a unit begins, and when a slow journal has written an
+// entry.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -101,7 +102,7 @@ describe('COMMIT-UNIT-2 ROUTER-1: effects of one event, which are not interleave
     const journal = memoryJournal();
     const { one, log, environment } = units({
       ...journal,
-      // The following entries are kept at once: only the order of the effects delays them.
+      // The following entries are written at once: only the order of the effects delays them.
       append: (entry) => (entry.event.type === 'go' ? slow : journal.append(entry)),
     });
     one.unit.receive('a', { type: 'go' });

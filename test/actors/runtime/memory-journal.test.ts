@@ -137,7 +137,7 @@ describe('trimmed entries', () => {
     journal.trim(entry(8));
     journal.append(entry(7, 'subagent'));
     expect(seqs(journal, { scope: 'scope' })).toEqual([8, 9, 7]);
-    // Enough entries were deleted to make room.
+    // Enough entries were deleted to free space.
     journal.append(entry(10));
     expect(seqs(journal, { scope: 'scope' })).toEqual([8, 9, 7, 10]);
     journal.append(entry(11));

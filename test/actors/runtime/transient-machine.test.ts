@@ -1,4 +1,4 @@
-// A machine that no journal keeps: its effects are immediate, its deadlines are timers, and nothing of it is left
+// A machine without a journal: its effects are immediate, its deadlines are timers, and nothing of it is left
 // after its end.
 
 import { describe, expect, test } from 'vitest';
@@ -23,7 +23,7 @@ interface Effects {
   readonly ring: { readonly at: number };
 }
 
-/** Rings at that time, unless it is stopped. */
+/** Fires at that time, unless it is stopped. */
 const bell = setup({
   types: {
     input: {} as { readonly dueAt: number },

@@ -1,5 +1,5 @@
-// Results and notices on their way to the user of a text session: the moment of telling, what counts as seen, and the
-// limit of their number.
+// Results and notices before they reach the user of a text session: the moment of telling, what counts as seen, and
+// the limit of their number.
 
 import { readNotes } from '../../../src/actors/notes/note.ts';
 import { describe, expect, test } from 'vitest';
@@ -138,7 +138,7 @@ describe('a dismissed or seen delivery', () => {
       );
       await release();
       expect(said()).toEqual(['I thought.']);
-      // A second call has no effect, nor has a call with an unknown id.
+      // A second call has no effect, and neither does a call with an unknown id.
       session[how](deliveryId);
       session[how]('other');
       await environment.settle();

@@ -39,7 +39,7 @@ test.each(['text', 'voice'] as const)(
       notifyBackground: () => session.notifyBackground('The mail has come'),
       sendText: () => session.sendText('hello'),
     };
-    // An answer to an unknown question needs no room: its receipt comes at once.
+    // An answer to an unknown question needs no capacity: its receipt arrives at once.
     expect(await session.answer('none', { text: 'x' })).toEqual({
       accepted: false,
       reason: 'unknown',
@@ -129,7 +129,7 @@ test('COMMIT-UNIT-8: refuses new input in a text session, and ends its current r
   await environment.settle();
   await reply('You were first.');
   expect(talk.said()).toEqual(['Hello.', 'You were first.']);
-  // The end of the reply was not lost: there is room for news.
+  // The end of the reply was not lost: the mailbox has capacity for news.
   expect(floors(events).at(-1)).toBe('nobody');
   session.notifyBackground('The mail has come');
   await environment.advance(2000);

@@ -216,7 +216,7 @@ describe('an inline tool', () => {
     });
     await session.start();
     session.events.subscribe((event) => {
-      // The tool starts behind the tasks that already wait for the event loop.
+      // The tool starts after the tasks that are already waiting for the event loop.
       if (event.type === 'tool.called') environment.scheduler.yieldThen(() => void session.close());
     });
     await session.sendText('use count');

@@ -1,5 +1,5 @@
-// SESSION-RECORDS-2: the records of a session follow from its journal alone. For conversations of all kinds, after
-// each step the records from the journal are those of the session.
+// SESSION-RECORDS-2: a session's records follow only from its journal. For conversations of all kinds, after each
+// step the records from the journal equal those of the session.
 
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
@@ -210,9 +210,9 @@ describe('restores a state in the middle of an answer', () => {
     await session.sendText('Two.');
     await environment.settle();
     await go((answer) => answer.call('look'));
-    // A call is taken in with the next part of the response, because only then it is known whether another call
-    // follows. The user's words came meanwhile: they are placed after the response, and the next request contains
-    // them.
+    // A call is processed with the next part of the response, because only then is it known whether another call
+    // follows. The user's words arrived meanwhile: they are placed after the response, and the next request
+    // contains them.
     const inOrder = ['One.', 'Let me look.', 'tool_call', 'Two.', 'tool_result'];
     expect(said().map((text) => text || 'Let me look.')).toEqual(['One.', 'Let me look.', 'Two.']);
     await go((answer) => answer.finish());

@@ -1,4 +1,4 @@
-// A session as actor logic of XState: alone, in a machine of an app, and over a restart.
+// A session as XState actor logic: alone, in a machine of an app, and across a restart.
 
 import { describe, expect, test } from 'vitest';
 import {

@@ -159,7 +159,7 @@ describe('a snapshot that an earlier version wrote', () => {
       ]);
       const own = deliveries.filter(({ deliveryId }) => !copied.has(deliveryId));
       for (const { deliveryId } of deliveries) expect(records.delivery(deliveryId)).toBeDefined();
-      // Members that are new in them may be present.
+      // Members that are new in this version may be present.
       expect(
         JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
       ).toMatchObject({

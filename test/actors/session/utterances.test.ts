@@ -13,7 +13,7 @@ import {
 } from '../../language/utterances.ts';
 import type { Reading } from '../../../src/actors/contracts/records.ts';
 
-/** Returns the session's action for the utterance; an interrupted question accepts no doubtful answer. */
+/** Returns the session's action for the utterance; an interrupted question accepts no unclear answer. */
 function actionOf({ question: name, said, channel, began }: Case): Expected {
   const { language, kind, question, options, action } = questions[name]!;
   if (began === 'before_question') return 'to_lead';

@@ -1,5 +1,5 @@
-// The relay to agents of the AI SDK passes the suite of relays, with a real `ToolLoopAgent`. Its model performs the
-// acts of a prompt: it speaks until it needs a tool, and continues in its next step.
+// The relay to AI SDK agents passes the suite of relays, with a real `ToolLoopAgent`. Its model performs the acts
+// of a prompt: it speaks until it needs a tool, and continues in its next step.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { tool, ToolLoopAgent } from 'ai';

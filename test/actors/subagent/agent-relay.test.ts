@@ -1,5 +1,6 @@
-// A subagent on a finished agent of the AI SDK (AGENT-RELAY-1, AGENT-RELAY-2): its tools are in the ledger, the user
-// answers its approvals and questions, and a cut turn neither runs a tool nor leaves a call without a result.
+// A subagent on a finished AI SDK agent (AGENT-RELAY-1, AGENT-RELAY-2): its tools are in the ledger, the user
+// answers its approvals and questions, and an interrupted turn neither runs a tool nor leaves a call without a
+// result.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { isStepCount, simulateReadableStream, tool, ToolLoopAgent } from 'ai';

@@ -14,7 +14,7 @@ import {
   subagentRuns,
 } from '../../support/subagent-runs.ts';
 
-/** A program in the place of the user, which answers when the test does. */
+/** A program that replaces the user and answers when the test does. */
 function user() {
   const asked: AskedQuestion[] = [];
   const answers: ((answer: GivenAnswer | null) => void)[] = [];

@@ -1,5 +1,5 @@
-// A subagent within its budget: model calls are refused before they are made, and one last step hands in the work
-// done.
+// A subagent within its budget: model calls are refused before they are made, and one last step returns the
+// completed work.
 
 import { describe, expect, test } from 'vitest';
 import { estimateTokens } from '../../../src/actors/model/price.ts';
@@ -56,7 +56,7 @@ describe('an exhausted budget', () => {
       output: null,
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('tokens') },
     });
-    // 4000, 4000, and the rest was enough for one more call; then the last one.
+    // 4000, 4000, and the rest was enough for one more call, then for the last one.
     expect(runs.prompts).toHaveLength(4);
     expect(outcome.usage.totalTokens).toBe(16_000);
   });

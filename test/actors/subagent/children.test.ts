@@ -37,7 +37,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(run.subagent.state).toBe('waiting_for_children');
     expect(waiting).toHaveLength(2);
     expect(run.told).toEqual([['requestSlot'], ['releaseSlot']]);
-    // The run's clock stops.
+    // The run's timeout is paused.
     await run.environment.advance(3_600_000);
     waiting[1]?.('two');
     await run.environment.settle();

@@ -1,4 +1,4 @@
-// How a subagent hands in its work, and its questions to the agent that gave the task.
+// The end of a subagent's work, and its questions to the agent that gave the task.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';

@@ -179,7 +179,7 @@ describe('the usage of a subtree', () => {
     { id: 'b', parentId: 'a', usage: usage(10) },
     { id: 'c', parentId: 'b', usage: usage(100, 0.25) },
     { id: 'd', parentId: null, usage: usage(1000) },
-    // The parent of `e` was forgotten.
+    // The parent of `e` was deleted.
     { id: 'e', parentId: 'gone', usage: usage(10_000) },
   ];
 

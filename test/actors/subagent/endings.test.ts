@@ -439,7 +439,7 @@ describe('the output schema', () => {
     const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
     await outcome({ outputSchema, maxSteps: 1, ...config });
     expect(prompts[0]?.outputSchema !== null).toBe(isAsked);
-    // The model reads the schema in words nevertheless.
+    // The model still reads the schema in words.
     expect(prompts[0]?.system).toContain('"price"');
   });
 

@@ -1,5 +1,5 @@
-// Answers of a model that do not match the AI SDK's types: each ends the step at once with a typed error, or is read as
-// far as possible.
+// Model answers that do not match the AI SDK's types: each ends the step at once with a typed error, or is read as far
+// as possible.
 
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -152,7 +152,7 @@ const others: fc.Arbitrary<() => unknown> = fc.oneof(
     )
     .map((name) => hostileValues[name] as () => unknown),
 );
-/** Codes that no answer may cause: they would mean an event that the runtime's own journal refuses. */
+/** Codes that no answer may cause, because they mean an event that the runtime's own journal refuses. */
 const REFUSED_INSIDE = ['MALFORMED_EVENT', 'INTERNAL', 'TIMEOUT', 'CRASHED'];
 
 describe('a malformed answer of a model', () => {
@@ -261,7 +261,7 @@ describe("SUBAGENT-8: an event that a subagent's unit refuses", () => {
     ['a limit', { type: 'budget.exhausted', graceful: 1, message: 'over' }, 'INTERNAL'],
   ])('leaves nothing waiting: %s', async (_, event, code) => {
     const run = loneSubagent({}, never);
-    // The preparation is still under way.
+    // The preparation is still running.
     if (event['type'] !== 'subagent.prepared') await run.environment.settle();
     run.subagent.receive(refused(event));
     expect(await run.result).toMatchObject({ status: 'failed', error: { code } });

@@ -1,5 +1,5 @@
 // Outcomes for their readers: the types distinguish the two ends, and an outcome of an older version without an error
-// has one wherever it is read.
+// gets one wherever it is read.
 
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { readOutcome, type Outcome } from '../../../src/actors/contracts/outcome.ts';

@@ -1,5 +1,5 @@
-// While it waits for the user, a subagent is one string, and an inspected one stays an actor. Observers see no
-// difference.
+// While it waits for the user, a subagent is one string, and an inspected subagent stays an actor. Observers
+// see no difference.
 
 import { describe, expect, test } from 'vitest';
 import type { RuntimeOptions } from '../../../src/index.ts';

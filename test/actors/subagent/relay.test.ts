@@ -1,5 +1,5 @@
 // A subagent whose work a third-party agent does (RELAY-LOOP-1..5): the same states, approvals, limits and ledger,
-// and a recovery by the agent's abilities.
+// and a recovery that depends on the agent's abilities.
 
 import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
@@ -286,7 +286,7 @@ describe('a permission', () => {
 });
 
 describe('a tool that is reported as running, and then requests permission', () => {
-  /** As with Codex, `in_progress` comes before the request. */
+  /** As with Codex, `in_progress` arrives before the request. */
   function stage() {
     const environment = simulatedEnvironment();
     const doubts: string[] = [];
@@ -672,7 +672,7 @@ describe('after a crash of this process', () => {
     relay.kill();
     const { result } = begin();
     await environment.settle();
-    // The question in the journal is put again under its old id.
+    // The question in the journal is asked again under its old id.
     expect(asked[1]?.requestId).toBe(asked[0]?.requestId);
     answer(null);
     answer({ text: 'At eight' });
@@ -897,7 +897,7 @@ describe("the agent's prompt", () => {
     });
     await session.start();
     await session.sendText('My pin is 1234.');
-    // The first reply also answers a message that comes before the reply begins.
+    // The first reply also answers a message that arrives before the reply begins.
     await environment.settle();
     await session.sendText('Fix it');
     await session.nextResult();

@@ -1,4 +1,4 @@
-// `runSubagent` as the package exports it: without a runtime it uses the one of the process.
+// `runSubagent` as the package exports it: without a runtime it uses the process's runtime.
 
 import { expect, test } from 'vitest';
 import { createRuntime } from '../../../src/index.ts';

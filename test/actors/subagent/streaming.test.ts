@@ -1,4 +1,4 @@
-// The words of a working subagent, its signs of life, and the end of its budget.
+// The words of a working subagent, its activity, and the end of its budget.
 
 import { describe, expect, test } from 'vitest';
 import { createChildSubagentToolset } from '../../../src/actors/subagent/child-toolset.ts';

@@ -358,7 +358,7 @@ describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: 
               : { text: `Answer to ${user}` };
           },
         },
-        // With a memory, an end takes a moment to be processed.
+        // With a memory, the processing of an end takes a moment.
         hasMemory ? { workingMemory: workingMemory({ environment: simulatedEnvironment() }) } : {},
       );
       const tools = companions([{ agent: { ...researcher, retry: { maxAttempts: 1 } }, mode }], {

@@ -257,7 +257,7 @@ describe('P7: the budget of a subtree', () => {
       'accepted',
       'rejected',
     ]);
-    // A refusal uses up nothing: the third is still refused for the budget, not for the limit.
+    // A refusal uses up nothing: the third is still refused because of the budget, not the limit.
     expect(start('helper')).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
   });
 
@@ -278,7 +278,7 @@ describe('P7: the budget of a subtree', () => {
       status: 'failed',
       partial: 'Half.',
       error: { code: 'BUDGET_EXHAUSTED' },
-      // The boss has taken two of the six steps, and the last step exceeds them.
+      // The boss has used two of the six steps, and the last step exceeds them.
       steps: 5,
     });
     expect(outcomes.get('boss')).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
@@ -301,7 +301,7 @@ describe('P7: the budget of a subtree', () => {
     expect(outcomes.get('worker')).toMatchObject({
       partial: 'Half.',
       error: { code: 'BUDGET_EXHAUSTED', message: expect.stringContaining('cost') },
-      // The boss has spent two of the six, and the last call exceeds them.
+      // The boss has used two of the six, and the last call exceeds them.
       usage: { cost: 5 },
     });
     expect(start('worker')).toMatchObject({

@@ -55,7 +55,7 @@ const help: ScriptedStep = {
   calls: [{ name: 'helper', input: { what: 'this' }, id: 'call_help' }],
 };
 
-/** Plays a run of `main`; both scripts go by the number of the model's answers. */
+/** Plays a run of `main`; both scripts follow the number of the model's answers. */
 async function play(
   main: Partial<SubagentConfig>,
   scripts: { readonly main: Steps; readonly helper: Steps },

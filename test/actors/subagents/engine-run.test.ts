@@ -1,5 +1,5 @@
 // Runs on an engine: the refusals of `runSubagent` and `runWorker`, and an engine that does not answer. The
-// conformance suite of runs has the rest.
+// conformance suite for runs covers the rest.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -184,7 +184,7 @@ describe('a run on an engine', () => {
     "ENGINE-RUN-5: reports a message as read even if the run's end interrupted its sending (%s)",
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
-      // An engine that takes each message, and dies before it answers.
+      // An engine that accepts each message, and dies before it answers.
       const dying: RunEngine = {
         ...kept,
         async message(id, message) {
@@ -295,7 +295,7 @@ describe('a run on an engine', () => {
     ];
     for (const [asked, done] of ends) {
       const { environment, runtime, traveller, configs, jobs } = setUp();
-      // Workers of a later version may know the packing: this one has refused it for long enough.
+      // Workers of a later version may know the packing; this one has refused it for long enough.
       const turns = runWorker({ environment, configs, jobs, offerMs: 0 });
       const kept = simulatedRuns({
         environment,
@@ -400,7 +400,7 @@ describe('a run on an engine', () => {
     });
     const { status, toolLedger } = await result;
     expect([status, toolLedger.length]).toEqual(['completed', 3]);
-    // Another process does the third turn than the second one.
+    // The third turn runs in a different process than the second.
     expect(held.slice(0, 3)).toEqual([true, false, true]);
   });
 

@@ -1,4 +1,4 @@
-// The tools in a session: a lead agent has the same ones as a program's AI SDK agent.
+// The tools in a session: a lead agent has the same tools as a program's AI SDK agent.
 
 import { topic } from '../../../src/compat/index.ts';
 import { describe, expect, test } from 'vitest';

@@ -203,7 +203,7 @@ test('MESSAGES-2: answers the tool when the message is in the journal', async ()
 test('SUBAGENT-TREE-5: accepts nothing for an ended subagent, and leaves no receipt waiting', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
-  // Another entry is under way: this one waits behind it.
+  // Another entry is being written: this one waits for it.
   service.cancel(id, THE_LEAD);
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);

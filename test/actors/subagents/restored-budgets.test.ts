@@ -1,4 +1,4 @@
-// TREE-SNAPSHOT-2: a crash widens no limit. The use of forgotten subagents counts for the agent that they worked for.
+// TREE-SNAPSHOT-2: a crash raises no limit. The usage of deleted subagents counts for the agent that they worked for.
 
 import { expect, test } from 'vitest';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';

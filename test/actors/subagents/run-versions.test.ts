@@ -1,5 +1,5 @@
-// Workers of several versions at a run of an engine (RUN-WORKER-6): a worker leaves an unknown part to others, for a
-// time.
+// Workers of several versions for one run on an engine (RUN-WORKER-6): for a limited time, a worker leaves an
+// unknown part to others.
 
 import { tool } from 'ai';
 import { describe, expect, test } from 'vitest';

@@ -104,7 +104,7 @@ describe("lifetime: 'session'", () => {
     }
     begin('4');
     await stage.settle();
-    // Each run has four messages: both do not fit, and only whole runs are kept.
+    // Each run has four messages: both runs do not fit, and only whole runs are kept.
     expect(said(stage)).toEqual(['user: 4']);
     const roomy = puppets();
     const memo = kept(roomy, { maxHistory: 5 });

@@ -1,5 +1,5 @@
 // Random families under random commands: in any order, every wait and every receipt settles, every subagent ends
-// once, limits hold, and nothing is left behind.
+// once, limits hold, and nothing is left.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

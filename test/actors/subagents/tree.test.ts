@@ -1,4 +1,4 @@
-// No subagent outlives its parent, and no record is kept for ever.
+// No subagent outlives its parent, and no record is kept forever.
 
 import { tool } from 'ai';
 import { describe, expect, it, test } from 'vitest';
@@ -15,7 +15,7 @@ function family(stage: ReturnType<typeof puppets>) {
   return { parent, child, grandchild };
 }
 
-/** Answers twice: the first answer only makes the agent read that its children work. */
+/** Answers twice: after the first answer the agent only reads that its children are running. */
 async function answersOver(stage: ReturnType<typeof puppets>, name: string, text: string) {
   await stage.says(name, text);
   await stage.says(name, text);

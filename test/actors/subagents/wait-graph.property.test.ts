@@ -50,7 +50,7 @@ test('WAIT-GRAPH-1: refuses a wait exactly if it could never end; the named path
       expect(way[0]).toBe('a');
       for (const [index, id] of way.slice(0, -1).entries())
         expect((whole[id as 'a'] ?? []).flatMap(({ of }) => of)).toContain(way[index + 1]);
-      // The way closes: its last element occurs before.
+      // The path closes: its last element already occurs in it.
       expect(way.slice(0, -1)).toContain(way.at(-1));
     }),
     { numRuns: 2000 },
@@ -168,7 +168,7 @@ test('WAIT-GRAPH-2: agrees with a full walk after any waits, questions and ends'
           if (each.type !== 'end') continue;
           scope.ended.add(who);
           if (scope.queue.includes(who)) scope.queue.splice(scope.queue.indexOf(who), 1);
-          // The waits of an ended subagent may stay a moment longer.
+          // The waits of an ended subagent may remain for a moment.
           if (each.who % 2 === 0) for (const wait of graph.by(who)) over(wait);
         }
         const known = [...scope.parents.keys()];

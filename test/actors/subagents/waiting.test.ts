@@ -1,4 +1,4 @@
-// Waits for subagents: until an end, a question or a time; and never in a circle.
+// Waits for subagents: until an end, a question or a time limit, and never in a cycle.
 
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';

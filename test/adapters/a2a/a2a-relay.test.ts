@@ -34,7 +34,7 @@ function stage(url: string, options: Partial<A2aRelayOptions> = {}) {
       },
       report: (error) => errors.push(error),
     });
-  /** Waits for an event; lets `passing` ms pass at each look. */
+  /** Waits for an event; lets `passing` ms pass at each check. */
   const next = async <Type extends RelayEvent['type']>(type: Type, passing = 0) => {
     for (let turn = 0; turn < 100_000; turn += 1) {
       const found = events.find((event) => event.type === type);

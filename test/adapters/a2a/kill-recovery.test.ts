@@ -1,5 +1,5 @@
 // A subagent on a hosted agent, whose program is killed at random (RELAY-LOOP-1..3, A2A-SESSION-1): the task continues
-// at the agent, is found by its id, and gets each answer once.
+// at the agent, is found by its id, and receives each answer once.
 
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';

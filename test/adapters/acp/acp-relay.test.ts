@@ -1,4 +1,4 @@
-// The input of an ACP agent, the processes that it leaves behind (ACP-PROCESS-1, 2), and the reading of its requests.
+// The prompts of an ACP agent, the processes that it leaves behind (ACP-PROCESS-1, 2), and how its requests are read.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

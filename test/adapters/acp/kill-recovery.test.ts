@@ -25,7 +25,7 @@ function kill(pid: number): void {
 
 function isAlive(pid: number): boolean {
   try {
-    // A killed process that is not yet reaped is no longer running.
+    // A killed process that has not been reaped is no longer running.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   } catch {
     return false;
@@ -56,7 +56,7 @@ test.each(SEEDS)(
       const given = heard.filter(({ what }) => what === 'permitted');
       expect(given.every(({ detail }) => detail === 'Edit')).toBe(true);
       expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
-      // Each answer went to its question.
+      // Each answer reached its question.
       for (const { detail } of heard.filter(({ what }) => what === 'answer')) {
         const [question = '', answer = ''] = detail.split(' => ');
         expect(answer).toBe(`about ${question}`);

@@ -1,4 +1,4 @@
-// ACP-SESSION-5: no prompt is sent before the session has the options of the app.
+// ACP-SESSION-5: no prompt is sent before the session has the app's options.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

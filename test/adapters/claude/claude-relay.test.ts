@@ -1,4 +1,4 @@
-// The input of the SDK from the relay to Claude, and the relay's reading of the output, with a `query` of this test.
+// The SDK input that the relay passes to Claude, and how the relay reads the output, with a `query` of this test.
 // The tests with the real SDK are in test/claude.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';

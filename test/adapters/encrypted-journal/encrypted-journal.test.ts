@@ -19,7 +19,7 @@ import { entry } from '../../../src/testing/journal-conformance/case.ts';
 
 const key = randomBytes(32);
 const WORD = 'Xylophonmusik';
-/** 'words of before', as the previous version sealed it with a key of 32 sevens. */
+/** 'words of before', encrypted by the previous version with a key of 32 sevens. */
 const SEALED_BEFORE =
   '0a3ce6776214e37b.KvO5nPFPA9rWBz4xAdKJdNqUJ9GQcS1S9034zpwdwVboh2AWUAc7YmJeiw==';
 

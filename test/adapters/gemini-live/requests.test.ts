@@ -41,7 +41,7 @@ const response = (id: string, more: object, output = 'Booked.') => ({
   ...more,
 });
 
-/** Returns the begins and ends of responses with a key, in short. */
+/** Returns the begins and ends of responses with a key, in short form. */
 const keyed = (events: readonly TransportEvent[]) =>
   events.flatMap((event) =>
     (event.type === 'response.started' || event.type === 'response.ended') && event.responseKey

@@ -149,7 +149,7 @@ describe('the end of a response', () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound(), turnComplete, sound());
     expect(call.frames).toHaveLength(1);
-    // No model answers so soon.
+    // No model answers this early.
     await call.advance(200);
     call.says(sound());
     expect(call.frames).toHaveLength(2);

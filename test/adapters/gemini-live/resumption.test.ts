@@ -84,7 +84,7 @@ describe('a resumed session', () => {
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
     await call.sends(note);
-    // The setup is 0, the sound 1, the known message 2; or else they are 1, 2 and 3.
+    // The setup is 0, the audio 1, the known message 2; otherwise they are 1, 2 and 3.
     call.says(handle('h1', { lastConsumedClientMessageIndex: '3' }));
     const next = goOn(call);
     next.says({ setupComplete: {} });

@@ -8,7 +8,7 @@ import {
 } from '../../../src/adapters/gemini-live/wire.ts';
 
 // `never` if each field that the adapter reads is in the official type, with a type that the adapter's schema
-// accepts; else the names of the fields that differ.
+// accepts; otherwise the names of the fields that differ.
 type Drift<Read, Official> = {
   [Key in keyof Read]-?: Key extends keyof Official
     ? NonNullable<Official[Key]> extends NonNullable<Read[Key]>

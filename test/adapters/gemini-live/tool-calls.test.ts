@@ -1,4 +1,4 @@
-// Calls that the app never answers do not accumulate, and block nothing for ever.
+// Calls that the app never answers do not accumulate, and block nothing permanently.
 
 import { expect, test } from 'vitest';
 import { ToolCalls } from '../../../src/adapters/gemini-live/tool-calls.ts';

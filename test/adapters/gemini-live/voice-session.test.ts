@@ -56,13 +56,13 @@ async function start({ model, respond = obedient, voiceActivity = false, ...talk
     model: castOf(talk),
     agents: agentsOf(talk),
     subagentConfigs: configsOf(talk),
-    // No reminder for the user comes within the minute in which a model may say everything that it reads.
+    // No reminder for the user arrives within the minute in which a model may say everything that it reads.
     voice: { nudgeAfterMs: null },
     hooks: { onError: (error) => errors.push(error) },
   });
   const events: SessionEvent[] = [];
   session.events.subscribe((event) => events.push(event));
-  // A loudspeaker that plays sound as soon as it arrives.
+  // A loudspeaker that plays audio as soon as it arrives.
   const playedMs = new Map<string, number>();
   session.audioOut.subscribe((frame) => {
     const { itemId = '' } = frame;

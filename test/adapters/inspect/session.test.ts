@@ -72,7 +72,7 @@ async function ride(redact = true): Promise<{ view: Seen; stop: () => Promise<vo
   void session.sendText('a ride to the airport of my secret lover');
   await environment.advance(1000);
   expect(requestId).not.toBe('');
-  // The words name no option, so they go to the subagent.
+  // The words name no option, so they are sent to the subagent.
   void session.answer(requestId, { text: 'the cheaper one with the leather seats' });
   await environment.advance(1000);
   await session.answer(requestId, { optionId: 'economy' });

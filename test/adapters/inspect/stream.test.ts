@@ -1,4 +1,4 @@
-// The record of actors, and when viewers get it: crashes, names, bounds, failures.
+// The record of actors, and when viewers receive it: crashes, names, bounds, failures.
 
 import { describe, expect, test, vi } from 'vitest';
 import {
@@ -28,7 +28,7 @@ async function watched(options: Partial<InspectorOptions> = {}) {
   return { environment, view, inspect, stop };
 }
 
-/** Creates a stream alone, for viewers with different behaviours. */
+/** Creates only a stream, for viewers with different behaviours. */
 function bare(options: { maxQueuedLines?: number; maxEndedActors?: number } = {}) {
   const environment = simulatedEnvironment();
   const errors: [unknown, string][] = [];

@@ -1,4 +1,4 @@
-// Offstage's messages are those of `@statelyai/inspect`: both watch the same machine.
+// Offstage's messages are the same as those of `@statelyai/inspect`: both watch the same machine.
 
 import {
   createInspector as createStatelyInspector,

@@ -80,7 +80,7 @@ async function guarded(options: Partial<GuardOptions> = {}) {
     onTestFinished(() => socket.terminate());
     return socket;
   };
-  /** Waits until this many connections are left, without a lapse of simulated time. */
+  /** Waits until this many connections are left, without advancing simulated time. */
   const until = async (connections: number): Promise<void> => {
     while (guard.size.connections !== connections) await environment.settle();
   };

@@ -1,7 +1,8 @@
-// Every listener of this repository under attacks from one seed: none throws, a legitimate client is served at once
+// Every listener of this repository under random attacks: none throws, a legitimate client is served at once
 // meanwhile, and no socket is left afterwards.
 //
-// OFFSTAGE_FUZZ_ATTACKS: how many for each listener (default 160). OFFSTAGE_FUZZ_SEED: which ones.
+// OFFSTAGE_FUZZ_ATTACKS: the number of attacks on each listener (default 160). OFFSTAGE_FUZZ_SEED: which
+// ones.
 
 import { readdirSync, readlinkSync } from 'node:fs';
 import { describe, expect, onTestFinished, test } from 'vitest';

@@ -49,7 +49,7 @@ describe('keep-alive', () => {
       });
       (await take())();
       await pinged;
-      // The pong is under way before this message.
+      // The pong is sent before this message.
       await client.fence();
     }
   });

@@ -1,5 +1,5 @@
-// The end of a user's turn: by the words so far, the open question and a function of the app. All times are times of
-// the sound.
+// The end of a user's turn: by the words so far, the open question and a function of the app. All times are audio
+// times.
 
 import { describe, expect, test } from 'vitest';
 import { judgeTurn } from '../../../src/adapters/local-voice/end-of-turn.ts';
@@ -33,7 +33,7 @@ const rides: OpenQuestion = {
 
 interface Stage extends Harness {
   readonly client: WireClient;
-  /** The lengths of the sounds that were transcribed, in milliseconds. */
+  /** The lengths of the transcribed audio pieces, in milliseconds. */
   readonly transcribed: number[];
 }
 
@@ -250,7 +250,7 @@ describe('the longest utterance', () => {
       await client.next('input_audio_buffer.speech_started'),
     ];
     expect(begun['audio_start_ms']).toBe(700);
-    // No sound between the two is lost.
+    // No audio between the two is lost.
     expect(next['audio_start_ms']).toBe(4_700);
     expect((await client.next(COMPLETED))['transcript']).toBe('Economy.');
   });

@@ -67,7 +67,7 @@ describe('transcribeSound', () => {
       ...tone(0, 100),
     ]);
     expect(await transcribeSound(speech, { samples, sampleRateHz: 24_000 })).toBe('one two');
-    // 250 ms before, 300 ms after; the sound ends 100 ms after the second one, and silence follows.
+    // 250 ms before, 300 ms after; the audio ends 100 ms after the second one, and silence follows.
     expect(lengths).toEqual([950, 950]);
   });
 });

@@ -42,7 +42,7 @@ describe('creating an item', () => {
     expect(model.prompt(0)).toMatchObject([
       { role: 'user', content: [{ text: 'A' }] },
       { role: 'user', content: [{ text: 'B' }] },
-      // Every model takes a note as a message of the user.
+      // Every model reads a note as a user message.
       { role: 'user', content: [{ text: 'C' }] },
       { role: 'assistant', content: [{ text: 'D' }] },
       { role: 'user', content: [{ text: '[The user has said nothing since.]' }] },

@@ -18,7 +18,7 @@ interface Heard {
   readonly isVoice?: boolean;
 }
 
-/** Pushes a stretch of sound; returns the share of its windows that count as the user's speech. */
+/** Pushes a stretch of audio; returns the share of its windows that count as the user's speech. */
 function hear(gate: LevelGate, { db, ms, isVoice = true }: Heard): number {
   const count = Math.round(ms / WINDOW_MS);
   let speech = 0;

@@ -36,7 +36,7 @@ function collector<Event extends { readonly type: string }>() {
       events.push(event);
       wake();
     },
-    /** Returns the first event of this type that was not yet returned. */
+    /** Returns the first event of this type that has not been returned yet. */
     async next<Type extends Event['type']>(type: Type): Promise<Extract<Event, { type: Type }>> {
       for (;;) {
         const from = seen.get(type) ?? 0;
@@ -53,7 +53,7 @@ function collector<Event extends { readonly type: string }>() {
   };
 }
 
-/** Returns sound of one loudness, in pieces of 100 ms. */
+/** Returns audio of one loudness, in pieces of 100 ms. */
 function pieces(loudness: number, count: number): Int16Array[] {
   return Array.from({ length: count }, () => tone(loudness, 100));
 }
@@ -216,7 +216,7 @@ describe('the client `@openai/agents-realtime`', () => {
     expect(bytesOfSound).toBeGreaterThan(0);
     expect(errors).toEqual([]);
 
-    // The client requests items again to know them completely; the last answer is under way.
+    // The client requests items again to know them completely; the last answer is still being sent.
     const said = () =>
       history.flatMap((item) =>
         item.type === 'message' && item.role !== 'system'

@@ -1,4 +1,4 @@
-// A transcriber and a voice of the app instead of the engine's: the engine still finds where speech begins and ends.
+// The app's transcriber and voice replace the engine's: the engine still detects where speech begins and ends.
 
 import { describe, expect, test } from 'vitest';
 import { localVoice } from '../../../src/adapters/local-voice/index.ts';

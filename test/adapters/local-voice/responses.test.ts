@@ -100,7 +100,7 @@ describe('a response', () => {
     // With a pause between the two sentences.
     expect((samples * 1000) / RATE_HZ).toBe(text.length * MS_PER_CHARACTER + 150);
 
-    // Words come before their sound, but not all words before all sound.
+    // Words arrive before their audio, but not all words before all audio.
     const order = client.events
       .filter(({ type }) => type.endsWith('.delta'))
       .map(({ type, delta }) => (type === 'response.output_audio.delta' ? '♪' : delta));
@@ -361,7 +361,7 @@ describe('cancelling a response', () => {
     });
     const client = await connect();
     client.send({ type: 'response.create' });
-    // All sound of the first sentence.
+    // All audio of the first sentence.
     while (client.count('response.output_audio.delta') < 3) {
       await client.next('response.output_audio.delta');
     }

@@ -271,7 +271,7 @@ test('confirms an answer when it is in the journal', async () => {
     { taskId, inputResponses: { [key]: premium } },
     withExtension,
   ).then(() => (isTaken = true));
-  // The question is over for clients, although its answer is not kept yet.
+  // The question is over for clients, although its answer has not been written yet.
   await expect.poll(state).toMatchObject({ status: 'working' });
   expect(isTaken).toBe(false);
   shut.resolve();

@@ -1,5 +1,5 @@
-// Malicious or broken servers: a relay to one ends its turn, or gets an answer, and this process continues
-// (MCP-RELAY-1, REMOTE-AGENT-2).
+// Malicious or broken servers: a relay to one ends its turn, or receives an answer, and this process
+// continues (MCP-RELAY-1, REMOTE-AGENT-2).
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -17,8 +17,8 @@ interface Call {
 }
 
 /**
- * A server of 2026-07-28 with one tool. `answer` answers all requests but `tools/list`; null: it has written the
- * answer itself.
+ * A server of 2026-07-28 with one tool. `answer` answers all requests except `tools/list`; null: it has written
+ * the answer itself.
  */
 async function served(answer: (call: Call, response: ServerResponse) => object | null) {
   const calls: Call[] = [];

@@ -1,5 +1,6 @@
 // A subagent on a tool of an MCP server, whose program is killed at random (RELAY-LOOP-1..3, MCP-RELAY-1): the task
-// continues at the server and is found by its id; no permission without the user, no answer to another question.
+// continues at the server and is found by its id; no permission is given without the user, and no answer reaches
+// another question.
 
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -24,7 +25,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('MCP %s', (protocol) => {
           const given = server.answers.filter((answer) => answer.includes('"allow":true'));
           expect(given.every((answer) => answer.startsWith('Pay => '))).toBe(true);
           expect(given.length).toBeLessThanOrEqual(count(told, 'approved'));
-          // Each answer went to its question.
+          // Each answer reached its question.
           const answered = server.answers.filter((answer) => answer.includes('"answer":'));
           for (const answer of answered) {
             const [question = '', result = ''] = answer.split(' => ');
@@ -34,7 +35,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)('MCP %s', (protocol) => {
             expect(answered.length).toBeGreaterThanOrEqual(2);
             return;
           }
-          // There is one task, unless its id was lost with the process, and each answer came once.
+          // There is one task, unless its id was lost with the process, and each answer arrived once.
           expect(server.answers.slice(-4)).toEqual([
             'Pay => {"action":"accept","content":{"allow":true}}',
             'First question? => {"action":"accept","content":{"answer":"about First question?"}}',

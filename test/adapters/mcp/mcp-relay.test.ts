@@ -1,5 +1,5 @@
 // The MCP relay with different servers: calls that are not tasks, forms, Offstage's own server, standard input and
-// output, and settings that do not fit.
+// output, and invalid settings.
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -122,7 +122,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)(
       const url = await ownServer();
       const options = { url, protocol, headers, tool: 'mailer' };
       const played = await turn(options, 'Write to Bob', () => ({ type: 'denied', words: 'No' }));
-      // The user sees the call itself besides the server's words.
+      // The user sees the call itself in addition to the server's words.
       expect(played.asked[0]).toMatchObject({ type: 'permission', input: { to: 'bob' } });
       expect(played.words).not.toContain('"sent"');
     });
@@ -168,7 +168,7 @@ test("builds a call's arguments with the app if the tool needs more than text", 
   expect(told).toEqual([`${say}!`]);
 });
 
-// A server on the official SDK puts each question once: a broken connection loses the question, and the server waits.
+// A server on the official SDK asks each question once: a broken connection loses the question, and the server waits.
 test.each(['First?', 'Second?'])(
   'MCP-RELAY-4: asks %s again after a lost connection',
   async (loses) => {
@@ -199,7 +199,7 @@ test.each(['First?', 'Second?'])(
       status: 'completed',
       text: expect.stringMatching(/Done\.$/) as unknown,
     });
-    // On a slow machine the relay may take a question for a lost one.
+    // On a slow machine the relay may treat a question as lost.
     expect(server.told.length).toBeGreaterThanOrEqual(2);
     expect(asked.slice(-2)).toEqual(['First?', 'Second?']);
     expect(server.answers.slice(-1)).toEqual([expect.stringContaining('about Second?')]);

@@ -627,7 +627,7 @@ describe('a server in its own process', () => {
     const result = await answering.tasks.getTaskResult(id, CallToolResultSchema);
     expect(textOf(result)).toContain('premium');
     expect(answering.asked).toHaveLength(1);
-    // Killed after its end: the result is kept.
+    // Killed after its end: the result is stored.
     await killed(third.child);
     const fourth = await program(path);
     const later = await connected(fourth.url, { answer: never });

@@ -12,7 +12,7 @@ describe('yieldThen', () => {
     const ran: number[] = [];
     for (let task = 0; task < 3; task += 1) scheduler.yieldThen(() => ran.push(task));
     expect(ran).toEqual([]);
-    // Each turn of the test comes after one of the lane.
+    // Each turn of the test follows one turn of the lane.
     const seen: number[] = [];
     for (let round = 0; round < 3; round += 1) {
       await turn();
@@ -70,7 +70,7 @@ describe('schedule', () => {
     'runs a task of %d ms in this turn of the event loop, after the call',
     async (ms) => {
       const { scheduler } = nodeEnvironment();
-      // Repeated often, because a timer of 1 ms may expire by chance.
+      // Repeated often, because a timer of 1 ms may expire in either order.
       for (let round = 0; round < 200; round += 1) {
         const ran: string[] = [];
         scheduler.schedule(() => ran.push('task'), ms);

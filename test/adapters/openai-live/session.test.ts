@@ -1,5 +1,5 @@
-// A whole voice session on the wire, with the fake server: the model delegates, the session works out the meaning,
-// subagents do the work, and the user hears their results.
+// A whole voice session on the wire, with the fake server: the model delegates, the session interprets the
+// delegation, subagents do the work, and the user hears their results.
 
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
@@ -79,7 +79,7 @@ async function talk({
   });
   const events: SessionEvent[] = [];
   session.events.subscribe((event) => events.push(event));
-  // A loudspeaker that plays sound as soon as it arrives.
+  // A loudspeaker that plays audio as soon as it arrives.
   const played = new Map<string, number>();
   session.audioOut.subscribe(({ itemId = '', samples, sampleRateHz }) => {
     played.set(itemId, (played.get(itemId) ?? 0) + (samples.length * 1000) / sampleRateHz);

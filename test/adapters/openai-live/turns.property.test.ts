@@ -69,7 +69,9 @@ function openRequests(events: readonly TransportEvent[], asked: readonly string[
   });
 }
 
-/** Checks that responses come one at a time, that each ends once, and that sound belongs to the current one. */
+/**
+ * Checks that responses occur one at a time, that each ends once, and that audio belongs to the current one.
+ */
 function checkResponses(
   events: readonly TransportEvent[],
   heard: readonly { readonly responseId: string; readonly at: number }[],
@@ -98,7 +100,7 @@ function checkResponses(
   }
 }
 
-/** Checks that utterances come one at a time: a beginning, an end, and then the words. */
+/** Checks that utterances occur one at a time: a beginning, an end, and then the words. */
 function checkUtterances(events: readonly TransportEvent[]): void {
   const steps = events
     .filter((event) => event.type.startsWith('utterance.'))

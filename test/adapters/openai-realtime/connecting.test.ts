@@ -75,7 +75,7 @@ describe('SOCKET-CONNECTION-3: precedes session.update, which is the first messa
     const { event } = await firstEvent({ output: 'text' });
     expect(event).toMatchObject({ session: { output_modalities: ['text'] } });
     const { capabilities } = openaiRealtime({ apiKey: API_KEY, output: 'text' });
-    // Only sound can be truncated.
+    // Only audio can be truncated.
     expect(capabilities).toMatchObject({ output: 'text', truncatesAudio: false });
   });
 

@@ -105,7 +105,7 @@ describe('the speech of the user', () => {
 
   test("begins at a time that counts from the session's first audio", async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 100 });
-    // More than fits at once: an open wire loses nothing.
+    // More than fits at once: an open connection loses nothing.
     for (let n = 0; n < 5; n += 1) client.connection.sendAudio(userAudio());
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 250, item_id: 'u1' });
     expect(await client.next('utterance.started')).toMatchObject({ audioStartMs: 250 });

@@ -169,7 +169,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     await request(call, 'answer_1');
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: 'answer_1' });
-    // The request got its answer; the next error without an id belongs to no request.
+    // The request received its answer; the next error without an id belongs to no request.
     call.peer.send({ type: 'error', error: conflict });
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
@@ -250,7 +250,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     peer.send(response.audio(100, 3));
     await settle(call);
     expect(client.frames.map(({ samples }) => samples[0])).toEqual([1]);
-    // OPENAI-REALTIME-TRANSLATOR-3: only sound that was passed on can be heard.
+    // OPENAI-REALTIME-TRANSLATOR-3: only audio that was passed on can be heard.
     expect(await client.next('response.ended')).toMatchObject({
       status: 'cancelled',
       audio: [{ itemId: 'resp_1_item', durationMs: 100 }],

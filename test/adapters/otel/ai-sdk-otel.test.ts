@@ -15,7 +15,7 @@ import { redactingJournal } from '../../../src/actors/runtime/redacting-journal.
 import { memoryJournal } from '../../../src/index.ts';
 import { ride, storeOf } from './support/ride.ts';
 
-/** Creates the provider of the app, with the integration of the AI SDK, named by agent as its docs recommend. */
+/** Creates the app's provider, with the AI SDK's integration, named by agent as its docs recommend. */
 function app() {
   const exporter = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({
@@ -26,7 +26,7 @@ function app() {
   );
   return {
     tracerProvider,
-    /** Returns the sorted names of the spans of the SDK or of Offstage, and the ids of their traces. */
+    /** Returns the sorted names of the SDK's or Offstage's spans, and the ids of their traces. */
     spansOf(instrumentation: 'ai' | 'offstage') {
       const spans = exporter
         .getFinishedSpans()

@@ -1,7 +1,7 @@
-// The signals that a receiver of OTLP gets from conversations, with the official SDK and its exporters: by text, by
-// voice, after a crash, and for failed work. A receiver that is down, slow or refuses delays nothing. `OTEL_COLLECTOR`
-// names a build of the OpenTelemetry Collector with its `otlp` receiver and its `otlp_http` exporter; everything then
-// also passes through it.
+// The signals that an OTLP receiver gets from conversations, with the official SDK and its exporters: by text, by
+// voice, after a crash, and for failed work. A receiver that is down or slow, or that refuses, delays nothing.
+// `OTEL_COLLECTOR` names a build of the OpenTelemetry Collector with its `otlp` receiver and its `otlp_http` exporter;
+// all signals then also pass through it.
 
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -302,7 +302,7 @@ describe('a receiver with faults', () => {
     await rides(watched(sdk, simulatedEnvironment()));
     const flushed = sdk.forceFlush();
     await isAsked;
-    // The next export, while the first batch is under way.
+    // The next export starts while the first batch is still being sent.
     await rides(watched(sdk, simulatedEnvironment()));
     expect(held.length).toBeGreaterThan(0);
     to.answers((response) => response.writeHead(200).end('{}'));

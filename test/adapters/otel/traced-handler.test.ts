@@ -1,5 +1,5 @@
-// Steps elsewhere are in the trace of the session that requests them: on every engine in memory, after a kill in the
-// middle, and in whole runs (TRACED-HANDLER-1 to -3, TRACED-JOURNAL-9).
+// Steps elsewhere belong to the trace of the session that requests them: on every in-memory engine, after a kill in
+// the middle, and in whole runs (TRACED-HANDLER-1 to -3, TRACED-JOURNAL-9).
 
 import { SpanKind, type TracerProvider } from '@opentelemetry/api';
 import { tool } from 'ai';
@@ -129,7 +129,7 @@ test('requests the same job after a kill during a tool, below another span of it
   const asked: Job[] = [];
   const jobs = simulatedJobs({ handler });
   let isKilled = false;
-  /** A killed process gets no more ends. */
+  /** A killed process receives no more results. */
   const jobsOf = (isDead: () => boolean): Jobs => ({
     ...jobs,
     run: async (job, options) => {
@@ -170,7 +170,7 @@ test('requests the same job after a kill during a tool, below another span of it
   expect(again?.trace?.traceparent).not.toBe(one?.trace?.traceparent);
   const all = [...spansBefore, ...spans(), ...after.spans()];
   expect(tracesIn(all)).toBe(1);
-  // Done once, for the first one, whose span died with its process.
+  // Executed once, for the first one, whose span died with its process.
   expect(placesOf(all)).toEqual([
     'POST /model < offstage.job model of rides < chat scripted',
     'POST /charges < offstage.job tool charge of rides',

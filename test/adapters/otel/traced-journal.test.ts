@@ -101,7 +101,7 @@ test('continues the trace of a conversation that was killed during a model call 
       "    chat scripted",
     ]
   `);
-  // The call that the crash cut off was repeated, with a link to the span that never ended.
+  // The call that the crash interrupted was repeated, with a link to the span that never ended.
   expect(JSON.stringify(earlier)).toContain('traceparents');
   await killed.close();
 });

@@ -15,7 +15,7 @@ import { calls, say } from '../../support/subagent-runs.ts';
 import type { TalkOptions } from '../../support/text-talk.ts';
 import { drawn, sdk, tracesIn } from './support/traces.ts';
 
-/** A third of the instants at which a process of the story may die. */
+/** A third of the points at which a process of the story may die. */
 const INSTANTS = instantsOf(45).filter((_, at) => at % 3 === 0);
 const asks = (id: string) => calls(['ask_user', { question: 'Which class?' }, id]);
 
@@ -199,7 +199,7 @@ describe('a scope with two processes', () => {
   const told = (seq: number): JournalEntry => withEvent({ type: 'response.ended' }, { seq });
   const { scope } = entry(1);
 
-  /** A journal that several processes share: the one that claimed it last may write. */
+  /** A journal that several processes share: only the last one that claimed it may write. */
   function shared() {
     const kept = memoryJournal();
     let writer: object | null = null;

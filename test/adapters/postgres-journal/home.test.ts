@@ -5,7 +5,7 @@ import { homeConformance, type HomeConformanceSetup } from '../../suites/homes/i
 import { moment, nodeStage, type PlantedFault } from '../../support/homes/stage.ts';
 import { connection, newSchema } from './support.ts';
 
-// 50 is the long form.
+// 50 runs more seeds.
 const SEEDS = Number(process.env['HOME_SEEDS'] ?? 5);
 /** Short, so that no test waits long, and longer than a loaded machine stalls; the tests do not assert its duration. */
 const LEASE_MS = 1_500;

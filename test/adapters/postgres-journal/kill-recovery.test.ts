@@ -1,5 +1,5 @@
-// A busy voice session on PostgreSQL: after each SIGKILL another process takes its session over, once the lease of
-// the dead one is over.
+// A busy voice session on PostgreSQL: after each SIGKILL another process takes its session over, once the dead
+// process's lease has expired.
 
 import { killedOften } from '../../support/kill-recovery/killed-often.ts';
 import { connection, newSchema, open } from './support.ts';

@@ -1,5 +1,5 @@
-// Many processes on one database: the cost of their heartbeats and looks, the distribution of sessions, and versions
-// side by side.
+// Many processes on one database: the cost of their heartbeats and searches, the distribution of sessions, and
+// several versions at the same time.
 
 import { describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';

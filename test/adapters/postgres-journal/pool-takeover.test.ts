@@ -10,7 +10,7 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 import { expireLeases, newSchema, open } from './support.ts';
 import { ASK_MS, sleepersOn } from './sleepers.ts';
 
-/** Claims are over when the test says so, at any speed of the machine. */
+/** Claims expire when the test decides, at any speed of the machine. */
 const LEASE_MS = 600_000;
 
 const source = fileURLToPath(new URL('sleepers.ts', import.meta.url));

@@ -196,7 +196,7 @@ describe('a connection that is lost', () => {
     const giveBack = await keepFirst(schema);
     await expect(journal.append(entry(1))).rejects.toMatchObject({ retryable: true });
     await giveBack();
-    // The first attempt may have been kept after all.
+    // The first attempt may have been written after all.
     await journal.append(entry(1));
     expect(await journal.read()).toEqual([entry(1)]);
   });
@@ -216,7 +216,7 @@ describe('leases', () => {
       const alive = `select 1 from ${schema}.leases l join ${schema}.nodes n on n.id = l.node
         where n.expires_at > clock_timestamp()`;
       while ((await ask(alive)).length < 2);
-      // The next heartbeat is armed when the answer has come.
+      // The next heartbeat is scheduled when the answer has arrived.
       while (environment.backgroundTimers === 0) await environment.settle();
     }
     await journal.close();

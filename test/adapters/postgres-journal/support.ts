@@ -1,4 +1,4 @@
-// A journal in a separate schema, and operations on the server behind it for several tests.
+// A journal in a separate schema, and operations on its server for several tests.
 
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
@@ -46,7 +46,7 @@ export async function ask<Found extends object>(text: string, values: unknown[] 
   }
 }
 
-/** Ends the living nodes and their leases. A node lives on if its process renews it. */
+/** Ends the living nodes and their leases. A node stays alive if its process renews it. */
 export async function expireLeases(schema: string): Promise<void> {
   await ask(`update ${schema}.nodes set expires_at = clock_timestamp() - interval '1 second'`);
 }

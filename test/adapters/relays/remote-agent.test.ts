@@ -1,4 +1,4 @@
-// The kept part of a remote agent's answer until it can be read (REMOTE-AGENT-2).
+// The buffered part of a remote agent's answer until it can be read (REMOTE-AGENT-2).
 
 import { describe, expect, test } from 'vitest';
 import { originFetch } from '../../../src/adapters/relays/remote-agent.ts';

@@ -1,5 +1,5 @@
-// restateJobs and restateJobService without a server: an ingress in memory calls the service like Restate. The tests
-// on a real server are in test/engines.
+// restateJobs and restateJobService without a server: an in-memory ingress calls the service as Restate does. The
+// tests on a real server are in test/engines.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -176,7 +176,9 @@ describe('conformance', () => {
 });
 
 describe('attempts that Restate has not recorded', () => {
-  /** The end of the connection in the nth step of an attempt: the step was done, and is recorded or not. */
+  /**
+   * The end of the connection in the nth step of an attempt: the step was executed, and is recorded or not.
+   */
   interface Cut {
     readonly at: number;
     readonly isRecorded: boolean;

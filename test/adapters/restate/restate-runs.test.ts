@@ -1,5 +1,5 @@
-// restateRuns and restateRunWorkflow without a server: an ingress in memory calls the workflow like Restate. The tests
-// on a real server, with everything killed, are in test/engines.
+// restateRuns and restateRunWorkflow without a server: an in-memory ingress calls the workflow as Restate does. The
+// tests on a real server, with everything killed, are in test/engines.
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -235,7 +235,7 @@ describe('the workflow', () => {
     expect(turns).toBe(1);
   });
 
-  /** Plays the records of Restate, and runs the rest. */
+  /** Plays Restate's records, and runs the rest. */
   const recordedThen = (ends: readonly unknown[]) => {
     const ctx = contextOf();
     let at = 0;

@@ -8,7 +8,7 @@ type ValueOf<Union, Key> = Union extends unknown
   : never;
 /**
  * `never` if each field that the adapter reads is in the official type, with a type that the adapter's schema
- * accepts; else the names of the fields that differ.
+ * accepts; otherwise the names of the fields that differ.
  */
 export type Drift<Read, Official> = {
   [Key in keyof Read]-?: Key extends KeyOf<Official>

@@ -1,4 +1,4 @@
-// A keep-alive whose event loop the test turns: first timers, then input of the socket, then the tasks that waited for
+// A keep-alive whose event loop the test turns: first timers, then the socket's input, then the tasks that waited for
 // it.
 
 import { describe, expect, it } from 'vitest';

@@ -124,7 +124,7 @@ describe('READ-ONLY-1: a journal that was closed', () => {
 });
 
 describe('a journal that was not closed', () => {
-  /** Leaves the files like a killed process. */
+  /** Leaves the files as a killed process does. */
   async function leave(): Promise<void> {
     const from = join(folder, 'living');
     mkdirSync(from);

@@ -82,7 +82,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, 
       const entries = read.read({ scope: 'ses' });
       for (const [name, last] of Object.entries(units)) {
         const seqs = entries.filter(({ unit }) => unit === name).map(({ seq }) => seq);
-        // A missing beginning looks like a trimmed one: the fold of the scope refuses it.
+        // A missing beginning looks like a trimmed one; the fold of the scope refuses it.
         const from = seqs[0] ?? 1;
         if (seqs.length !== last - from + 1 || seqs.at(-1) !== last) hidden.push(at);
       }

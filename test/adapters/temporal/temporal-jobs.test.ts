@@ -1,5 +1,5 @@
-// temporalJobs, its activities and its workflow without a server: a Temporal in memory runs them like the real one.
-// The tests in Temporal's sandbox and on a real server are in test/engines.
+// temporalJobs, its activities and its workflow without a server: an in-memory Temporal runs them as the real one
+// does. The tests in Temporal's sandbox and on a real server are in test/engines.
 
 import { describe, expect, test } from 'vitest';
 import {

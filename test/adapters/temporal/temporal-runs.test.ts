@@ -1,5 +1,5 @@
-// temporalRuns, its activity and its workflow without a server: a Temporal in memory runs them like the real one. The
-// tests in Temporal's sandbox, and on a real server with everything killed, are in test/engines.
+// temporalRuns, its activity and its workflow without a server: an in-memory Temporal runs them as the real one does.
+// The tests in Temporal's sandbox, and on a real server with everything killed, are in test/engines.
 
 import { describe, expect, test } from 'vitest';
 import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
@@ -33,7 +33,7 @@ const copied = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? n
 interface Execution {
   readonly updates: Map<string, (arg: unknown) => unknown>;
   memo: Readonly<Record<string, unknown>>;
-  /** Cancels the workflow, like an operator. */
+  /** Cancels the workflow, as an operator does. */
   stop(): void;
   isOver: boolean;
   renewals: number;

@@ -6,7 +6,7 @@ import {
 } from '../../../src/adapters/twilio-media-streams/twilio-call.ts';
 import { decodeMuLaw } from '../../../src/voice/audio/mu-law.ts';
 
-/** A phone that plays as far as the test says, and keeps the marks until then. */
+/** A phone that plays as far as the test decides, and keeps the marks until then. */
 function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
   const sent: OutgoingMessage[] = [];
   const reports: { itemId: string; playedMs: number }[] = [];
@@ -172,7 +172,7 @@ describe('OUTGOING-SOUND-4: outgoing audio', () => {
     const samples = phone.sent.flatMap((it) =>
       it.event === 'media' ? [...decodeMuLaw(Buffer.from(it.media.payload, 'base64'))] : [],
     );
-    // Without the end of the last sound, which the filter still holds.
+    // Without the end of the last audio, which the filter still holds.
     expect(samples.length).toBeGreaterThan(8 * 170);
     // A code there stands for 256 values.
     expect(Math.abs((samples[8 * 30] as number) - 5000)).toBeLessThan(200);

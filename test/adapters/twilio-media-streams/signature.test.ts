@@ -59,7 +59,7 @@ describe('a request', () => {
     );
   });
 
-  // The values that an app makes of `wss://${host}${request.url}` and a parsed body.
+  // The values that an app builds from `wss://${host}${request.url}` and a parsed body.
   test.each([
     ['an address that is none', { url: 'wss://example.com:8443http://[/' }],
     ['an asterisk', { url: 'wss://example.com:8443*' }],

@@ -266,7 +266,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(session.attached).toBe(0);
     expect(twilio.closedWith?.code ?? null).toBe(code);
     expect(environment.pendingTimers).toBe(0);
-    // Sound is passed on in neither direction.
+    // Audio is passed on in neither direction.
     const before = twilio.sent.length;
     session.audioOut.next(frame(100));
     session.events.next({ type: 'playout.clear' });

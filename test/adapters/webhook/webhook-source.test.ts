@@ -179,7 +179,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
     expect(await send_(hmac('{}', SECRET, 'hex'))).toMatchObject(unauthorized);
     const signature = `sha256=${hmac('{}', SECRET, 'hex')}`;
     expect((await send_(signature)).status).toBe(202);
-    // Without a time and a signed delivery id the same bytes are the same message.
+    // Without a time and a signed delivery id, equal bytes are the same message.
     expect(await send_(signature)).toMatchObject({ status: 200, body: { duplicate: true } });
   });
 

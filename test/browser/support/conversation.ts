@@ -11,7 +11,7 @@ export interface Conversation {
   readonly asked: readonly string[];
   /** The final states of the subagent's work. */
   readonly ended: readonly string[];
-  /** The globals of Node.js that exist where the conversation was held. */
+  /** The Node.js globals that exist where the conversation was held. */
   readonly nodeGlobals: readonly string[];
 }
 

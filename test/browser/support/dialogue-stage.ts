@@ -1,5 +1,5 @@
 // The demo in a real browser, in real time: a synthetic voice speaks into the page's microphone, the built-in
-// recogniser transcribes it, and the stage records the page's sound. A room may add noise, an echo or a television.
+// recogniser transcribes it, and the stage records the page's audio. A room may add noise, an echo or a television.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ export interface BrowserStageOptions {
 /** Needs the built-in voice, and `CHROMIUM_PATH`. */
 export async function browserStages(options: BrowserStageOptions = {}): Promise<BrowserStages> {
   const { voice = 'rms', recordings } = options;
-  // At this pace the work is still under way when its acknowledgement ends.
+  // At this pace the work is still running when its acknowledgement ends.
   const theatre = await buildTheatre(1);
   const open = async ({ name, background: room }: Dialogue): Promise<DialogueStage> => {
     const stage = await theatre.open();
@@ -80,7 +80,7 @@ export async function browserStages(options: BrowserStageOptions = {}): Promise<
       async says(text) {
         const speech = await voiceOf(text, voice);
         await playInto(page, toWav(speech));
-        // The page decodes the sound before it plays it, and only the end is known: the start is computed from it.
+        // The page decodes the audio before it plays it, and only the end is known: the start is computed from it.
         const startedAt = Date.now() - frameDurationMs({ samples: speech, sampleRateHz: 24_000 });
         const { fromMs, toMs } = voiceIn(speech);
         return { beganAt: startedAt + fromMs, endedAt: startedAt + toMs };

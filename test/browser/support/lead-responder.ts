@@ -1,5 +1,5 @@
 // The scripted voice model of a fake server: it repeats the news that it gets, calls the tool for a ride, tells a
-// joke, and remembers its calls. It works on every wire, though each wire sends news in another form.
+// joke, and remembers its calls. It works on every wire, although each wire sends news in another form.
 
 import { readNotes } from '../../../src/testing/index.ts';
 import type {
@@ -10,7 +10,7 @@ import type {
 
 export const JOKE = 'Why did the actor get lost? Nobody had given it an address.';
 
-/** The message of a tool at work. */
+/** The message of a running tool. */
 const working = /"message\\?":\s*\\?"([^"\\]*)/;
 /** A typed message on a wire without a role for it. */
 const typed = /^The user writes: "(.*)"$/s;

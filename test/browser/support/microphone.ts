@@ -10,7 +10,7 @@ declare global {
     __speak(wavBase64: string, isLoop?: boolean): Promise<void>;
     /** Everything said and heard so far, as base64 of a WebM file. */
     __recording(): Promise<string>;
-    /** The times at which the loudspeaker sounded; a stage of the dialogues records them. */
+    /** The times at which the loudspeaker was audible; a stage of the dialogues records them. */
     __sounds(): { from: number; to: number }[];
     /** The loudest sample that left the speaker in about the last 80 ms. */
     __loudness(): number;
@@ -18,8 +18,8 @@ declare global {
 }
 
 /**
- * Replaces the page's `getUserMedia` with a simulated microphone. The microphone sounds in the audio context in which
- * the page listens: two contexts have separate clocks, and sound between them may stutter on a busy machine.
+ * Replaces the page's `getUserMedia` with a simulated microphone. The microphone is in the audio context in which the
+ * page listens: two contexts have separate clocks, and audio between them may stutter on a busy machine.
  */
 export async function plugInMicrophone(page: Page): Promise<void> {
   await page.addInitScript(() => {
@@ -181,7 +181,7 @@ export async function recordRoom(page: Page): Promise<void> {
   });
 }
 
-/** Another voice than the lead agent's, and the one that the recogniser understands best. */
+/** A voice other than the lead agent's: the voice that the recogniser understands best. */
 const USER_VOICE = 'rms';
 
 /** Says the text in real time; resolves at its end. */

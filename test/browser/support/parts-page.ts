@@ -1,4 +1,4 @@
-// The page for the tests of those parts of `offstage/react` that make up a whole page, under StrictMode.
+// The page for the tests of those components of `offstage/react` that make up a whole page, under StrictMode.
 
 import { createElement as h, StrictMode, useState, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';

@@ -1,4 +1,4 @@
-// The page for the tests of `offstage/react`: every hook and part, under StrictMode.
+// The page for the tests of `offstage/react`: every hook and component, under StrictMode.
 
 import { createElement as h, StrictMode, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';

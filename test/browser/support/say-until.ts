@@ -1,9 +1,8 @@
 // Speaks as a person does: after mishearing, the speaker waits for the answer and says it again. A real recogniser
-// hears the words and sometimes errs.
+// hears the words and sometimes makes errors.
 //
-// Owns:     the words said to the session, and the number of tries.
-// Does not: forgive faults of the session: every utterance must be transcribed, and correctly transcribed words must
-//           take effect. Both fail at the first try.
+// Owns: the words said to the session, and the number of attempts. Does not: forgive faults of the session: every
+// utterance must be transcribed, and correctly transcribed words must take effect. Both fail at the first attempt.
 
 import type { SessionState, TranscriptItem } from '../../../src/index.ts';
 import type { SessionWatch } from './session-watch.ts';
@@ -18,8 +17,8 @@ interface Saying {
 const MAX_TRIES = 4;
 
 /**
- * Says the text, again if it was misheard; resolves with the first thing that `find` finds in the session. The text
- * may depend on what the session has understood so far.
+ * Says the text, and again if it was misheard; resolves with the first value that `find` finds in the session. The
+ * text may depend on what the session has understood so far.
  */
 export async function sayUntil<T>(
   { watch }: { readonly watch: SessionWatch },
@@ -40,7 +39,7 @@ export async function sayUntil<T>(
       const words = plain(wordsOf(lines));
       if (lines.length === 0) return null;
       if (matters.every((each) => words.includes(plain(each)))) return 'understood';
-      // The session may have understood the words in spite of the error.
+      // The session may have understood the words despite the error.
       if (find(state)) return 'understood';
       return isAnswered(state, lines) && 'misheard';
     });

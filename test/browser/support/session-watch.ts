@@ -30,7 +30,7 @@ export class SessionWatch {
     return this.events.filter((event): event is Of<T> => event.type === type);
   }
 
-  /** Resolves with the first thing that `find` finds in the session. */
+  /** Resolves with the first value that `find` finds in the session. */
   until<T>(what: string, find: (state: SessionState) => T | null | undefined | false): Promise<T> {
     return new Promise((resolve, reject) => {
       const end = (): void => {
@@ -52,7 +52,7 @@ export class SessionWatch {
     });
   }
 
-  /** Waits until no one speaks, no work is under way, and no delivery waits. */
+  /** Waits until no one speaks, no work is running, and no delivery waits. */
   async untilQuiet(): Promise<void> {
     await this.until(
       'all is said',

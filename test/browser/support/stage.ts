@@ -35,7 +35,7 @@ const flags = [
   '--disable-backgrounding-occluded-windows',
 ];
 
-/** What the tests of one file share: a browser, and models that are loaded once. */
+/** The parts that the tests of one file share: a browser, and models that are loaded once. */
 export interface Theatre<S extends Stage = Stage> {
   /** Starts a new demo. */
   open(): Promise<S>;
@@ -57,7 +57,7 @@ export async function buildTheatre(pace = 0.25): Promise<Theatre> {
   };
 }
 
-/** The demo with a voice server behind a real socket; the server is a fake that receives no sound. */
+/** The demo with a voice server behind a real socket; the server is a fake that receives no audio. */
 export async function buildRemoteTheatre(wire: VoiceWire): Promise<Theatre<RemoteStage>> {
   const browser = await launch();
   return {

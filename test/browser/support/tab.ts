@@ -34,7 +34,7 @@ export class Tab {
     page.on('pageerror', (error) => this.problems.push(`page: ${error.message}`));
     page.on('console', (message) => {
       const text = message.text();
-      // The browser logs this when a page tries to play sound before the first click.
+      // The browser logs this when a page tries to play audio before the first click.
       if (text.startsWith('The AudioContext was not allowed to start')) return;
       if (['error', 'warning'].includes(message.type())) this.problems.push(`console: ${text}`);
     });
@@ -104,7 +104,7 @@ export class Tab {
     await this.page.getByText('Connected', { exact: true }).waitFor();
   }
 
-  /** Resumes the voice after a reload: a fresh page may need a click before it can play sound. */
+  /** Resumes the voice after a reload: a fresh page may need a click before it can play audio. */
   async goOnTalking(): Promise<void> {
     const button = this.button('Go on talking');
     const field = this.page.getByLabel('Type to the lead agent');
@@ -132,7 +132,7 @@ export class Tab {
     return this.page.locator('[data-part=line][aria-busy=false]').filter({ hasText: text });
   }
 
-  /** Waits until the speaker sounds, or is silent. */
+  /** Waits until the speaker is audible, or is silent. */
   async untilSpeaker(state: 'sounds' | 'is silent'): Promise<void> {
     await this.page.waitForFunction(
       (sounds) => (sounds ? window.__loudness() > 0.01 : window.__loudness() === 0),

@@ -1,4 +1,5 @@
-// The set-up of a test file of the demo: creates what its tests share before them, and ends it after them.
+// The set-up of a test file of the demo: creates the parts that its tests share, and ends them after the
+// tests.
 
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { buildTheatre, type Stage, type Theatre } from './stage.ts';

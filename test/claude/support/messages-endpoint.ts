@@ -1,5 +1,5 @@
 // `POST /v1/messages` of Anthropic's API on 127.0.0.1, without a model: it performs the acts of the last prompt, with
-// one answer for each stretch between two tools.
+// one answer for the acts between two tools.
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -138,7 +138,7 @@ function blocksOf(content: string | readonly Block[]): readonly Block[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
 }
 
-/** Returns the next stretch of the last prompt's acts. */
+/** Returns the next part of the last prompt's acts. */
 function next(
   { messages, tools = [] }: Body,
   prompts: Set<string>,

@@ -1,5 +1,5 @@
-// `POST /v1/responses` of OpenAI's API on 127.0.0.1, without a model: it performs the acts of the last prompt, one
-// answer for each stretch between two tools. A permission is a command that writes into a file outside the sandbox.
+// `POST /v1/responses` of OpenAI's API on 127.0.0.1, without a model: it performs the acts of the last prompt, with
+// one answer for the acts between two tools. A permission is a command that writes into a file outside the sandbox.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,5 +1,5 @@
-// Rooms with sound: the same conversations with noise, with the echo of the lead agent's voice, and with a
-// television. Only the stages with real speech (browser and room) have the sound of the room.
+// Rooms with background audio: the same conversations with noise, with the echo of the lead agent's voice,
+// and with a television. Only the stages with real speech (browser and room) have the room's audio.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

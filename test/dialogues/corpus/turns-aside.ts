@@ -1,5 +1,5 @@
 // Other matters that people raise during an open question or running work: they end it, postpone it, or turn to
-// another matter.
+// something else.
 
 import type { Dialogue } from '../dialogue.ts';
 import {

@@ -10,7 +10,7 @@ export const exactStages: Readonly<Record<string, () => Promise<DialogueStage>>>
   ...Object.fromEntries(voiceWires.map((wire) => [wire, () => wireStage(wire)])),
 };
 
-/** Returns whether a stage plays a dialogue: these stages have no sound of a room, and the text stage has no speech. */
+/** Returns whether a stage plays a dialogue: these stages have no room audio, and the text stage has no speech. */
 export function isPlayedOn(stage: string, { background, isSpokenOnly }: Dialogue): boolean {
   return background === undefined && !(stage === 'text' && isSpokenOnly === true);
 }

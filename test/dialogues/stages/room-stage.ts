@@ -1,6 +1,6 @@
 // The demo's session on the local voice, in simulated time: synthetic voices are mixed with the room and with the echo
-// of what is played, and the built-in models detect and transcribe them. Time stands still while a model computes, and
-// then passes as a quiet machine would need: a loaded one hears the same.
+// of the played audio, and the built-in models detect and transcribe them. Time stops while a model computes, and then
+// advances as on a quiet machine: a loaded machine hears the same.
 //
 //   person, room ─▶ microphone ─▶ session ─▶ local voice: detector, transcriber, lead model, voice
 //        ▲                           │
@@ -30,7 +30,7 @@ import { demoParts } from './demo-parts.ts';
 const TICK_MS = 20;
 const TICK_SAMPLES = (ROOM_RATE_HZ * TICK_MS) / 1000;
 const REPORTED_EVERY_MS = 100;
-/** Quieter sound counts as silence, and a shorter silence counts as part of the speech. */
+/** Quieter audio counts as silence, and a shorter silence counts as part of the speech. */
 const HEARD_LEVEL = 0.01 * 32_767;
 const PAUSE_MS = 250;
 /** The transcription times of a quiet machine with two cores. */
@@ -265,11 +265,11 @@ function localServer(engine: SpeechEngine, environment: SimulatedEnvironment): W
   };
 }
 
-/** Plays sound in the order of its arrival, and reports what it has played. */
+/** Plays audio in the order of its arrival, and reports what it has played. */
 class Loudspeaker {
   readonly #report: (report: PlayoutReport) => void;
   #queue: { readonly itemId: string | undefined; samples: Int16Array }[] = [];
-  /** The item under way. */
+  /** The current item. */
   #itemId: string | undefined;
   #playedMs = 0;
   #reportedMs = 0;
@@ -282,7 +282,7 @@ class Loudspeaker {
     this.#queue.push({ itemId, samples });
   }
 
-  /** Returns the sound of the next tick. */
+  /** Returns the audio of the next tick. */
   play(): Int16Array {
     const played = new Int16Array(TICK_SAMPLES);
     for (let at = 0; at < TICK_SAMPLES;) {

@@ -40,7 +40,7 @@ export interface EngineOptions {
 export interface LiveEngine {
   /** The name that `engineOf` reads. */
   readonly name: string;
-  /** The addresses of the server, in the variables that example 21 reads. */
+  /** The URLs of the server, in the variables that example 21 reads. */
   readonly env: Readonly<Record<string, string>>;
   readonly bridge: Bridge;
   /** The folder with all data of the server; null: the data is in memory. */
@@ -59,7 +59,7 @@ export interface LiveEngine {
   close(): Promise<void>;
 }
 
-/** Gives each case separate keys, because an engine keeps the ends of all jobs. */
+/** Gives each case separate keys, because an engine keeps the results of all jobs. */
 function withPrefix(jobs: Jobs, prefix: string): Jobs {
   return {
     ...jobs,

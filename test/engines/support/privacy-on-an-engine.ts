@@ -1,4 +1,4 @@
-// Words of the user on an engine: which stores contain them, and that none does after they are forgotten.
+// Words of the user on an engine: which stores contain them, and that none does after the deletion.
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -122,7 +122,7 @@ export function privacyOnAnEngine(
       const live = await setUp({});
       const { forget } = await playBoth(live);
       const before = read(await live.kept());
-      // The words are in the files in plain text: the test below would find an unsealed word.
+      // The files contain the words in plain text: the test below would find an unencrypted word.
       const raw = live.directory === null ? null : await bytesOf(live.directory);
       if (raw !== null) for (const word of WORDS) expect(raw.includes(word)).toBe(true);
       for (const word of WORDS) expect(before).toContain(word);
@@ -138,7 +138,7 @@ export function privacyOnAnEngine(
         read(await live.kept()),
         live.directory === null ? '' : await bytesOf(live.directory),
       ];
-      // The looks cover the place where the engine stores everything.
+      // The checks cover the place where the engine stores everything.
       for (const text of await looks())
         if (text !== '') expect(text.includes('traveller')).toBe(true);
       for (const text of await looks())

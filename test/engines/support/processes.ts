@@ -161,7 +161,7 @@ export function listens(port: number): Promise<boolean> {
   });
 }
 
-/** Returns whether an address answers, with any status. */
+/** Returns whether a URL answers, with any status. */
 export async function answers(url: string): Promise<boolean> {
   try {
     await (await fetch(url)).text();

@@ -68,7 +68,7 @@ bind-port = ${admin}
       (await answers(`${ingressUrl}/restate/health`)),
   });
   let versions: readonly AgentsVersion[] = ['later'];
-  // One address for all workers, as behind a Kubernetes service.
+  // One URL for all workers, as behind a Kubernetes service.
   const balancer = await openBalancer(port, () => workerPorts.slice(0, versions.length));
   const worker = livingVersions<AgentsVersion>((version, at, isDeploy) => {
     const own = workerPorts[at] ?? 0;

@@ -1,4 +1,4 @@
-// The demo's server with a real session: the modules of its page, and the page's requests beside the session.
+// The demo's server with a real session: the modules of its page, and the page's other requests.
 // `offstage/serve` serves files, link, port and session, and its tests cover unauthorised visitors.
 
 import { afterEach, beforeEach, expect, test } from 'vitest';

@@ -74,7 +74,7 @@ export function failedNote(toolName: string, error: Failure): Note {
   return resultWords.notice.one({ ...told, toolName, text: '', error });
 }
 
-/** The notes of one conversation, as a wire with system messages gets them. */
+/** The notes of one conversation, as a wire with system messages receives them. */
 export function noteWriter(): (note: Note) => readonly NoteMessage[] {
   const marks = new NoteMarks('a secret', 'system');
   let count = 0;

@@ -1,6 +1,6 @@
 // Every state of a batch of up to three calls: its possible events and its properties (BATCH-1 to BATCH-7).
 //
-// Time: only the two clocks depend on it, and they begin at 0; the key leaves `dueAt` out.
+// Time: only the two timers depend on it, and they begin at 0; the key omits `dueAt`.
 
 import {
   batchMachine,
@@ -18,7 +18,7 @@ type S = BatchSnapshot;
 const ids = ['a', 'b', 'c'] as const;
 const batchInput = { batchId: 'x', ceilingMs: 3, graceMs: 2 } as const;
 
-/** The fate of a call, as an observer of the effects sees it. */
+/** What became of a call, as an observer of the effects sees it. */
 type Fate = 'none' | 'works' | 'ended' | 'passed' | 'seen' | 'left';
 
 interface Ghost {
@@ -56,7 +56,7 @@ function batchEvents({ context: { dueAt } }: S): readonly BatchEvent[] {
 }
 
 const holds = (s: S): boolean => s.matches({ gathering: 'holding' });
-/** Returns the calls with a result that is neither told nor seen. */
+/** Returns the calls whose result is neither told nor seen. */
 const pending = ({ fates }: Ghost): readonly string[] => ids.filter((id) => fates[id] === 'ended');
 const late = ({ context: { working, asking } }: S): readonly string[] =>
   working.filter((id) => !asking.includes(id));
@@ -104,7 +104,7 @@ function follow(ghost: Ghost, event: { readonly type: string }, effects: Effects
   return { fates, isOut, wasOut: ghost.wasOut || tells > 0, places, wrong };
 }
 
-/** Explores a batch, or a faulty one in its place. */
+/** Explores a batch, or a faulty one instead. */
 export function checkBatch(
   machine: Machine = batchMachine,
   atCeiling: AtCeiling = 'deliver',

@@ -1,7 +1,7 @@
 // Every state of an event source: its possible events and its properties (EVENT-SOURCE-1 to EVENT-SOURCE-5).
 //
 // Time: each attempt begins at 0 and fails at 0 (too soon) or at 10 (it was stable). The key counts failures up to 4,
-// where the pause has its maximum, and leaves times out.
+// at which the pause has its maximum, and omits times.
 
 import {
   eventSourceMachine,
@@ -46,7 +46,7 @@ function sourceEvents({ context }: S): readonly EventSourceEvent[] {
   ];
 }
 
-/** Explores a source, or a faulty one in its place. */
+/** Explores a source, or a faulty one instead. */
 export function checkEventSource(
   machine: Machine = eventSourceMachine,
   onViolation: OnViolation = 'collect',

@@ -1,7 +1,7 @@
 // Every state of the arbiter with three questions (INTERACTION-1 to INTERACTION-4).
 //
-// The epoch only grows, and only its equality matters: the key distinguishes none, one and more, and releases come
-// with the present epoch, with the previous one, and with none.
+// The epoch only grows, and only its equality matters: the key distinguishes none, one and more, and releases
+// arrive with the current epoch, with the previous one, and with none.
 
 import {
   interactionMachine,
@@ -23,7 +23,7 @@ type Holders = readonly string[];
 
 function interactionEvents({ context: { epoch, queue } }: S): readonly InteractionEvent[] {
   const epochs = [...new Set([epoch, epoch - 1, 0])].filter((one) => one >= 0);
-  // One request more than can wait, so that the check notices a queue that is too long, and still ends.
+  // One request more than may wait, so that the check notices a queue that is too long, and still ends.
   const asks = queue.length < members.length;
   return members.flatMap((id): InteractionEvent[] => [
     ...(asks ? [{ type: 'interaction.request', id } as const] : []),
@@ -45,7 +45,7 @@ function frees({ context }: S, event: { readonly type: string }): boolean {
   );
 }
 
-/** Explores the arbiter, or a faulty one in its place. */
+/** Explores the arbiter, or a faulty one instead. */
 export function checkInteraction(
   machine: Machine = interactionMachine,
   onViolation: OnViolation = 'collect',

@@ -77,12 +77,12 @@ export const leadMachine = setup({
         offer: { target: 'asked', actions: 'keep' },
       },
     },
-    // An offer gets no answer now: the outbox must notice that itself.
+    // An offer gets no answer now, which the outbox itself must notice.
     lost: { on: { return: 'silent' } },
   },
 });
 
-/** Events that are received and taken in together. */
+/** Events that are received and handled together. */
 export type Letter = readonly {
   readonly to: string;
   readonly event: { readonly type: string; readonly [detail: string]: unknown };

@@ -1,7 +1,7 @@
 // The harness that repeats checked paths on real actors, with real deadlines.
 //
-// Times in a check are relative (see the key of each), so the harness replays the length of each stretch: an event
-// comes as long after the previous one as in the check, a deadline when it is due.
+// Times in a check are relative (see the key of each), so the harness replays the length of each interval: an
+// event arrives as long after the previous one as in the check, a deadline when it is due.
 
 import type { AnyStateMachine, EventObject } from 'xstate';
 import type {
@@ -19,7 +19,7 @@ type Translate = (event: TimedEvent, live: never, now: number) => TimedEvent;
 export interface LiveOptions {
   /** Translates the fields of an event that are relative to the times of the check, with the live snapshot. */
   readonly translate?: Translate;
-  /** Events whose `at` is also relative: they come at once, as translated. */
+  /** Events whose `at` is also relative: they arrive at once, as translated. */
   readonly relative?: readonly string[];
 }
 

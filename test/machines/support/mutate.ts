@@ -65,7 +65,7 @@ export function forget({ on }: Chart, type: string): void {
   delete on[type];
 }
 
-/** Returns the actions without the one of this name, which must be there. */
+/** Returns the actions without the one with this name, which must exist. */
 export function without(actions: unknown, name: string): unknown[] {
   const all = actions as readonly (string | { readonly type: string })[];
   const rest = all.filter((action) => (typeof action === 'string' ? action : action.type) !== name);

@@ -1,9 +1,9 @@
 // Every state of the outbox with three items at a time: its possible events and its properties (OUTBOX-1 to OUTBOX-11).
 //
-// The generation only grows, and only its equality matters: the key leaves it out, and reports are about the current
-// attempt or the previous one. Time counts from `quietSince`: an event comes at that time or (with the gate open and no
-// item to say) when the pause is over. So the key leaves `quietSince`, `dueAt` and `interruptedAt` out, and `begunIn`,
-// which affects nothing. A notice expires at once or never.
+// The generation only grows, and only its equality matters: the key omits it, and reports concern the current attempt
+// or the previous one. Time counts from `quietSince`: an event occurs at that time or (with the gate open and no item
+// to say) when the pause is over. So the key omits `quietSince`, `dueAt`, `interruptedAt` and `begunIn`, which affects
+// nothing. A notice expires at once or never.
 
 import {
   outboxMachine,
@@ -29,7 +29,7 @@ interface Ghost {
 const ranks = ['urgent', 'high', 'normal'];
 const rankOf = ({ priority }: OutboxItem): number => ranks.indexOf(priority);
 const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => toldIn !== undefined;
-/** Returns the key of the attempt that told an item: the last, the one before, or an older one, and its rank. */
+/** Returns the key of the attempt that told an item (the last, the one before, or an older one) and its rank. */
 const toldKey = ({ context }: S, { toldIn }: { readonly toldIn?: number }) => {
   if (toldIn === undefined) return null;
   const older = context.pending.filter((one) => (one.toldIn ?? Infinity) < toldIn).length;
@@ -60,7 +60,7 @@ const urgentWaits = (snapshot: S): boolean =>
   nextOf(snapshot)?.priority === 'urgent' &&
   snapshot.context.current?.priority !== 'urgent';
 
-/** The clocks: the event of each, its due time if it is armed at `at`, and the state that owns it. */
+/** The timers: the event of each, its due time if it is armed at `at`, and the state that owns it. */
 const clocks = [
   {
     event: 'deadline.quiet',
@@ -79,7 +79,7 @@ const clocks = [
   },
 ] as const;
 
-/** Tells whether the attempt that was under way is over. */
+/** Tells whether the running attempt is over. */
 const isOver = (before: S, after: S): boolean =>
   isSpeaking(before) &&
   (!isSpeaking(after) || after.context.generation !== before.context.generation);
@@ -102,7 +102,7 @@ function departures(event: { readonly type: string }, effects: Parameters<typeof
   ];
 }
 
-/** Explores the outbox, or a faulty one in its place. */
+/** Explores the outbox, or a faulty one instead. */
 export function checkOutbox(
   machine: Machine = outboxMachine,
   scope = 'two results and a question',
@@ -316,7 +316,7 @@ export function checkOutbox(
         const [offer] = paramsOf(effects, 'offer');
         const got = idsOf(after.context.pending);
         if (offer === undefined) return same(got, expected);
-        // The first item that does not rest was taken to be said.
+        // The first item that does not rest was selected to be said.
         const resting = idsOf(
           pending.filter(
             (one) =>

@@ -1,4 +1,4 @@
-// The deliveries in a check of the outbox, and the events that may come.
+// The deliveries in a check of the outbox, and the possible events.
 
 import type {
   OutboxEvent,

@@ -1,8 +1,8 @@
 // Every state of a question: its possible events and its properties (QUESTION-1 to QUESTION-12).
 //
-// Time: each presentation begins at 0, and each stretch in `open`; the key leaves times out and keeps the rest of the
-// user's time (3, 2, 1 or 0). An utterance began before the question played (-1), when it did (0), when it was heard
-// in full (1), or when something else was said (2).
+// Time: each presentation begins at 0, and so does each interval in `open`; the key omits times and keeps the rest of
+// the user's time (3, 2, 1 or 0). An utterance began before the question played (-1), when it did (0), when it was
+// heard in full (1), or when something else was said (2).
 
 import {
   questionMachine,
@@ -28,11 +28,11 @@ interface Ghost {
   readonly played: boolean;
   /** The time at which it was heard in full; -1: unknown; null: it was not. */
   readonly heardAt: number | null;
-  /** Something else was said since, or reading it back is due. */
+  /** Something else was said since then, or its read-back is due. */
   readonly followedAt: number | null;
   /** The question is read back after the lead agent's reply. */
   readonly awaitsReply: boolean;
-  /** The clock has started: a card alone is not said any more. */
+  /** The timeout has started: a question that is only a card is no longer said. */
   readonly begun: boolean;
   /** The question was shown or played, in this presentation or an earlier one, which is enough for a button. */
   readonly put: boolean;
@@ -54,7 +54,7 @@ interface Ghost {
   > | null;
 }
 
-/** The events by which the user wants to hear it again. */
+/** The events with which the user asks to hear it again. */
 const RENEWS: ReadonlySet<string> = new Set([
   'question.repeat',
   'question.readBack',
@@ -217,7 +217,7 @@ function questionEvents(snapshot: S): readonly QuestionEvent[] {
   return events;
 }
 
-/** The events beside those of a model's reading, in the scope that has them. */
+/** The events, except for those of a model's reading, in the scope that has them. */
 const BESIDE_READINGS: ReadonlySet<string> = new Set([
   'question.granted',
   'question.shown',
@@ -240,17 +240,17 @@ const isBesideReadings = (event: QuestionEvent): boolean =>
 /** The properties of readings, which need their events. */
 const READINGS = /QUESTION-1[12]|that only a model read|^reading ends/;
 
-/** Leaves out the properties whose events the scope does not have. */
+/** Omits the properties whose events the scope does not have. */
 function inScope<Properties extends object>(scope: Scope, all: Properties): Properties {
   return Object.fromEntries(
     Object.entries(all).filter(([name]) => READINGS.test(name) === (scope === 'model')),
   ) as Properties;
 }
 
-/** `tables`: all but readings of a model; `model`: those, with the events that matter to them. */
+/** `tables`: everything except readings of a model; `model`: only those, with the events that matter to them. */
 export type Scope = 'tables' | 'model';
 
-/** Explores a question, or a faulty one in its place. */
+/** Explores a question, or a faulty one instead. */
 export function checkQuestion(
   machine: Machine = questionMachine,
   onViolation: OnViolation = 'collect',

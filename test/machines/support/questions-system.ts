@@ -78,7 +78,7 @@ export function checkQuestions(options: QuestionsOptions) {
       key: (snapshot) => {
         const { value, context } = snapshot as SubagentSnapshot;
         const { step, calls, asked, missed, unread } = context;
-        // After its end it takes no event, however it ended.
+        // After its end it accepts no event, however it ended.
         return snapshot.status === 'done' ? [] : [value, step, calls, asked, missed, unread.length];
       },
     };

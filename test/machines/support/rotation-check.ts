@@ -1,7 +1,7 @@
 // Every state of a rotation: its possible events and its properties (ROTATION-1 to ROTATION-4).
 //
-// Time: a connection is opened at 0 and due at 10; after 20 the exchange waits no longer. Events come at 5 (early), 10
-// (due) or 20 (late). The key counts failures up to 3.
+// Time: a connection is opened at 0 and due at 10; after 20 the replacement waits no longer. Events occur at 5
+// (early), 10 (due) or 20 (late). The key counts failures up to 3.
 
 import {
   rotationMachine,
@@ -76,7 +76,7 @@ function rotationEvents(snapshot: S): readonly RotationEvent[] {
 const count = (effects: Parameters<typeof paramsOf>[0], type: string): number =>
   paramsOf(effects, type as never).length;
 
-/** Explores a rotation, or a faulty one in its place. */
+/** Explores a rotation, or a faulty one instead. */
 export function checkRotation(
   machine: Machine = rotationMachine,
   onViolation: OnViolation = 'collect',

@@ -1,7 +1,7 @@
 // Every state of a service: its possible events and its properties (SERVICE-MACHINE-1 to SERVICE-MACHINE-6).
 //
-// Two events may wait beside the current one, and an invocation is tried twice. Normal events are n1 to n3, urgent
-// ones u1 to u3; the id of an ended event may come again, as a new event.
+// Two events may wait in addition to the current one, and an invocation is tried twice. Normal events are n1 to
+// n3, urgent ones u1 to u3; the id of an ended event may occur again, as a new event.
 
 import {
   serviceMachine,
@@ -37,7 +37,7 @@ function serviceEvents(snapshot: S): readonly ServiceMachineEvent[] {
     { type: 'deadline.retry', at: 0, dueAt: snapshot.context.retryAt },
     { type: 'deadline.retry', at: 0, dueAt: snapshot.context.retryAt + 1 },
   ];
-  // The first two free ids stand for all; a known id arrives again.
+  // The first two free ids represent all; a known id arrives again.
   for (const ids of [normal, urgent]) {
     const free = ids.filter((id) => !known.includes(id)).slice(0, 1);
     for (const eventId of [...free, ...ids.filter((id) => known.includes(id))])
@@ -51,7 +51,7 @@ function serviceEvents(snapshot: S): readonly ServiceMachineEvent[] {
   return events;
 }
 
-/** Explores a service, or a faulty one in its place. */
+/** Explores a service, or a faulty one instead. */
 export function checkService(
   machine: Machine = serviceMachine,
   onViolation: OnViolation = 'collect',
@@ -62,7 +62,7 @@ export function checkService(
     onViolation,
     key: ({ value, context: { current, waiting } }) => [value, current, waiting],
     events: serviceEvents,
-    // SERVICE-MACHINE-1: a working service takes every event that arrives.
+    // SERVICE-MACHINE-1: a working service accepts every event that arrives.
     unhandled: ({ type }, snapshot) => type !== 'event.arrived' || !snapshot.matches('working'),
     ghost: {
       initial: [],

@@ -1,7 +1,7 @@
 // Every state of a session: its possible events and its properties (SESSION-1 to SESSION-11).
 //
-// Time: each of the six clocks starts at 0, and only its `dueAt` distinguishes it from a stale one, so the key leaves
-// times out. Two failed reconnects in a row are allowed.
+// Time: each of the six timers starts at 0, and only its `dueAt` distinguishes it from a stale one, so the key omits
+// times. Two failed reconnects in a row are allowed.
 
 import {
   floorOf,
@@ -48,7 +48,7 @@ interface Ghost {
   readonly transfers: number;
 }
 
-/** The clocks: the id of the deadline, the state that owns it, its event and its due time. */
+/** The timers: the id of the deadline, the state that owns it, its event and its due time. */
 const clocks = [
   {
     id: 'connect',
@@ -144,7 +144,7 @@ const another: ReadonlySet<string> = new Set([
 ]);
 const linked: ReadonlySet<Connection> = new Set(['connecting', 'active', 'transferring']);
 
-/** Explores a session, or a faulty one in its place. */
+/** Explores a session, or a faulty one instead. */
 export function checkSession(
   machine: Machine = sessionMachine,
   onViolation: OnViolation = 'collect',
@@ -173,7 +173,7 @@ export function checkSession(
           hopeless = lost && event['retryInMs'] === null;
         }
         if (connectionOf(after) === 'active') losses = 0;
-        // Another process counts from zero, and has no transfer under way.
+        // Another process counts from zero, and has no running transfer.
         const isNew = BEGINS.has(event.type) && connectionOf(after) === 'created';
         // A resting session that slept continues to rest.
         const isRested = event.type === 'session.woken' && isResting(before);

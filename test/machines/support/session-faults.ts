@@ -5,7 +5,7 @@ import { forget, mutate, provide, stateOf, type Fault } from './mutate.ts';
 
 type Args = { context: { failures: number; maxReconnects: number } };
 
-/** A response that was under way when the connection was lost never ends. */
+/** A response that was running when the connection was lost never ends. */
 export const generationSurvives = mutate(sessionMachine, (chart) =>
   forget(stateOf(chart, 'model', 'generating'), 'transport.lost'),
 );

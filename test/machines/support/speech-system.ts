@@ -1,12 +1,12 @@
-// The way of a delivery from its call or question to the user's ear: outbox, session, two calls with results, one
-// question, and a lead agent that says the offered item. The messages within the session are those of `wire`,
+// The path of a delivery from its call or question to the user's ear: outbox, session, two calls with results,
+// one question, and a lead agent that says the offered item. The messages within the session are those of `wire`,
 // `shared` and `gateMessage`.
 //
 // There may be a batch between the calls and the outbox.
 //
 // Each of these happens at most once: the user interrupts, the client leaves, the connection is lost, an urgent item
-// comes, a response fails, a deadline passes while the lead agent speaks, the lead agent says something without a
-// request.
+// arrives, a response fails, a deadline passes while the lead agent speaks, the lead agent says something
+// unprompted.
 
 import { initialTransition, transition, type AnyEventObject, type AnyStateMachine } from 'xstate';
 import {
@@ -74,8 +74,8 @@ export interface SpeechOptions {
   /** The results belong to one batch. @defaultValue false */
   readonly consolidates?: boolean;
   /**
-   * The length of a pause before an item is said. 1: any; 0: the pause is over whenever an item comes. @defaultValue
-   * 1
+   * The length of a pause before an item is said. 1: any; 0: the pause is over whenever an item arrives.
+   * @defaultValue 1
    */
   readonly quietMs?: 0 | 1;
   readonly maxInFlight?: number;
@@ -99,7 +99,7 @@ interface Params {
 
 const lost = { error: { code: 'LOST', message: 'Lost', retryable: true }, retryInMs: 1 };
 
-/** Returns the session with a region that reports each event that it takes. */
+/** Returns the session with a region that reports each event that it handles. */
 function watched(machine: AnyStateMachine): AnyStateMachine {
   return mutate(machine, (chart) => {
     chart.states['watch'] = {
@@ -248,7 +248,7 @@ export function checkSpeech(options: SpeechOptions) {
         case 'question:q':
           return asks
             ? questionEvents(questionOf(world), outboxOf(world)).filter(
-                // Words are taken in after the reports that came before them.
+                // Words are handled after the reports that arrived before them.
                 ({ type }) => type !== 'question.answer' || letters === 0,
               )
             : [];
@@ -258,7 +258,7 @@ export function checkSpeech(options: SpeechOptions) {
           return leadEvents(may);
         case `batch:${batchId}`:
           return batchEvents(batchIn(world), outboxOf(world));
-        // The two results are alike: the first one that comes counts as the first.
+        // The two results are alike: the first one that arrives counts as the first.
         case 'call:r2':
           return callOf(world, 'r1').matches('delegated') ? [] : [{ type: 'subagent.ended', at }];
         default:

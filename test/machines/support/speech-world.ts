@@ -1,7 +1,7 @@
 // A situation of `speech-system.ts`: its contents, its possible events, and its key.
 //
-// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The key leaves out times, and of the
-// generation all but whether a report is about the current attempt.
+// Time stands still (`at: 0`): a deadline may fire whenever it is armed. The key omits times, and keeps of
+// the generation only whether a report concerns the current attempt.
 
 import type {
   BatchSnapshot,
@@ -159,7 +159,7 @@ export function outboxEvents(
   ];
 }
 
-/** Returns the events of its clock, and of cards of its parts that wait or could not be said. */
+/** Returns the events of its timeout, and of cards of its parts that wait or could not be said. */
 export function batchEvents(batch: BatchSnapshot | undefined, { context }: OutboxSnapshot) {
   const { dueAt = 0, parts = [] } = batch?.context ?? {};
   const isCard = context.pending.some(

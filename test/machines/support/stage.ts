@@ -16,7 +16,7 @@ type Unstamped<E> = E extends unknown ? Omit<E, 'at'> : never;
 /** A request of the machine: an effect with its params, or an activity with its input. */
 type Told = readonly [name: string, params: unknown];
 
-/** An actor's actions and activities share only the system, so the stage is found by it. */
+/** An actor's actions and activities share only the system, so the stage is found through it. */
 const stages = new WeakMap<object, Stage<AnyStateMachine>>();
 const provided = new WeakMap<AnyStateMachine, AnyStateMachine>();
 
@@ -86,7 +86,7 @@ export class Stage<M extends AnyStateMachine> {
   }
 }
 
-/** Returns the machine with its effects and activities going to the stage of its actor; creates it once. */
+/** Returns the machine with its effects and activities sent to the stage of its actor; creates it once. */
 function staged(machine: AnyStateMachine): AnyStateMachine {
   const known = provided.get(machine);
   if (known !== undefined) return known;

@@ -35,11 +35,11 @@ const asks = ({ kind }: StepCall): boolean =>
   kind === 'question' || kind === 'approval' || kind === 'input';
 const completes = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** Tells whether the subagent was granted a slot and only had to hand in its result. */
+/** Tells whether the subagent was granted a slot and only had to return its result. */
 const handsInAtOnce = (type: string, after: S): boolean =>
   type === 'slot.granted' && after.matches('completed');
 
-/** Explores a subagent, or a faulty one in its place. */
+/** Explores a subagent, or a faulty one instead. */
 export function checkSubagent(
   scope: SubagentScope,
   machine: Machine = subagentMachine,

@@ -1,8 +1,8 @@
 // The possible events of a subagent in each state, in scopes: all kinds of calls; messages; the budget. Each scope
 // has the events that matter to its subject, and few others.
 //
-// Time: only differences matter to the machine, so each stretch in `running` begins at 0 or at `wait`, and the key
-// leaves `dueAt` out. The key keeps the rest of the run's time (3, 2 or 1).
+// Time: only differences matter to the machine, so each interval in `running` begins at 0 or at `wait`, and the
+// key omits `dueAt`. The key keeps the rest of the run's time (3, 2 or 1).
 
 import {
   requestIdOf,
@@ -169,7 +169,7 @@ function modelEvents({ context }: S, at: number, { callSets, time }: Scope): Sub
   ];
   for (const calls of callSets) {
     events.push({ type: 'model.responded', at, step, calls });
-    // The stretch ends with this answer, which alone determines its length.
+    // The interval ends with this answer, which alone determines its length.
     const leaves = calls.every(({ kind }) => kind !== 'tool');
     if (time && leaves && remainingMs > 1)
       events.push({ type: 'model.responded', at: at + 1, step, calls });
@@ -177,7 +177,7 @@ function modelEvents({ context }: S, at: number, { callSets, time }: Scope): Sub
   return events;
 }
 
-/** Returns events that come later, and events about ended parts. */
+/** Returns events that arrive later, and events about ended parts. */
 function lateEvents({ context }: S, at: number): SubagentEvent[] {
   const { step, dueAt, asked } = context;
   const over = requestIdOf('a', asked - 1);

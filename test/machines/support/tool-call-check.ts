@@ -1,6 +1,6 @@
 // Every state of a tool call: its possible events and its properties (TOOL-CALL-1 to TOOL-CALL-5).
 //
-// Time: a tool runs once, so its clock starts at 0, and nothing else depends on time.
+// Time: a tool runs once, so its timer starts at 0, and nothing else depends on time.
 
 import {
   toolCallMachine,
@@ -52,7 +52,7 @@ const answerTo: Readonly<Record<string, string>> = {
   'call.cancel': 'cancelled',
 };
 
-/** Explores a tool call, or a faulty one in its place. */
+/** Explores a tool call, or a faulty one instead. */
 export function checkToolCall(
   machine: Machine = toolCallMachine,
   onViolation: OnViolation = 'collect',
@@ -65,7 +65,7 @@ export function checkToolCall(
     ghost: {
       initial: { answers: 0, delegated: 0, delivered: 0 },
       next(ghost, { effects }) {
-        // A known result is delivered by the knowledge, also for a model that waits for the answer.
+        // A known result is delivered by the knowledge, even for a model that waits for the answer.
         const delivered = [...paramsOf(effects, 'deliver'), ...paramsOf(effects, 'known')];
         const unannounced = delivered.filter(({ acknowledged }) => !acknowledged);
         return {

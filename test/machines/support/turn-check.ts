@@ -3,7 +3,7 @@
 // Time stands still: a deadline may fire whenever it runs. There are two scopes: `everything` may happen; or no other
 // part `helps`: the wire reports no end of an utterance, no words are ever known, a tool never settles, a model that
 // answers without a request stays silent, and no reply has a word. Even then everything due is finally said, or
-// reported as given up.
+// reported as abandoned.
 
 import {
   isInDoubt,
@@ -192,7 +192,7 @@ function sessionEvents(snapshot: S): readonly TurnFact[] {
     { type: 'urgent.over' },
     { type: 'reply.toWords', typed: false },
     { type: 'reply.toWords', typed: true },
-    // For a model that answers without a request, typed words make no difference.
+    // For a model that answers unprompted, typed words make no difference.
     ...(snapshot.context.answersWords ? [] : ([{ type: 'reply.wanted' }] as const)),
     { type: 'reply.failed' },
     // The models that wait for a request show the effect of a reply that was cut off.
@@ -223,7 +223,7 @@ function factsOf(snapshot: S, scope: Scope): readonly TurnFact[] {
 const count = (effects: Parameters<typeof paramsOf>[0], type: string): number =>
   paramsOf(effects, type as never).length;
 
-/** Explores a turn, or a faulty one in its place. */
+/** Explores a turn, or a faulty one instead. */
 export function checkTurn(
   lead: Lead,
   scope: Scope,
@@ -249,7 +249,7 @@ export function checkTurn(
       ]),
       context.calls,
       context.offer,
-      // This affects only a model that answers without a request.
+      // This affects only a model that answers unprompted.
       context.hasAnswered && context.answersWords,
       context.isOwed,
       context.before,

@@ -2,7 +2,7 @@
 // urgent item may come; the model calls a tool, fails, or is interrupted. There are stand-ins for the model with the
 // loudspeaker, and for the microphone with its client.
 //
-// All words of the user are answered (P10): by the first word of a reply, or by a report of the turn (`settled`,
+// All user words are answered (P10): by the first word of a reply, or by a report of the turn (`settled`,
 // `unanswered`), unless the user leaves.
 //
 // In the scope `nobody helps` no words of the microphone are ever known, no reply ever has a word, and the tool never

@@ -2,8 +2,8 @@
 // each part has a cause; the named event can happen; it changes the wait; and making the named causes true, one after
 // the other, leads to the end.
 //
-// Time stands still (`at: 0`), except for deadlines, each of which may fire whenever it is armed. The keys leave out
-// times, and the numbers of attempts and grants.
+// Time stands still (`at: 0`), except for deadlines, each of which may fire whenever it is armed. The keys omit
+// times and the numbers of attempts and grants.
 
 import {
   createMachine,
@@ -82,7 +82,7 @@ export interface WaitingOptions {
   readonly program?: boolean;
   /** The lead agent's calls: inline, or of these subagents. */
   readonly calls?: Readonly<Record<string, 'inline' | { readonly subagent: string }>>;
-  /** The services, each with one source `s`, and the subagent that looks at its events. */
+  /** The services, each with one source `s`, and the subagent that handles its events. */
   readonly services?: Readonly<Record<string, { readonly subagent: string }>>;
   /** A model call may fail, and be repeated. */
   readonly repeats?: boolean;
@@ -147,7 +147,7 @@ function* statesIn(name: string, value: unknown): Generator<string> {
   else for (const [key, within] of Object.entries(value)) yield* statesIn(`${name}.${key}`, within);
 }
 
-/** Stands for work elsewhere, which reports to the machines. */
+/** Represents work elsewhere, which reports to the machines. */
 const elsewhere = createMachine({
   on: { '*': { actions: { type: 'report', params: ({ event }) => ({ event }) } } },
 });
@@ -161,7 +161,7 @@ const hostMachine = createMachine({
   },
 });
 
-/** Stands for the outbox's place and the subagent of a service's event. */
+/** Represents the outbox's place and the subagent of a service's event. */
 const deskMachine = createMachine({
   initial: 'closed',
   states: {
@@ -242,7 +242,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
     const seen = new Set<number>();
     for (let now = index; ;) {
       const given = waits[now]?.get(name);
-      // A service and its sources wait for events for ever.
+      // A service and its sources wait for events forever.
       const wait = given?.cause === 'event' ? undefined : given;
       const known = ends.get(`${now} ${name}`);
       const result = known ?? (wait === undefined ? true : seen.has(now) ? false : undefined);
@@ -268,7 +268,7 @@ export function checkWaiting(options: WaitingOptions): WaitingReport {
     for (const name of given.keys())
       if (!expected.includes(name)) violated('nobody else waits', index, name);
     for (const [name, wait] of given) {
-      // No party is there that could act.
+      // No party exists that could act.
       if (rootOf(wait).cause === 'user' && options.parties.length === 0) continue;
       const then = after(index, wait);
       if (then === null) violated('what is named can happen', index, show(wait));
@@ -479,7 +479,7 @@ function stateOf({ actors }: Situation, options: WaitingOptions): WaitingState {
 const delegationOf = ({ subagents = {} }: WaitingOptions, id: string): string =>
   `c${subagents[id]?.indexOf('delegation')}`;
 
-/** The events that come from those who do a subagent's work. */
+/** The events that come from the parties that do a subagent's work. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['model.responded', 'tool.settled']);
 
 /** Tells whether the session may hibernate. */

@@ -5,7 +5,7 @@ import { defineTool } from '../../../src/index.ts';
 import type { Conversation, Crew } from '../play.ts';
 import { ASSISTANT, background, work } from './assistant.ts';
 
-/** What the user says, and how many milliseconds the user then waits. */
+/** The user's words, and how many milliseconds the user then waits. */
 export const LINES: readonly (readonly [text: string, waitsMs: number])[] = [
   ['Good morning!', 4000],
   ['What day of the week was the first of January 2000?', 5000],

@@ -82,7 +82,7 @@ const booking: Script = turns(
   ({ results }) => say(`Booked: ${JSON.stringify(results[0])}`),
 );
 
-/** Creates a worker and an engine in memory, with a record of their actions. */
+/** Creates a worker and an in-memory engine, with a record of their actions. */
 function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacking) {
   const environment = simulatedEnvironment();
   const prompts: string[] = [];
@@ -484,7 +484,7 @@ describe('a run after a crash', () => {
         const { status } = await second.result;
         const where = `${when} entry ${entry}`;
         expect([where, status]).toEqual([where, 'completed']);
-        // If its first entry is not kept, the subagent is another one.
+        // If its first entry is not stored, the subagent is a different one.
         const most = prompts.length;
         expect([where, most <= 3, done.length, doubts]).toEqual([where, true, 2, []]);
       }
@@ -904,7 +904,7 @@ describe('old and new workers at the same time', () => {
     const [old, current] = [of(before), of(own.tools)];
     let offers = 0;
     const jobs = simulatedJobs({
-      // By turns, as a queue gives jobs to the workers of a deployment.
+      // Alternately, as a queue gives jobs to the workers of a deployment.
       handler: { do: (job, signal) => ((offers += 1) % 2 === 1 ? old : current).do(job, signal) },
       offers: 9,
     });

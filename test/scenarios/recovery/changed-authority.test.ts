@@ -1,5 +1,5 @@
-// Calls that waited while the process was gone run only as the present code and configuration would run them
-// (CALL-JUDGEMENT-1, CALL-JUDGEMENT-2): restart × kind of change.
+// Calls that waited while no process ran are executed only as the current code and configuration would
+// execute them (CALL-JUDGEMENT-1, CALL-JUDGEMENT-2): restart × kind of change.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, it } from 'vitest';

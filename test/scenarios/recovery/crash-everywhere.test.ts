@@ -1,5 +1,5 @@
-// One conversation whose process dies once at each of its entries: right before it is kept, and right after. It
-// reaches the same end at every instant.
+// One conversation whose process dies once at each of its entries: just before the entry is written, and just
+// after. It reaches the same end at every instant.
 
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
@@ -57,7 +57,7 @@ function story(done: Done): TalkOptions {
   };
 }
 
-/** Plays the user, who asks for things and answers questions, in as many processes as necessary. */
+/** Plays the user, who makes requests and answers questions, in as many processes as necessary. */
 async function live(of: World, done: Done) {
   const said: string[] = [];
   const asked = new Set<string>();

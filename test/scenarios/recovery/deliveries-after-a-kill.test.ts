@@ -46,7 +46,9 @@ const isReply = ({ event }: JournalEntry): boolean =>
   event.repliesTo !== null &&
   JSON.stringify(event).includes(RESULT);
 
-/** Whether the process that wrote these entries last had said the result, and not yet written that it is told. */
+/**
+ * Whether the process that wrote these entries last had said the result, and not yet recorded that it was told.
+ */
 function isUnsureIn(entries: readonly JournalEntry[]): boolean {
   const ends = entries.findLastIndex(({ event }) => event.type === 'session.recovered');
   const before = entries.slice(0, Math.max(0, ends));
@@ -173,7 +175,7 @@ describe.each(WAYS)(
   },
 );
 
-/** Plays a call in which the user speaks over the reply that tells a result that the lead agent waited for. */
+/** Plays a call in which the user interrupts the reply that tells a result that the lead agent waited for. */
 async function spokenOver(kill?: (of: World) => void) {
   const of = world();
   kill?.(of);
@@ -217,7 +219,7 @@ async function spokenOver(kill?: (of: World) => void) {
     };
     void life.start().catch(() => {});
     await of.environment.settle();
-    // No real wire names items of two connections alike.
+    // No real wire gives items of two connections the same names.
     if (life.isAlive()) life.model().items = items;
     for (let round = 0; round < 60 && life.isAlive(); round += 1) {
       if (life.asked() !== null) await reply();

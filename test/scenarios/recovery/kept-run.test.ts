@@ -1,4 +1,4 @@
-// `runSubagent` with an id: a run that outlives its process; and without an id: a run that leaves nothing behind.
+// `runSubagent` with an id: a run that survives its process; and without an id: a run that leaves nothing behind.
 
 import { describe, expect, test } from 'vitest';
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';

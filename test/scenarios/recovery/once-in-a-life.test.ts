@@ -1,4 +1,4 @@
-// Actions and limits that a session has once in its whole life, in any number of processes: the first agent enters,
+// Actions and limits that occur once in a session's whole life, in any number of processes: the first agent enters,
 // and the time of the budget passes.
 import { THE_LEAD, createSubagentService } from '../../../src/entries/subagents.ts';
 import { type JournalEntry } from '../../../src/entries/journal.ts';

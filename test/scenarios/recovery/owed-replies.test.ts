@@ -104,7 +104,7 @@ const isThere = ({ transcript, deliveries }: SessionState, [, words]: Happening)
     ? deliveries.length > 0
     : transcript.some(({ role, text }) => role === 'user' && text === words);
 
-/** Plays a story in as many processes as necessary. The user repeats words that no process has kept. */
+/** Plays a story in as many processes as necessary. The user repeats words that no process has stored. */
 async function live(of: World, { happens }: Story) {
   const { clock } = of.environment;
   const begun = clock.now();

@@ -21,7 +21,7 @@ const lifeOf = (of: World, frozen: FrozenStory) => {
     : voiceLife(of, story.options('later'));
 };
 
-/** Where all that is there is one snapshot, and that cannot be read. */
+/** The only entry is one snapshot, which cannot be read. */
 const NOTHING_LEFT = new Set(['JOURNAL_CUT', 'JOURNAL_VERSION']);
 
 const ends = (events: readonly SessionEvent[]) =>

@@ -1,5 +1,6 @@
-// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be applied never
-// ends a session for good. An earlier version wrote the journal of test/corpus; no process could resume it then.
+// COMMIT-UNIT-9, COMMIT-UNIT-10, QUARANTINE-1 to QUARANTINE-3: an entry that cannot be applied never ends a
+// session permanently. An earlier version wrote the journal of test/corpus; at that time no process could resume
+// it.
 
 import { readFileSync } from 'node:fs';
 import {

@@ -1,4 +1,4 @@
-// An id that comes again with another request, in the process of the first one and in later ones.
+// An id that is used again with another request, in the process of the first one and in later ones.
 
 import { describe, expect, it } from 'vitest';
 import { createRuntime, type Journal, type SubagentConfig } from '../../../src/index.ts';

@@ -69,7 +69,7 @@ describe.each([
     expect(without.map(({ error }) => String(error)).join('\n')).toContain(
       '2 event(s) that the service "order_monitor" has not looked at',
     );
-    // The agent that looked at the first event was in no code then.
+    // At that time no code had the agent that handled the first event.
     expect(told.join('\n')).toContain('Order 2');
     expect(told.join('\n')).toContain('Order 3');
     await life.session.suspend();

@@ -1,5 +1,5 @@
-// The lead model settles a question by its tool while the process dies at one of the entries, or the client reconnects
-// while the model reads the words: these words answer the question, once (SETTLE-3, QUESTION-9).
+// The lead model settles a question with its tool while the process dies at one of the entries, or the client
+// reconnects while the model reads the words: these words answer the question, once (SETTLE-3, QUESTION-9).
 
 import { describe, expect, test } from 'vitest';
 import type { Script } from '../../../src/testing/index.ts';
@@ -15,7 +15,7 @@ const options = [
   { id: 'premium', label: 'Premium', description: '$24' },
 ];
 
-/** Settles the question whenever it answers these words, even after it was cut off. */
+/** Settles the question whenever it answers these words, even after an interruption. */
 const lead: Script = (prompt) => {
   const { prompt: messages, user } = prompt;
   const isCutOff = user.includes('You were cut off');

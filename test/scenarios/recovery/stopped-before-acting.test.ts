@@ -1,4 +1,4 @@
-// A call was under way when its process ended; the next process stops the work before it has an instance.
+// A call was running when its process ended; the next process stops the work before it has an instance.
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';

@@ -8,7 +8,7 @@ import { instantsOf, textLife, turns, world, type World } from '../../support/cr
 import { calls, say } from '../../support/subagent-runs.ts';
 import { instructionsOf, leadScript, type TalkOptions } from '../../support/text-talk.ts';
 
-/** A lead model that repeats the calls that were cut off. */
+/** A lead model that repeats the interrupted calls. */
 const lead: Script = (prompt) => {
   const made = JSON.stringify(prompt.prompt.filter(({ role }) => role === 'assistant'));
   if (!prompt.user.includes('You were cut off')) return leadScript(prompt);

@@ -123,7 +123,7 @@ describe('a question', () => {
     await before.use('ride');
     await before.pause();
     await before.speak('Which class?');
-    // The process is killed right after it took the words in: the subagent has not received them.
+    // The process is killed right after it accepted the words: the subagent has not received them.
     of.killAt(of.entries.length + 3, 'after');
     await before.say('economy');
     expect(before.isAlive()).toBe(false);

@@ -1,4 +1,4 @@
-// A served session with real sockets on 127.0.0.1, and clients whose timers stand still until a test advances them.
+// A served session with real sockets on 127.0.0.1, and clients whose timers run only when a test advances them.
 
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
@@ -128,7 +128,7 @@ export async function served(
   };
 }
 
-/** A client whose timers stand still, with a unique client id. */
+/** A client with a unique client id whose timers do not run by themselves. */
 export function testClient(options: ConnectOptions): TestClient {
   const environment = Object.assign(simulatedEnvironment(), { ids: nodeEnvironment().ids });
   const it = connect({ environment, ...options });

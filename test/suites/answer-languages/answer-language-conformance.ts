@@ -1,4 +1,5 @@
-// The conformance suite for the tables of a language: what people say in it, and how a session must read that.
+// The conformance suite for the tables of a language: what people say in it, and how a session must understand
+// that.
 //
 // Owns:     the cases, and the variants of a corpus (no hold approves, neither case nor punctuation matters).
 // Does not: hold a corpus. The author of a language writes one, with words that are not copied from its tables.
@@ -22,7 +23,7 @@ export interface CorpusChoice {
   readonly options: readonly QuestionOption[];
   /** Utterances that choose, by the id of the option: its name, its position, a change of mind. */
   readonly chosen: Readonly<Record<string, readonly string[]>>;
-  /** Utterances that choose nothing: a refusal, a doubt, a comparison, another wish. */
+  /** Utterances that choose nothing: a refusal, a doubt, a comparison, another request. */
   readonly notChosen: readonly string[];
 }
 
@@ -33,7 +34,7 @@ export interface CorpusApproval {
   readonly action: string;
   readonly approved: readonly string[];
   readonly denied: readonly string[];
-  /** Utterances that must not approve: assent that decides nothing, conditions, irony, other wishes. */
+  /** Utterances that must not approve: assent that decides nothing, conditions, irony, other requests. */
   readonly notApproved: readonly string[];
 }
 
@@ -45,16 +46,18 @@ export interface AnswerCorpus {
   readonly holds: readonly string[];
   /** Requests to hear the question again. */
   readonly repeats: readonly string[];
-  /** Answers to an open question ("For when?"), and utterances over that question that mean something else. */
+  /**
+   * Answers to an open question ("For when?"), and utterances during that question that mean something else.
+   */
   readonly words: { readonly answers: readonly string[]; readonly others: readonly string[] };
-  /** Words that stop the delivery under way, and words that do not. */
+  /** Words that stop the current delivery, and words that do not. */
   readonly putOffs: { readonly stops: readonly string[]; readonly others: readonly string[] };
-  /** Beginnings of sentences that break off, and whole sentences. */
+  /** Unfinished sentences, and complete sentences. */
   readonly endings: {
     readonly unfinished: readonly string[];
     readonly finished: readonly string[];
   };
-  /** Words of a listener that take no turn, and words that do. */
+  /** Words of a listener that do not take the turn, and words that do. */
   readonly listening: {
     readonly backchannels: readonly string[];
     readonly others: readonly string[];

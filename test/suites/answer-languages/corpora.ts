@@ -1,4 +1,4 @@
-// Utterances over a question in each language, with their meanings; written without a look at the tables.
+// Utterances during a question in each language, with their meanings; written without looking at the tables.
 
 import type { AnswerCorpus } from './answer-language-conformance.ts';
 

@@ -1,4 +1,4 @@
-// Italian as an app adds it: complete tables, imported through the public entry only.
+// Italian as an app would add it: complete tables that import only the public entry.
 
 import type { AnswerLanguageTables } from '../../../src/entries/language.ts';
 

@@ -10,11 +10,11 @@ import type { Tell } from '../runs/travel-agent.ts';
 export type HomeFault =
   /** Two nodes, that is, processes that share the sessions. */
   | 'nodes'
-  /** The process of a node is paused, and later resumes unaware of the pause. */
+  /** The process of a node is paused and later resumes without noticing. */
   | 'stops'
   /** A node drains before a deploy. */
   | 'drains'
-  /** The platform takes a home out of memory while its clients stay connected. */
+  /** The platform removes a home from memory while its clients stay connected. */
   | 'evicts';
 
 /**
@@ -44,13 +44,13 @@ export interface HomeConformanceSetup {
   /** The name of the home, for error messages. */
   readonly name: string;
   readonly shows: readonly HomeFault[];
-  /** The number of cases with kills at random. @defaultValue 5 */
+  /** The number of cases with random kills. @defaultValue 5 */
   readonly seeds?: number;
   /** The maximum number of looks at what happens. @defaultValue 6,000 */
   readonly patience?: number;
   /** Waits between two looks. */
   readonly moment: () => Promise<void>;
-  /** Opens a stage for one case, with its nodes up. Its agents report their calls to `tell`. */
+  /** Opens a stage for one case, with its nodes up. Its agents report their calls through `tell`. */
   open(tell: Tell): HomeStage | Promise<HomeStage>;
 }
 
@@ -92,7 +92,7 @@ export class HomeUser {
     const { questions, transcript } = this.state;
     for (const { requestId, state } of questions)
       if (state === 'presenting' || state === 'open') this.#show(requestId);
-    // The user sees a delivery in the words that tell it.
+    // The user has seen a delivery once its text is on the page.
     for (const { final, deliveryId, deliveryIds = [] } of transcript)
       if (final && deliveryId !== undefined)
         for (const id of [deliveryId, ...deliveryIds]) this.#show(id);
@@ -105,7 +105,10 @@ export class HomeUser {
     this.client.shown(id).catch(() => this.#shown.delete(id));
   }
 
-  /** Sends the text. If a dead server leaves its fate unknown, sends it again unless the transcript has it. */
+  /**
+   * Sends the text. If a server died and the outcome is unknown, sends the text again unless the transcript
+   * contains it.
+   */
   async say(text: string): Promise<void> {
     for (;;)
       try {
@@ -234,7 +237,7 @@ export class HomeBench extends CountingBench {
     }
   }
 
-  /** Waits for a promise, with the patience of the stage. */
+  /** Waits for a promise as long as the patience of the stage allows. */
   async settled<T>(what: string, promise: Promise<T>): Promise<T> {
     let end: (() => T) | undefined;
     promise.then(

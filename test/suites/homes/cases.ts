@@ -2,10 +2,10 @@
 //
 // Invariants
 //   HOME-1. A session is in one place at a time: what several users say at once, at any node, is one conversation.
-//   HOME-2. Accepted input outlives every process: questions keep their ids, finished work is not repeated, and a call that
-//       must not be repeated begins once.
+// HOME-2. Accepted input survives every process: questions keep their ids, finished work is not repeated, and a call that
+// must not be repeated starts only once.
 //   HOME-3. A session wakes up by itself, to resume its work and when something is due.
-//   HOME-4. A node that has lost a session, or drains, changes nothing in it any more.
+// HOME-4. A node that has lost a session, or is draining, no longer changes anything in it.
 
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import type { HomeBench, HomeScene, HomeUser } from './bench.ts';
@@ -238,7 +238,7 @@ export const homeScenes: readonly HomeScene[] = [
   },
 ];
 
-/** Users request and answer errands while processes die at moments that the seed chooses. */
+/** Users request errands and answer questions while processes die at moments that the seed chooses. */
 export function randomKills(seed: number): HomeScene {
   return {
     name: `seed ${seed}: errands, while processes are killed`,

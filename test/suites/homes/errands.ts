@@ -1,6 +1,6 @@
 // The agents of the suite of homes. A user requests an errand, such as `[errand a1: look_up, ask, charge]`, and a
-// subagent runs it step by step. It reports each model call and tool call to the suite, which counts it and may make it
-// wait.
+// subagent runs it step by step. It reports each model call and tool call to the suite, which counts the call and may
+// delay it.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -99,7 +99,7 @@ export function homeConformanceAgents(tell: Tell): HomeConformanceAgents {
         JSON.stringify(prompt.filter((message) => message.role === role));
       const made = of('assistant');
       const last = prompt.at(-1);
-      // Results to tell now: new ones, and those that an interrupted reply left untold.
+      // Results to tell now: new ones, and those that an interrupted reply did not tell.
       const read = [...whole.matchAll(/Finished ([\w-]+): (.*?), having read (\d+)/gu)];
       const isLast = (finished: string): boolean =>
         last?.role !== 'assistant' && JSON.stringify(last?.content ?? '').includes(finished);

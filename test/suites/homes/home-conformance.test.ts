@@ -1,5 +1,5 @@
-// The suite of homes on a process that is killed, with a journal in a file. Faults planted in that process show that
-// the cases can fail.
+// The suite of homes on a process that is killed, with a journal in a file. Faults planted in that process prove
+// that the cases can fail.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -24,7 +24,7 @@ const setupSchema = z.strictObject({
 
 /**
  * The cases that every home of sessions must pass, seen from clients of `offstage/client`. The suite kills processes
- * without a signal, at chosen and at random moments; seeds choose the random ones.
+ * without warning, at fixed moments and at random ones that seeds choose.
  *
  * ```ts
  * for (const { name, run, skipped } of homeConformance(setup)) test.skipIf(skipped !== null)(name, run);

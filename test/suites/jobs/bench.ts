@@ -25,7 +25,7 @@ export interface Execution {
 
 type Ends = JobEnd | JobRefusal;
 
-/** The work on a job. `nth`: which execution of the job this is, from 1. */
+/** The work that a job does. `nth`: which execution of the job this is, from 1. */
 export type Act = (execution: Execution, nth: number) => Ends | Promise<Ends>;
 
 const PATIENCE = 20_000;
@@ -92,7 +92,7 @@ export class JobsBench implements JobHandler {
   /** Requests a job as a session does: again while the engine's error is retryable. */
   ask(key: string, more: Asked = {}, said?: (text: string) => void): Promise<JobEnd> {
     const asked = this.#inTime(`an end of ${key}`, this.#ask(key, more, said));
-    // A case may fail before it awaits this promise.
+    // Prevents an unhandled rejection when a case fails before it awaits this promise.
     asked.catch(() => {});
     return asked;
   }
@@ -201,7 +201,7 @@ function clipped(end: JobEnd): string {
   return JSON.stringify(end).slice(0, 300);
 }
 
-/** A gate at which a job waits. */
+/** A gate that a job waits at until the case opens it. */
 export function gate(): { readonly passed: Promise<void>; readonly open: () => void } {
   const { promise: passed, resolve: open } = Promise.withResolvers<void>();
   return { passed, open };

@@ -6,7 +6,7 @@ import { codeIn, gate, type Act, type JobsBench, type JobsScene } from './bench.
 const never: Act = () => new Promise<JobEnd>(() => {});
 const text = (done: string): JobEnd => ({ done });
 
-/** Never ends the first time; later executions end with their number. */
+/** The first execution never ends; later ones return their number. */
 const dieFirst: Act = (_, nth) =>
   nth === 1 ? new Promise<JobEnd>(() => {}) : text(`done at time ${nth}`);
 
@@ -196,7 +196,7 @@ export const jobsScenes: readonly JobsScene[] = [
         await wait.passed;
         return text(`time ${nth}`);
       });
-      // A dead process gets no end: its promise is left pending.
+      // A dead process is not told how the job ended: its promise stays pending.
       bench.ask('s/sub:1', { once: true }).catch(() => {});
       await bench.begun('s/sub:1');
       const next = bench.ask('s/sub:1', { once: true });

@@ -10,7 +10,7 @@ export type JobsFault =
   | 'engine_dies'
   /** A job exceeds its time limit: `hasty`. */
   | 'job_hangs'
-  /** A worker refuses a job, and the engine offers it to the workers again. */
+  /** A worker refuses a job, and the engine offers the job to the workers again. */
   | 'worker_refuses';
 
 export interface JobsStage {

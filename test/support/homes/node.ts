@@ -20,7 +20,7 @@ const { promise: whenServing, resolve: serving } =
 http.on('request', (request, response) => {
   void whenServing.then((web) =>
     web.handle(request, response, () => {
-      // A session that is leaving counts as awake.
+      // A session that is being unloaded counts as awake.
       response.end(String(pool.awakeCount > 0));
     }),
   );

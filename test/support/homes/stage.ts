@@ -46,7 +46,7 @@ export const moment = (): Promise<void> =>
     setTimeout(resolve, MOMENT_MS);
   });
 
-/** Passes on the reports of other processes; a process continues once its report is answered. */
+/** Forwards the reports of other processes; a process continues once its report is answered. */
 export async function tellServer(tell: Tell) {
   const server = createServer((request, response) => {
     void text(request)
@@ -71,7 +71,7 @@ let bundled: Promise<string> | null = null;
 async function bundle(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-node-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  // Modules that an adapter loads dynamically are found from this folder, too.
+  // Modules that an adapter loads dynamically are resolved from this folder too.
   symlinkSync(
     fileURLToPath(new URL('../../../node_modules', import.meta.url)),
     join(folder, 'node_modules'),

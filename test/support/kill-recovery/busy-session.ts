@@ -1,7 +1,7 @@
-// One life of a busy voice session, which continues from the journal until it is killed. `node busy-session.ts
-// <folder> <life>`; its standard input then takes the number of the user's wishes, and whether the life may end when
-// no work is left. The process prints a line at each append, at each moment of the user, and, with its name, for each
-// effect in the world. The killer counts these lines.
+// One life of a busy voice session: it continues from the journal until it is killed.
+// `node busy-session.ts <folder> <life>`; its standard input then takes the number of the user's wishes, and whether
+// the life may end when no work is left. The process prints a line at each append, at each moment of the user, and,
+// with its name, for each effect in the world. The killer counts these lines.
 
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
@@ -155,8 +155,8 @@ const session: VoiceSession = new VoiceSession({
       claim: (scope) => journal.claim?.(scope),
       release: (scope) => journal.release?.(scope),
     },
-    // Many lives continue from one snapshot, and are killed while they write one. The test checks all entries at the
-    // end.
+    // Snapshots are frequent, so that many lives continue from one and are killed while they write one. The test
+    // checks all entries at the end.
     snapshots: { afterEntries: 40, trim: false },
   }),
   transport,
@@ -214,7 +214,7 @@ for (;;)
     await session.start();
     break;
   } catch (error) {
-    // The killed process keeps its claim until the lease is over.
+    // The killed process keeps its claim until the lease expires.
     if (!(error instanceof CapacityError)) throw error;
     await pause(LEASE_PAUSE_MS);
   }

@@ -2,8 +2,8 @@
 // effects of tools and the messages that the user heard in all lives together must be those of a single life.
 //
 // The actions of the process decide when it is killed, not time: it prints a line at each append to the journal, each
-// moment of the user, and each effect in the world. Half of the kills come right after an effect, whose entry is not
-// written yet.
+// moment of the user, and each effect in the world. Half of the kills come immediately after an effect, before its
+// entry is written.
 
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -59,7 +59,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   const wishes = 4 + kills;
 
   beforeAll(async () => {
-    // Modules that an adapter loads dynamically are found from this folder, too.
+    // Modules that an adapter loads dynamically are resolved from this folder too.
     symlinkSync(
       fileURLToPath(new URL('../../../node_modules', import.meta.url)),
       join(folder, 'node_modules'),
@@ -105,7 +105,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   }, 600_000);
 
   afterAll(() => {
-    // Children that a failed test has left.
+    // Kills the processes that a failed test has left.
     for (const child of children) child.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
@@ -197,7 +197,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(guarded.length).toBeGreaterThan(kills / 3);
       expect(tally(guarded.map(({ key }) => key))).toEqual(each(guarded.map(({ key }) => key)));
       const doubts = lines('doubt');
-      // A payment that was not made is in doubt: none was left out silently.
+      // A payment that was not made must be reported as uncertain: none may be omitted silently.
       const paid = new Set(guarded.flatMap(({ tool, input }) => (tool === 'pay' ? [input] : [])));
       const unpaid = events('tool.called').filter(
         ({ event }) => event['name'] === 'pay' && !paid.has(String(event['arguments'])),

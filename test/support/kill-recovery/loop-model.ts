@@ -1,5 +1,5 @@
 // A voice model inside the process: it remembers its input, calls the tool that the user's words name, and says what
-// the session requests. It knows of earlier processes only what the session tells it.
+// the session requests. It knows about earlier processes only what the session tells it.
 
 import { Subject } from 'rxjs';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';

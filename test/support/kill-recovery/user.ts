@@ -9,7 +9,7 @@ import { tokensIn, wish, wishesIn, wordsOf, type Line } from './world.ts';
 
 const CHUNK_MS = 4;
 const MOMENT_MS = 10;
-/** The number of moments without any action after which the session counts as idle. */
+/** The session counts as idle after this many moments without an action. */
 const RESTFUL_MOMENTS = 40;
 const AT_ONCE = 4;
 

@@ -41,9 +41,9 @@ export type Line =
       readonly input: string;
       readonly idempotent: boolean;
     }
-  /** The model began to say this. */
+  /** The model started to say this. */
   | { readonly what: 'said'; readonly token: string }
-  /** The user heard this to its end. */
+  /** The user heard all of this. */
   | { readonly what: 'heard'; readonly token: string }
   /** The user answered the question of this wish. */
   | { readonly what: 'answered'; readonly n: number; readonly how: 'voice' | 'button' }

@@ -1,5 +1,5 @@
 // A private PostgreSQL server for the tests of one run: in a temporary folder, on a Unix socket. It survives crashes
-// of processes, but not of the machine, because it syncs nothing to the disk.
+// of processes but not of the machine, because it does not sync to disk.
 
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// "Mm-hm" as people say it, which a synthesiser would spell: voiced through the nose, without words.
+// "Mm-hm" as people say it, a nasal sound without words; a synthesiser would spell it out.
 
 const SAMPLE_RATE_HZ = 24_000;
 const PEAK = 7000;

@@ -13,12 +13,12 @@ export interface SpeakOptions {
   readonly silenceMs?: number;
 }
 
-/** The amplitude below which sound counts as silence. */
+/** The amplitude below which audio counts as silence. */
 const VOICE_LEVEL = 0.01 * 32_767;
 
 let flite: Promise<Flite> | undefined;
 
-/** Returns the sound of a text: Int16 mono. */
+/** Returns the audio of a text: Int16 mono. */
 export async function speak(text: string, options: SpeakOptions = {}): Promise<Int16Array> {
   const { voice = 'slt', sampleRateHz = 24_000, silenceMs = 0 } = options;
   flite ??= Flite.load();
@@ -30,7 +30,9 @@ export async function speak(text: string, options: SpeakOptions = {}): Promise<I
   return samples;
 }
 
-/** Returns where the voice begins and ends in a sound, in milliseconds: a synthesiser adds silence around it. */
+/**
+ * Returns where the voice begins and ends in the audio, in milliseconds: a synthesiser adds silence around it.
+ */
 export function voiceIn(
   samples: Int16Array,
   sampleRateHz = 24_000,

@@ -211,7 +211,7 @@ const planted: readonly Planted[] = [
   {
     fault: 'a client that leaves in the middle of a turn leaves the turn as it is',
     session: 'voice',
-    // The model keeps the floor: nothing is delivered, and no service reads the events.
+    // The model never gives up the floor: nothing is delivered, and no service reads the events.
     breaks: ['LIVE', 'P4'],
     plant() {
       const { clientLeft } = Turns.prototype;

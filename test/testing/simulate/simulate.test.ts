@@ -103,7 +103,7 @@ describe('an app of the user', () => {
     };
     const { failure, message } = await failureOf(options);
     expect(failure.broken.map(({ promise }) => promise)).toContain('MINE');
-    // The user's request is enough: the failure needs no fault.
+    // The user's request alone causes the failure: no fault is needed.
     expect(failure.shrunk.strikes).toEqual([]);
     expect(failure.shrunk.steps).toHaveLength(1);
     expect(failure.script.steps.length).toBeGreaterThan(1);

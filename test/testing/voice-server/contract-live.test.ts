@@ -1,4 +1,4 @@
-// The refusals and promises of the Live fake, as far as the types and protocol notes state them.
+// The refusals and promises of the Live fake, where the types and protocol notes state them.
 
 import { describe, expect, test } from 'vitest';
 import { silence } from './support/listening.ts';

@@ -78,7 +78,7 @@ test('Realtime over wss: a call by voice, its result spoken, a barge-in, a trunc
   await next('response.done');
   const texts = model.items.map((item) => ('text' in item ? item.text : item.kind));
   expect(texts.slice(0, 3)).toEqual(['book me a ride', 'call', 'result']);
-  // The part of the answer that was not heard is not remembered.
+  // The model does not remember the part of the answer that was not heard.
   expect(texts[3]).not.toContain('booked');
   expect(texts.slice(4)).toEqual(['stop', 'You said: stop']);
 });

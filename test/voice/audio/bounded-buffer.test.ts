@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../../src/values/errors.ts';
 import { createBoundedBuffer, type DroppedAudio } from '../../../src/voice/audio/bounded-buffer.ts';
 import type { AudioFrame } from '../../../src/voice/audio/audio-frame.ts';
 
-/** A frame that can be told apart by its first sample. */
+/** A frame that is recognizable by its first sample. */
 function frame(mark: number, ms = 20): AudioFrame {
   return { samples: new Int16Array(ms * 24).fill(mark), sampleRateHz: 24_000 };
 }

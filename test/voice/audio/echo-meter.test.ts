@@ -15,11 +15,11 @@ interface Room {
   readonly user?: Float32Array;
   /** How often the client reports what it has played. */
   readonly reportMs?: number;
-  /** The length of the frames in which the client sends its sound. */
+  /** The length of the audio frames that the client sends. */
   readonly ms?: number;
 }
 
-/** Plays a sound in a room; returns the likenesses, one every 160 ms, from the second second on. */
+/** Plays audio in a room; returns the likenesses after the first second, one every 160 ms. */
 function listen(room: Room): readonly number[] {
   const { played, echoDb = -Infinity, delayMs = 120, user, reportMs = 100 } = room;
   const gain = 10 ** (echoDb / 20);
@@ -125,7 +125,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     const gain = 10 ** (echoDb / 20);
     const meter = new EchoMeter();
     const [before, after]: [number[], number[]] = [[], []];
-    // The sound is sent faster than it is played.
+    // The audio is sent faster than it is played.
     meter.said({ itemId: 'item', samples: toPcm(played), sampleRateHz: RATE_HZ });
     for (let at = FRAME_MS; at <= PLAYED_MS; at += FRAME_MS) {
       const from = ((at - FRAME_MS) * RATE_HZ) / 1000;
@@ -165,11 +165,11 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     const user = speech(seed, PLAYED_MS);
     const { before, after } = heardIn({ echoDb: -20, user });
     expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
-    // Every syllable of the user is kept.
+    // No syllable of the user is removed.
     const step = (RATE_HZ * 80) / 1000;
     for (let at = 0; at + step < before.length; at += step) {
       const was = levelDb(before.slice(at, at + step));
-      // A quiet beginning of a syllable is kept too.
+      // The quiet beginning of a syllable is not removed either.
       if (was > -30) expect(was - levelDb(after.slice(at, at + step))).toBeLessThan(3);
     }
   });

@@ -12,7 +12,7 @@ const first: AudioFrame = { samples: sound.subarray(0, 960), sampleRateHz: 48_00
 const second: AudioFrame = { samples: sound.subarray(960, 1_920), sampleRateHz: 48_000 };
 const third: AudioFrame = { samples: sound.subarray(1_920), sampleRateHz: 48_000 };
 
-/** What the resampler alone makes of the same stretches. */
+/** The output of the resampler alone for the same stretches. */
 function expectedOf(...stretches: readonly Int16Array[]): {
   parts: Int16Array[];
   tail: Int16Array;

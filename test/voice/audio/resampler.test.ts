@@ -143,7 +143,7 @@ describe('configuration', () => {
   });
 });
 
-/** The samples without the edges, where the filter meets the silence around the stream. */
+/** The samples except for the edges, where the silence around the stream affects the filter. */
 function middle(samples: Int16Array): Int16Array {
   return samples.subarray(200, samples.length - 200);
 }

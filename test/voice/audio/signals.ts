@@ -1,4 +1,4 @@
-// Test sounds and functions that measure them.
+// Test signals and functions that measure them.
 
 export interface ToneOptions {
   readonly hz: number;
@@ -17,7 +17,7 @@ export function tone({ hz, sampleRateHz, seconds, amplitude = DEFAULT_AMPLITUDE 
   );
 }
 
-/** Samples that are easy to tell apart: start, start + 1, … */
+/** Samples that are easy to distinguish: start, start + 1, … */
 export function ramp(length: number, start = 0): Int16Array {
   return Int16Array.from({ length }, (_, n) => start + n);
 }
@@ -40,8 +40,8 @@ export function levelDb(samples: Int16Array): number {
 }
 
 /**
- * Fits a tone of `hz` with amplitude 0.9 that began at time 0 by least squares, and returns what is left over. The
- * edges, where a filter meets silence, are left out.
+ * Fits a tone of `hz` with amplitude 0.9 that began at time 0 by least squares, and returns what is left over.
+ * Ignores the edges, where silence affects the filter.
  */
 export function fitTone(samples: Int16Array, hz: number, sampleRateHz: number) {
   const edge = 400;

@@ -111,7 +111,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     connections.transfer(billing);
     await Promise.resolve();
     expect(told.at(-1)).toBe('transferred ok');
-    // The session has given up the transfer by then.
+    // By then the session has abandoned the transfer.
     connections.endTransfer(failure);
     expect(configured(first)).toEqual(['billing', 'lead']);
   });

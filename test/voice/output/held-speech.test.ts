@@ -1,4 +1,4 @@
-// Held speech of a model that answers by itself is released or dropped whole and in order.
+// Held speech of a model that answers by itself is released or dropped as a whole and in order.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -25,7 +25,7 @@ function heldOf({ isInRealTime = false } = {}) {
     },
     { patienceMs: PATIENCE_MS, isInRealTime },
   );
-  /** Passes a frame on at once unless it is held, as a session does. */
+  /** Forwards a frame immediately unless it is held, as a session does. */
   const say = (responseId: string, ms: number): void => {
     const frame = {
       samples: new Int16Array(ms * 24),

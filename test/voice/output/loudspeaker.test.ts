@@ -24,7 +24,7 @@ function loud() {
     );
     speaker.say({ samples, sampleRateHz: RATE_HZ, itemId, responseId: 'resp_1' });
   };
-  /** The sound that the client has been given since then: item name, first and last millisecond. */
+  /** The audio that was sent to the client since then: item name, first and last millisecond. */
   const given = (since = 0) =>
     heard
       .slice(since)
@@ -77,7 +77,7 @@ describe('a pause', () => {
       ['a~2', 130, 200],
       ['a~2', 200, 250],
     ]);
-    // Later sound of the item gets the new name as well.
+    // Later audio of the item gets the new name as well.
     say('a', 10);
     expect(given().at(-1)).toEqual(['a~2', 250, 260]);
     expect(clears()).toBe(1);
@@ -244,7 +244,7 @@ describe('LOUDSPEAKER-5: lowered speech', () => {
     speaker.played({ itemId: 'a~2', playedMs: 60 });
     since = heard.length;
     expect(speaker.resume()).toEqual({ itemId: 'a', playedMs: 140 });
-    // The sound that is kept has its full volume.
+    // The remaining audio has its full volume.
     expect(given(since)).toEqual([
       ['a~3', 140, 200],
       ['a~3', 200, 240],

@@ -43,7 +43,7 @@ describe('the audio of a voice', () => {
       void Promise.resolve().then(() => controller.abort());
     }
     expect(heard).toEqual([frame(1)]);
-    // After the abort the voice is not asked for sound.
+    // After the abort no audio is requested from the voice.
     const refuses: Voice = { synthesize: () => Promise.reject(new Error('asked')) };
     for await (const piece of soundOf(refuses, request(controller))) heard.push(piece);
     expect(heard).toHaveLength(1);

@@ -74,7 +74,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
       utterances.read(utteranceId, text, final) === 'backchannel',
     /** The model has stopped by itself. */
     confirm: () => chart.send({ type: 'model.stopped' }),
-    /** No recogniser will report what the sound was. */
+    /** No recogniser will report what was said. */
     reset: () => chart.send({ type: 'doubt.lost' }),
   };
   return { environment, bargeIn, done };
@@ -116,7 +116,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause']);
     await environment.advance(1);
     expect(done).toEqual(['pause', 'breakOff']);
-    // The words of the sound no longer matter.
+    // The words that were heard no longer matter.
     bargeIn.ended('u1');
     expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(false);
     expect(done).toEqual(['pause', 'breakOff']);

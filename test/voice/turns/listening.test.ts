@@ -21,7 +21,7 @@ async function talkWith(
   await talk.start();
   return {
     ...talk,
-    /** The microphone sends sound for `ms` milliseconds. */
+    /** The microphone sends audio for `ms` milliseconds. */
     async hums(ms: number, frame = FRAME) {
       for (let passed = 0; passed < ms; passed += 100) {
         talk.session.audioIn.next(frame);
@@ -172,7 +172,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
     expect(asked()).toContain('The report is done.');
     const { itemId, end } = model().begin('The report is done.', 2000);
-    // The sound does not interrupt the lead agent either.
+    // The noise does not interrupt the lead agent either.
     model().speechEnded('tv2', '');
     model().speechStarted('tv3');
     await hums(2000);

@@ -79,7 +79,7 @@ describe('ECHO-1: pieces of an echo', () => {
   test('disappear, however transcribed, in a room that echoes', () => {
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, true)).toBe(true);
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, false)).toBe(false);
-    // A single comparison may be chance.
+    // A single comparison may match by chance.
     expect(spokenOver(160, 0).isEcho('Wait,', SPEECH, true)).toBe(false);
   });
 

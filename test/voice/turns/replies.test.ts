@@ -24,12 +24,12 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
     get isExpected() {
       return replyIsExpected(chart.snapshot);
     },
-    /** Returns whether a reply is still to come. */
+    /** Returns whether a reply is still expected. */
     toWords(typed: boolean) {
       chart.send({ type: 'reply.toWords', typed });
       return isWanted();
     },
-    /** `before`: the responses under way when the result arrives. */
+    /** `before`: the responses in progress when the result arrives. */
     toResult(before: readonly string[] = []) {
       for (const responseId of before) chart.send({ type: 'response.began', responseId });
       chart.send({ type: 'call.answered', callId: 'c1', respond: true });
@@ -48,7 +48,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
       chart.send({ type: 'request.ended', continuesAs: null, done });
       return isTaken;
     },
-    /** Requests the reply that is due and calls it off before its first word, because the user makes a sound. */
+    /** Requests the reply that is due and cancels it before its first word, because the user makes a sound. */
     takeAndCallOff(utteranceId: string) {
       chart.send({ type: 'choose' });
       chart.send({ type: 'user.began', utteranceId });

@@ -66,7 +66,7 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
           text = event.final ? event.text : text + event.text;
       return text;
     },
-    /** The commands that the model got, without requests. */
+    /** The commands that the model received, except for requests. */
     told: () => model.commands.filter(({ type }) => type !== 'response.request'),
   };
 }
@@ -405,7 +405,7 @@ describe("the model's memory", () => {
       },
       { type: 'item.delete', itemId: 'i1' },
     ]);
-    // The cut is never moved back.
+    // The position of the cut never moves back.
     connection.send({ type: 'playout.truncate', itemId: 'i1', playedMs: 2000 });
     expect(told()).toHaveLength(2);
     connection.send({ type: 'playout.truncate', itemId: 'i1', playedMs: 0 });

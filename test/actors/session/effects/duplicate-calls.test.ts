@@ -1,4 +1,4 @@
-// The lead agent requests work that is already under way.
+// The lead agent requests work that is already running.
 
 import { describe, expect, test } from 'vitest';
 import type { SubagentConfig } from '../../../../src/index.ts';

@@ -1,4 +1,4 @@
-// An app waits for a quiet session, and for the next result.
+// An app waits for an idle session, and for the next result.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -236,7 +236,7 @@ describe('nextResult', () => {
     await environment.advance(10_000);
     expect(ofA.error).toMatchObject({ code: 'NO_RESULT' });
     expect(String(ofA.error)).toContain('was cancelled');
-    // Another result may come.
+    // Another result may follow.
     expect(ofAny.isSettled).toBe(false);
   });
 

@@ -1,4 +1,4 @@
-// The core of a session with a lead agent that only records: kept and forgotten state, progress, and a failure inside
+// The core of a session with a lead agent that only records: kept and deleted state, progress, and a failure inside
 // the unit.
 
 import { describe, expect, test } from 'vitest';
@@ -224,7 +224,7 @@ test('SESSION-UNIT-4 OUTBOX-6: frees one place, not two, for a call that is refu
   expect(reserved()).toBe(1);
   core.projection.events.subscribe((event) => {
     if (event.type !== 'tool.called') return;
-    // The call is cancelled while its validation is being written, before the tool gets it.
+    // The call is cancelled while its validation is being written, before the tool receives it.
     journal.shut();
     queueMicrotask(() => {
       core.receive('call:second', { type: 'call.cancel' });
@@ -439,7 +439,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
         return fold(received);
       };
       await talk.call('asking', 'again');
-      // USER-INPUT-2: a refused input is never reported as taken in, and its caller does not wait for ever.
+      // USER-INPUT-2: a refused input is never reported as accepted, and its caller does not wait forever.
       const said = settled(core.userInput.say('hello'));
       await environment.settle();
       expect(await said).toEqual(

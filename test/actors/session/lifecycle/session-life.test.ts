@@ -227,7 +227,7 @@ describe('SESSION-LIFE-4: a session that is closed while it begins', () => {
     const first = textTalk({ sessionId: 'ses', runtime, environment });
     const started = first.session.start();
     started.catch(() => {});
-    // The claim is under way.
+    // The claim is running.
     await environment.advance(5);
     await first.session.close();
     const { session } = textTalk({ sessionId: 'ses', runtime, environment });

@@ -1,5 +1,5 @@
-// SCOPE-SNAPSHOTS-3: a session continues from a snapshot as from all entries before it. Whole conversations with all
-// faults, at each of their snapshots; the following steps are compared.
+// SCOPE-SNAPSHOTS-3: a session continues from a snapshot in the same way as from all entries before it. Whole
+// conversations with all faults, at each of their snapshots; the following steps are compared.
 
 import { expect, test } from 'vitest';
 import { nothingFollows, replayHost } from '../../../../src/actors/replay/entry-by-entry.ts';
@@ -15,7 +15,7 @@ const isSnapshot = ({ event }: JournalEntry): boolean => event.type === 'session
 
 const OVER = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
-/** Returns the due parts. A session that continues from a snapshot forgets ended parts sooner. */
+/** Returns the due parts. A session that continues from a snapshot deletes ended parts sooner. */
 function due(view: ReplayView) {
   const { questions, subagents, calls, ...rest } = { ...view, at: 0 };
   const isLive = ({ state }: (typeof subagents)[number]): boolean =>

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/actors/session/questions/user-input.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';
 
-/** A session that takes in all input, and does nothing with it before it ends. */
+/** A session that accepts all input, and does nothing with it before it ends. */
 function entrance(): UserInput {
   const session = {
     host: { environment: simulatedEnvironment() },

@@ -73,7 +73,7 @@ test('USER-WORDS-7: accepts words as the answer to a question for free text', ()
 test('P3: accepts only an exact yes or no as consent, however often it is asked for', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
-  // The question was asked again once: now the buttons and the lead agent remain.
+  // The question was asked again once; now only the buttons and the lead agent remain.
   expect(readUtterance(unclear, 'well I guess so', { typed: true })).toEqual(toLead);
   expect(readUtterance(unclear, 'yes', { typed: false })).toMatchObject({
     answer: { approved: true },

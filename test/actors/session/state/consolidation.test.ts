@@ -1,5 +1,5 @@
-// The results of one request, told in one reply: the moment, the words, and the treatment of results that come late,
-// are seen before, or fail.
+// The results of one request, told in one reply: the moment, the words, and the treatment of results that arrive
+// late, were seen earlier, or fail.
 
 import { describe, expect, test } from 'vitest';
 import { TextSession, type ConsolidationOptions } from '../../../../src/index.ts';
@@ -128,7 +128,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
       await start();
       await type('use flight and hotel and car');
       await environment.advance(60_000);
-      // The time counts from the first result; before that no result waits.
+      // The time counts from the first result; before that, no result waits.
       await finish('flight', 'hotel');
       await environment.advance(CEILING_MS - 1);
       expect(told()).toEqual([]);

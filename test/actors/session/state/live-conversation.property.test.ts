@@ -1,5 +1,5 @@
-// An item of a conversation that is read alone while it is being said equals the item in the whole conversation,
-// after any earlier words, cuts and commits.
+// An item of a conversation that is read separately while it is being said equals the item in the whole
+// conversation, after any earlier words, cuts and commits.
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

@@ -34,7 +34,7 @@ import { textTalk } from '../../../support/text-talk.ts';
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** A session that takes events in, and executes no effect. */
+/** A session that accepts events and executes no effect. */
 function sessionOf(first: JournalEntry) {
   const inputs = inputsIn([first]);
   if (!inputs) throw new Error('Expected an opening');
@@ -76,7 +76,7 @@ function sessionOf(first: JournalEntry) {
   };
 }
 
-/** Makes the call of this number throw, among all calls in a step of a session. */
+/** Makes the call with this index throw, among all calls in a step of a session. */
 function plant() {
   const state = { left: Number.POSITIVE_INFINITY, calls: 0 };
   const tried = (): void => {

@@ -14,7 +14,7 @@ import { callOptions, fakeService } from '../../../support/fake-service.ts';
 import { checkSubagentConfig } from '../../../../src/actors/subagent/config.ts';
 import { planSpawn } from '../../../../src/actors/subagents/toolsets/spawn-plan.ts';
 
-/** The tools on a program's service, called like the AI SDK does: through their schemas. */
+/** The tools on a program's service, called through their schemas as the AI SDK does. */
 function parent(options: ParentToolsetOptions = {}) {
   const service = fakeService();
   const tools = createParentSubagentToolset({ service, ...options });

@@ -247,7 +247,7 @@ export async function agentServer(options: AgentServerOptions = {}): Promise<Age
     try {
       for await (const event of result) response.write(`data: ${JSON.stringify(event)}\n\n`);
     } catch {
-      // The stream that asked for an authorization fails when the answer comes as a message.
+      // The stream that requested an authorization fails when the answer arrives as a message.
     }
     response.end();
   }

@@ -163,7 +163,7 @@ const app = agent({ name: 'test-agent' })
         },
         deaf: () => {
           isDeaf = true;
-          // The agent does not end with its input either.
+          // The agent does not end when its input ends either.
           setInterval(() => {}, 60_000);
         },
         die: () => process.exit(3),

@@ -1,4 +1,4 @@
-// A connection to a server in memory, with logs of its events, in simulated time.
+// A connection to an in-memory server, with logs of its events, in simulated time.
 
 import { onTestFinished } from 'vitest';
 import { geminiLive, type GeminiLiveOptions } from '../../../../src/adapters/gemini-live/index.ts';
@@ -50,7 +50,7 @@ export class Call {
     });
   }
 
-  /** Opens the connection, and accepts the setup. Forgets the earlier messages. */
+  /** Opens the connection, and accepts the setup. Drops the earlier messages. */
   async begin(): Promise<this> {
     this.peer.open();
     this.peer.says({ setupComplete: {} });
@@ -71,7 +71,7 @@ export class Call {
     return this.peer.news();
   }
 
-  /** Sends sound of the user's microphone. */
+  /** Sends audio of the user's microphone. */
   hears(ms = 100): void {
     this.connection.sendAudio({ samples: new Int16Array(ms * 16), sampleRateHz: 16_000 });
   }
@@ -105,7 +105,7 @@ export function startCall(options?: GeminiLiveOptions): Promise<Call> {
   return new Call(options).begin();
 }
 
-/** Returns sound of the model. */
+/** Returns audio of the model. */
 export function sound(ms = 100): ServerSays {
   const data = encodePcm16Base64(new Int16Array(ms * 24).fill(7));
   return {

@@ -1,5 +1,5 @@
-// A socket in memory, with a server that the test controls. Its messages have the official types, so that a change of
-// the wire does not compile.
+// An in-memory socket, with a server that the test controls. Its messages have the official types, so that a change
+// of the wire does not compile.
 
 import type {
   WebSocketFactory,
@@ -67,7 +67,7 @@ export class MemoryPeer {
     this.#emit('close', code, Buffer.from(reason));
   }
 
-  /** Returns the messages of the client since the last call, without its sound. */
+  /** Returns the messages of the client since the last call, without its audio. */
   news(): readonly Said[] {
     const news = this.said.slice(this.#taken);
     this.#taken = this.said.length;

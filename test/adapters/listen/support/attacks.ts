@@ -1,5 +1,5 @@
-// Attacks on a port, drawn from one seed: bytes that are not HTTP, invalid request lines and headers, slow and
-// half-open connections, invalid frames.
+// Random attacks on a port: bytes that are not HTTP, invalid request lines and headers, slow and half-open
+// connections, invalid frames.
 
 import { connect, type Socket } from 'node:net';
 import { randomBytes } from 'node:crypto';
@@ -19,7 +19,7 @@ export interface AttackedPort {
 type Ending = 'waits' | 'half_closes' | 'resets' | 'sends_on' | 'leaves';
 const endings: readonly Ending[] = ['waits', 'half_closes', 'resets', 'sends_on', 'leaves'];
 
-/** Targets on which `new URL` throws, and others that mislead a parser by hand. */
+/** Targets for which `new URL` throws, and others that mislead a hand-written parser. */
 const targets = [
   '/\\', 'http://a:99999/', 'http://[/', '//', '///', '/%', '/%00', '/%c0%ae', '/..%2f', '*', '/?', '/??',
   '//evil.example/', 'http://evil.example/', 'ws://127.0.0.1/', 'x://y', '/#', '/?token=', '/\u00e9\u00ff',
@@ -215,7 +215,7 @@ function attackOn(chance: Chance, { port, paths, proof, bodyHeaders }: AttackedP
 
 let lostSockets = 0;
 
-/** Counts sockets that Node.js 24 never closes, because the other side reset them first. */
+/** Counts sockets that Node.js 24 never closes because the other side reset them first. */
 export function socketsLostByNode(): number {
   return lostSockets;
 }

@@ -60,7 +60,7 @@ export function gate(): { readonly opened: Promise<void>; open(): void } {
   return { opened, open: () => open() };
 }
 
-/** The session of most tests: no automatic actions, and words instead of sound. */
+/** The session of most tests: no automatic actions, and words instead of audio. */
 export const textOnly = {
   type: 'session.update',
   session: { type: 'realtime', output_modalities: ['text'] },

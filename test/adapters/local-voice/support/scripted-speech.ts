@@ -1,5 +1,5 @@
-// A speech engine without speech. Sound is a constant, whose loudness is its meaning. Loud sound is speech; `words`
-// has the words that a loudness stands for.
+// A speech engine without speech. The audio is a constant, whose loudness is its meaning. Loud audio is speech;
+// `words` has the words for each loudness.
 
 import type { SpeechDetector, SpeechEngine } from '../../../../src/adapters/local-voice/index.ts';
 
@@ -75,7 +75,7 @@ export function scriptedSpeech(words: Readonly<Record<number, string>> = {}): Sc
   return engine;
 }
 
-/** Sound of one loudness. */
+/** Audio of one loudness. */
 export function tone(loudness: number, durationMs: number): Int16Array {
   return new Int16Array((durationMs * RATE_HZ) / 1000).fill(loudness);
 }

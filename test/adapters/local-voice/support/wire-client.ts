@@ -14,7 +14,7 @@ interface OfficialSchemas {
 }
 
 const require = createRequire(import.meta.url);
-// The package exports no path to this file, so it is found next to its main file.
+// The package exports no path to this file, so it is found through the package's main file.
 const agentsMain = require.resolve('@openai/agents-realtime');
 const { parseRealtimeEvent } = (await import(
   pathToFileURL(join(dirname(agentsMain), 'openaiRealtimeEvents.mjs')).href
@@ -64,7 +64,7 @@ export class WireClient {
     this.socket.send(JSON.stringify(event));
   }
 
-  /** Returns the first event of this type that was not yet returned. */
+  /** Returns the first event of this type that has not been returned yet. */
   async next(type: string): Promise<Received> {
     const from = this.#seen.get(type) ?? 0;
     const index = await this.#until(() => {
@@ -103,7 +103,7 @@ export class WireClient {
     return this.events.filter((event) => event.type === type).length;
   }
 
-  /** Appends sound, 20 ms at a time. */
+  /** Appends audio, 20 ms at a time. */
   speak(samples: Int16Array): void {
     for (let start = 0; start < samples.length; start += FRAME_SAMPLES) {
       const audio = encodePcm16Base64(samples.slice(start, start + FRAME_SAMPLES));

@@ -33,7 +33,7 @@ export interface ActingServerOptions {
   readonly protocol: '2025-11-25' | '2026-07-28';
   /** The port to listen on. @defaultValue a free one */
   readonly port?: number;
-  /** A question of 2025-11-25 that does not reach the client the first time, like on a broken connection. */
+  /** A question of 2025-11-25 that does not reach the client the first time, as on a broken connection. */
   readonly loses?: string;
 }
 
@@ -55,7 +55,7 @@ interface FormResult {
 interface Performing {
   readonly cancelled: AbortSignal;
   progress(text: string): Promise<void>;
-  /** Puts a form to the client; null: the form was cancelled. */
+  /** Shows a form to the client; null: the form was cancelled. */
   ask(form: Form): Promise<FormResult | null>;
   die(): void | Promise<void>;
   deaf(): void;
@@ -169,7 +169,7 @@ class ObservedStore extends InMemoryTaskStore {
   ): Promise<void> {
     const [taskId, status] = args;
     const cancel = this.cancels.get(taskId);
-    // A task that ignores the cancellation: the client waits for ever.
+    // A task that ignores the cancellation: the client waits forever.
     if (status === 'cancelled' && cancel === undefined) await new Promise<never>(() => {});
     await super.updateTaskStatus(...args);
     if (status === 'cancelled') cancel?.abort();

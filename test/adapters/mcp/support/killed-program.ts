@@ -12,7 +12,7 @@ await liveOn({
     url,
     tool: 'work',
     protocol: protocol === '2026-07-28' ? protocol : '2025-11-25',
-    // A question that does not come again is abandoned after this time.
+    // A question that is not repeated is abandoned after this time.
     graceMs: 300,
   }),
   acts: [

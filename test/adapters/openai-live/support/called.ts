@@ -1,4 +1,4 @@
-// A connection to a peer in memory, with logs of its events.
+// A connection to an in-memory peer, with logs of its events.
 
 import { openaiLive, type OpenaiLiveOptions } from '../../../../src/adapters/openai-live/index.ts';
 import { simulatedEnvironment } from '../../../../src/testing/index.ts';

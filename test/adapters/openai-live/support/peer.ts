@@ -93,7 +93,7 @@ export class Peer implements WebSocketLike {
     this.says({ type: 'session.output_audio.delta', delta: encodePcm16Base64(samples) });
   }
 
-  /** Sends words of the model, at the present place in the track. */
+  /** Sends words of the model, at the current place in the track. */
   speaks(delta: string, startMs = this.#trackMs): void {
     const at = { start_ms: startMs, end_ms: startMs + 200 };
     this.says({ type: 'session.output_transcript.delta', delta, ...at });
@@ -105,7 +105,7 @@ export class Peer implements WebSocketLike {
     this.says({ type: 'session.input_transcript.delta', delta, ...at });
   }
 
-  /** Says something as the model, from its first sound to the pause after it. */
+  /** Says something as the model, from its first audio to the pause after it. */
   replies(text: string, durationMs = 600): void {
     this.sounds(durationMs / 2);
     this.speaks(text);

@@ -1,4 +1,4 @@
-// The entries so far, in order, and promises for later ones. Tests use it to wait for events, and never for time.
+// The entries so far, in order, and promises for later ones. Tests wait for events with it, and never for time.
 
 export interface EventLog<T> {
   readonly all: readonly T[];

@@ -38,7 +38,7 @@ export interface FakeServer {
 }
 
 export interface FakeServerOptions {
-  /** Answers the upgrade, or leaves it without an answer. @defaultValue a WebSocket */
+  /** Answers the upgrade, or leaves it unanswered. @defaultValue a WebSocket */
   readonly onUpgrade?: (request: IncomingMessage, socket: Duplex) => void;
 }
 

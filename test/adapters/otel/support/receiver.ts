@@ -1,4 +1,4 @@
-// A receiver of OTLP over HTTP, and the official SDK that exports to it like an app.
+// An OTLP receiver over HTTP, and the official SDK that exports to it as an app does.
 
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
-// Twilio and a telephone, for tests: the far end of a Media Stream. It plays received sound in simulated time, and
+// Twilio and a telephone, for tests: the far end of a Media Stream. It plays received audio in simulated time, and
 // returns marks when they are reached, or all of them on a clear.
 
 import type { TwilioSocket } from '../../../../src/adapters/twilio-media-streams/index.ts';
@@ -24,7 +24,7 @@ export class FakeTwilio implements TwilioSocket {
   readonly streamSid = 'MZ1';
   /** All received messages. */
   readonly sent: Sent[] = [];
-  /** All sound of the telephone, in samples. */
+  /** All audio of the telephone, in samples. */
   readonly heard: number[] = [];
   /** How the other side closed the socket. */
   closedWith: { code: number; reason: string } | null = null;
@@ -43,7 +43,7 @@ export class FakeTwilio implements TwilioSocket {
     return this;
   }
 
-  /** Receives text from the adapter; nothing comes after the close of the socket. */
+  /** Receives text from the adapter; nothing arrives after the close of the socket. */
   send(text: string): void {
     if (this.closedWith) return;
     const sent = JSON.parse(text) as Sent;
@@ -64,7 +64,7 @@ export class FakeTwilio implements TwilioSocket {
     return this.sent.filter((sent) => sent.event === event);
   }
 
-  /** Returns the played sound, in milliseconds. */
+  /** Returns the played audio, in milliseconds. */
   get heardMs(): number {
     return (this.heard.length * 1000) / PHONE_RATE_HZ;
   }

@@ -51,7 +51,7 @@ export async function startHook(options: Partial<WebhookSourceOptions> = {}) {
     /** The service's receipt for the next events. */
     receipt: { accepted: true, eventId: 'evt' } as EventReceipt | Promise<EventReceipt>,
     source,
-    /** Starts it like a service, until the controller aborts. */
+    /** Starts it as a service does, until the controller aborts. */
     async begin(started: WebhookSource = source, controller = new AbortController()) {
       controllers.push(controller);
       await started.start(

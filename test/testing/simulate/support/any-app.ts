@@ -1,5 +1,5 @@
-// An app by seed: any legal combination of the options of a subagent, a tool and a session. The default app of the
-// simulation covers few of these combinations.
+// An app that a seed chooses: any valid combination of the options of a subagent, a tool and a session. The
+// default app of the simulation covers few of these combinations.
 
 import { tool } from 'ai';
 import { z } from 'zod';

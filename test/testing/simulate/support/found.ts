@@ -1,5 +1,5 @@
-// Scripts that broke a promise once, kept as they were found. If the runtime writes its entries in another order
-// today, the strikes fall elsewhere, and the script is an ordinary conversation.
+// Scripts that once broke a promise, exactly as they were found. If the runtime now writes its entries in
+// another order, the faults strike elsewhere, and the script is an ordinary conversation.
 
 export const found: readonly { readonly why: string; readonly json: string }[] = [
   {
@@ -9,7 +9,7 @@ export const found: readonly { readonly why: string; readonly json: string }[] =
     json: '{"seed":786,"session":"voice","steps":[{"at":0,"do":"say","words":"Please use research and watching, request 0","calls":["research","watching"]},{"at":6145,"do":"notify","text":"News number 6","priority":"urgent"}],"strikes":[{"point":"line.refuses","occurrence":1},{"point":"crash.afterAppend","occurrence":30},{"point":"crash.afterAppend","occurrence":44},{"point":"user.bargesIn","occurrence":3},{"point":"model.slow","occurrence":5},{"point":"journal.slow","occurrence":52},{"point":"user.bargesIn","occurrence":7}]}',
   },
   {
-    // A fault of the checker: the floor was taken and given back at the same instant.
+    // A fault of the checker: the floor was taken and released at the same instant.
     why: 'P5: a late "mm-hm" while the line is lost',
     json: '{"seed":45302,"session":"voice","steps":[{"at":0,"do":"say","words":"Please use booking, request 0","calls":["booking"]},{"at":2776,"do":"say","words":"Please use time, request 6","calls":["time"]},{"at":15734,"do":"say","words":"Please use time and watching, request 2","calls":["time","watching"]},{"at":20310,"do":"drop"}],"strikes":[{"point":"model.silent","occurrence":1},{"point":"tool.slow","occurrence":1},{"point":"crash.beforeAppend","occurrence":26},{"point":"client.reloads","occurrence":1},{"point":"crash.beforeAppend","occurrence":45},{"point":"user.bargesIn","occurrence":3},{"point":"line.drops","occurrence":8},{"point":"journal.fails","occurrence":58},{"point":"words.late","occurrence":4},{"point":"crash.afterAppend","occurrence":89},{"point":"user.bargesIn","occurrence":8},{"point":"journal.slow","occurrence":90},{"point":"line.slow","occurrence":14},{"point":"journal.slow","occurrence":96}]}',
   },

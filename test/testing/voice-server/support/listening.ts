@@ -20,7 +20,7 @@ export interface Listening {
   readonly address: VoiceServerAddress;
 }
 
-/** Short speech: Gemini waits in real time until its sound would have been played. */
+/** Short speech: Gemini waits in real time until its audio would have been played. */
 const briefly: VoiceResponder = (turn) =>
   echoResponder(turn)?.map((step) => ('say' in step ? { ...step, durationMs: 100 } : step)) ?? null;
 
