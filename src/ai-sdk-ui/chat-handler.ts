@@ -94,8 +94,7 @@ export interface ChatHandlerOptions {
    */
   readonly pool?: ChatPool;
   /**
-   * The maximum request size in bytes. By default, a page sends its whole chat with each request. @defaultValue
-   * 16777216
+   * The maximum request size in bytes. By default, a page sends its whole chat with each request. @defaultValue 16777216
    */
   readonly maxBodyBytes?: number;
   /**

@@ -5,8 +5,7 @@
 //   reconnectToStream ─▶ for a chat that does not follow: held until the session has a message
 //
 // Invariants
-//   CHAT-TRANSPORT-1. The transport reads only the user's last words from a chat's messages: the session has the
-//                     history.
+//   CHAT-TRANSPORT-1. The transport reads only the user's last words from a chat's messages: the session has the history.
 //   CHAT-TRANSPORT-2. A request that a session cannot fulfil is refused by name before anything is sent.
 
 import type { ChatTransport } from 'ai';

@@ -132,9 +132,7 @@ const isUnknown = (status: number): boolean =>
 
 const isSafe = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'wss:';
 
-/**
- * Tells whether a client may follow the server to another URL without exposing the client's token to an eavesdropper.
- */
+/** Tells whether a client may follow the server to another URL without exposing the client's token to an eavesdropper. */
 export function mayDetour(to: URL, from: URL): boolean {
   return isSafe(to) || (!isSafe(from) && (to.protocol === 'http:' || to.protocol === 'ws:'));
 }

@@ -215,8 +215,7 @@ export class Microphone {
         },
       });
       if (!stream) return 'missing';
-      // Some browsers cannot convert a microphone to this rate. They deliver the device's rate, and the server
-      // resamples.
+      // Some browsers cannot convert a microphone to this rate. They deliver the device's rate, and the server resamples.
       context = await openContext(this.#workletUrl(), SPEECH_RATE_HZ);
       let source;
       try {
@@ -268,8 +267,7 @@ export class Microphone {
   }
 
   /**
-   * The server has named the voice owner. If it is this client, the kept audio is sent; otherwise the audio is
-   * discarded.
+   * The server has named the voice owner. If it is this client, the kept audio is sent; otherwise the audio is discarded.
    */
   #comeBack(): void {
     const kept = this.#line.ownsVoice() ? this.#kept : [];

@@ -1,5 +1,5 @@
-// The protocol between `offstage/client` and `offstage/serve`, version 1: both sides' frames, and the validation of
-// client frames. docs/client-protocol.md describes the protocol for other clients.
+// The protocol between `offstage/client` and `offstage/serve`, version 1: both sides' frames, and the validation of client
+// frames. docs/client-protocol.md describes the protocol for other clients.
 //
 //   text frames     JSON, one frame each: `ClientFrame` up, `ServerFrame` down
 //   binary frames   audio: a header of 8 bytes, then Int16 samples, little-endian, mono
@@ -8,8 +8,7 @@
 // Does not: open a connection (`line.ts`), or apply a change to the state (`session-state.ts`).
 //
 // Invariants
-//   CLIENT-PROTOCOL-1. Validation never throws, whatever the input, and returns a new object with only the known
-//                      fields.
+//   CLIENT-PROTOCOL-1. Validation never throws, whatever the input, and returns a new object with only the known fields.
 //   CLIENT-PROTOCOL-2. No client frame states an identity: the server gets the client's identity from `authorize`.
 //   CLIENT-PROTOCOL-3. A client ignores frames of unknown types; a server answers them with `refused`.
 
@@ -176,9 +175,7 @@ export type ServerFrame =
   | { readonly type: 'calls'; readonly calls: readonly OfferedCall[] }
   /** Whether the session speaks to this client and listens to its microphone. */
   | { readonly type: 'voice'; readonly own: boolean }
-  /**
-   * Binary frames with this `ref` belong to this item. The client does not report the playback of audio with `ref` 0.
-   */
+  /** Binary frames with this `ref` belong to this item. The client does not report the playback of audio with `ref` 0. */
   | { readonly type: 'audio.item'; readonly ref: number; readonly itemId: string }
   /** The server has refused the latest frame without an id. */
   | { readonly type: 'refused'; readonly code: string; readonly message: string }

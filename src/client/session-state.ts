@@ -7,8 +7,7 @@
 // Invariants
 //   CLIENT-STATE-1. After the same events, a client's state has the same views as the session's, except for ended views
 //       that exceed the limits.
-//   CLIENT-STATE-2. An event replaces only the views that it changes: all other views and lists remain the same
-//       objects.
+//   CLIENT-STATE-2. An event replaces only the views that it changes: all other views and lists remain the same objects.
 //   CLIENT-STATE-3. `applyPatch(before, patchOf(before, after))` equals `after`, for any two views.
 
 import {

@@ -36,9 +36,7 @@ export class Emitter<T> implements Watchable<T> {
     return { unsubscribe: () => void this.#listeners.delete(entry) };
   }
 
-  /**
-   * `isStale` tells whether a listener has caused a newer value; the other listeners have already received that value.
-   */
+  /** `isStale` tells whether a listener has caused a newer value; the other listeners have already received that value. */
   emit(value: T, isStale = (): boolean => false): void {
     for (const { listener } of this.#listeners) {
       if (isStale()) return;

@@ -1,6 +1,6 @@
 // One session as the inspector shows it: its entries as they arrive, the facts that each entry has changed, and the
-// session's machines at any entry. Everything is derived from the journal, so a session of this process looks like one
-// of another process or from last year.
+// session's machines at any entry. Everything is derived from the journal, so a session of this process looks like one of
+// another process or from last year.
 //
 // Owns:     the redaction of shown data, the replay that follows new entries, and another replay for past entries.
 // Does not: know requests (`inspector.ts`), or act in the session.
@@ -8,16 +8,15 @@
 // Invariants
 //   INSPECTED-1. Following takes at most a twentieth of the time: after a read, the next one waits for 20 times its
 //       duration. The journal is read only while a page requests it.
-//   INSPECTED-6. Folding blocks the event loop for at most `SLICE_MS` at a time, so that the app that serves the page
-//       keeps running.
-//   INSPECTED-4. Following a session reads and folds only new entries, if the journal has `readAfter`. A session that
-//       was trimmed beyond its latest known entry, or has restarted, is folded again with a new `epoch`.
+//   INSPECTED-6. Folding blocks the event loop for at most `SLICE_MS` at a time, so that the app that serves the page keeps
+//       running.
+//   INSPECTED-4. Following a session reads and folds only new entries, if the journal has `readAfter`. A session that was
+//       trimmed beyond its latest known entry, or has restarted, is folded again with a new `epoch`.
 //   INSPECTED-5. If the journal has dropped the oldest entries, the page has the kept entries, and the states from the
 //       first entry at which a replay can start.
 //   INSPECTED-3. A past state is folded from a checkpoint: there are at most 32 checkpoints, 1,000 entries apart; the
 //       distance doubles when there would be more.
-//   INSPECTED-2. With redaction, no user or model words are sent: neither in facts and events nor in contexts and
-//                ledgers.
+//   INSPECTED-2. With redaction, no user or model words are sent: neither in facts and events nor in contexts and ledgers.
 
 import { propertiesOf } from '../values/json.ts';
 import type { Environment } from '../actors/ports/environment.ts';

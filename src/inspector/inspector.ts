@@ -46,8 +46,7 @@ export type ActedSession = CommandedSession;
 /** The options of `inspector`. */
 export interface InspectorPageOptions {
   /**
-   * The journal with the sessions, listed by `scopes`. @defaultValue none: the page shows only the machines of
-   * `inspect`
+   * The journal with the sessions, listed by `scopes`. @defaultValue none: the page shows only the machines of `inspect`
    */
   readonly journal?: Journal;
   /** The secret that gives access: at least 16 characters, in the fragment of the page's URL. */

@@ -39,8 +39,7 @@ export interface ShownSubject {
   /** A question, delivery or call in words; null for any other subject, and after its end. */
   readonly detail: unknown;
   /**
-   * The latest lines that a subagent's model has read and written, even after its end; or the conversation's latest
-   * lines.
+   * The latest lines that a subagent's model has read and written, even after its end; or the conversation's latest lines.
    */
   readonly said: readonly SaidLine[];
   /** A subagent's latest questions and their answers, and all messages to it. */
@@ -267,8 +266,7 @@ function shownLines(lines: readonly SaidLine[], redact: Redact): readonly SaidLi
 }
 
 /**
- * Parses an id: `question sub_1.q1` is the question with this id; `session`, `interaction` and `outbox` name
- * themselves.
+ * Parses an id: `question sub_1.q1` is the question with this id; `session`, `interaction` and `outbox` name themselves.
  */
 function subjectIn(id: string): Pick<Wait, 'of' | 'id'> {
   const [kind, rest] = partsOf(id);

@@ -4,10 +4,9 @@
 // Does not: copy the state: `client.store` has the state.
 //
 // Invariants
-//   REACT-1. A hook returns the same object until the selected part changes, so that other components do not render
-//       again.
-//   REACT-2. On a server, an empty session is rendered and no connection opened; the first render of a hydration does
-//            the same.
+//   REACT-1. A hook returns the same object until the selected part changes, so that other components do not render again.
+//   REACT-2. On a server, an empty session is rendered and no connection opened; the first render of a hydration does the
+//            same.
 //   REACT-3. A component that StrictMode mounts twice opens one connection.
 
 'use client';

@@ -118,9 +118,7 @@ function choicesOf(
   ];
 }
 
-/**
- * A question or an approval, with its buttons or a field. The card reports to the session that the question is shown.
- */
+/** A question or an approval, with its buttons or a field. The card reports to the session that the question is shown. */
 export function QuestionCard(props: QuestionCardProps): ReactElement {
   const { question, client, place = 1, shortcuts = false, user = null, labels = {} } = props;
   const { requestId, kind, state, subagentName, action, changed, putAgain } = question;

@@ -154,8 +154,7 @@ export interface TalkModesProps {
 }
 
 /**
- * Lets the user choose between an open microphone and push to talk, and mute. Renders nothing while the microphone is
- * off.
+ * Lets the user choose between an open microphone and push to talk, and mute. Renders nothing while the microphone is off.
  */
 export function TalkModes({ client, onMode, labels = {} }: TalkModesProps): ReactElement | null {
   const { state, mode, isMuted } = useMicrophone(client);

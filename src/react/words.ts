@@ -30,9 +30,7 @@ export interface Timed {
   serverNow(): number;
 }
 
-/**
- * The time from `from` until `to`, or until now. A separate component, so that only this text is rendered each second.
- */
+/** The time from `from` until `to`, or until now. A separate component, so that only this text is rendered each second. */
 export function Elapsed(props: {
   readonly client: Timed;
   readonly from: number;

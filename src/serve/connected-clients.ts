@@ -47,8 +47,7 @@ const RETRY_AFTER_S = '5';
 type Bye = Extract<ServerFrame, { type: 'bye' }>;
 
 /**
- * The first and last frame to a client without an identity. A browser hides the status of a failed upgrade from the
- * page.
+ * The first and last frame to a client without an identity. A browser hides the status of a failed upgrade from the page.
  */
 export const unauthorized = {
   type: 'bye',

@@ -45,9 +45,8 @@ export interface ServedIdentity {
   /** A watcher may only read the session; an operator is a user who may also raise budgets. */
   readonly role: ClientRole;
   /**
-   * Whether this client represents the session's user: content that it shows or plays counts as shown or heard, the
-   * session listens to its microphone, and the user counts as present while it is connected. Always false for a
-   * watcher.
+   * Whether this client represents the session's user: content that it shows or plays counts as shown or heard, the session
+   * listens to its microphone, and the user counts as present while it is connected. Always false for a watcher.
    * @defaultValue true for the role `user` only
    */
   readonly hears?: boolean;
@@ -88,9 +87,8 @@ export interface ServeLimits {
   /** The rate of frames from one user, over all clients. @defaultValue { burst: 150, perSecond: 30 } */
   readonly messages: ServeRate;
   /**
-   * How often one user's clients may receive the state or missed frames, after `hello` and `resync`. A client that
-   * requests them more often is disconnected with `RATE_LIMITED`, and may reconnect. @defaultValue { burst: 40,
-   * perSecond: 1 }
+   * How often one user's clients may receive the state or missed frames, after `hello` and `resync`. A client that requests
+   * them more often is disconnected with `RATE_LIMITED`, and may reconnect. @defaultValue { burst: 40, perSecond: 1 }
    */
   readonly welcomes: ServeRate;
   /**
@@ -122,9 +120,7 @@ export interface ServeLimits {
 
 /** The options of `serve`. */
 export interface ServeOptions<S extends ServedSession = ServedSession> {
-  /**
-   * The pool of sessions; each session is kept awake while a client is connected. Specify either `pool` or `session`.
-   */
+  /** The pool of sessions; each session is kept awake while a client is connected. Specify either `pool` or `session`. */
   readonly pool?: SessionPool<S & PooledSession>;
   /**
    * Returns the session with this id, or null if there is none. `serve` starts it if necessary: a text session at once,

@@ -26,18 +26,16 @@ export interface PageFiles {
   /** The folder with `index.html` and the other files that the page loads. */
   readonly folder: string | URL;
   /**
-   * Maps the names that the page's scripts import to modules of installed packages, such as
-   * `{ react: 'preact/compat' }`. The package's browser variant (`exports`) is used, which must be an ES module; names
-   * that it imports must be listed too. All JavaScript in these packages becomes readable. `offstage/client` is always
-   * included.
+   * Maps the names that the page's scripts import to modules of installed packages, such as `{ react: 'preact/compat' }`.
+   * The package's browser variant (`exports`) is used, which must be an ES module; names that it imports must be listed
+   * too. All JavaScript in these packages becomes readable. `offstage/client` is always included.
    * @defaultValue {}
    */
   readonly modules?: Readonly<Record<string, string>>;
 }
 
 /**
- * Everything that may precede the content of `head`, whose tags a page may omit. Source: HTML, "13.1.2.4 Optional
- * tags".
+ * Everything that may precede the content of `head`, whose tags a page may omit. Source: HTML, "13.1.2.4 Optional tags".
  */
 const START_OF_HEAD =
   /^\uFEFF?\s*(?:<!doctype[^<>]*>\s*|<!--[\s\S]*?-->\s*)*(?:<html(?:\s[^<>]*)?>\s*(?:<!--[\s\S]*?-->\s*)*)?(?:<head(?:\s[^<>]*)?>)?/i;
@@ -149,8 +147,7 @@ export class PageReader {
 }
 
 /**
- *   PAGE-FILES-1. A name that ends with `.js` also matches the `.ts` file, because TypeScript sources import such
- *                 names.
+ *   PAGE-FILES-1. A name that ends with `.js` also matches the `.ts` file, because TypeScript sources import such names.
  */
 function fileIn(folder: string, name: string): string | null {
   if (!/^(?:[\w@-][\w.@-]*\/)*[\w@-][\w.@-]*$/.test(name)) return null;
@@ -192,9 +189,7 @@ function exported({ exports, module, main }: Manifest, subpath: string): string 
 
 let strip: typeof nodeModule.stripTypeScriptTypes | undefined;
 
-/**
- * Strips the types. Node.js's one experimental warning is suppressed, because a user who runs TypeScript has seen it.
- */
+/** Strips the types. Node.js's one experimental warning is suppressed, because a user who runs TypeScript has seen it. */
 function withoutTypes(source: string): string {
   // A named import would fail in runtimes without this function.
   strip ??= (createRequire(import.meta.url)('node:module') as typeof nodeModule)

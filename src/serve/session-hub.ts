@@ -1,5 +1,4 @@
-// Connects a session to its clients: all clients see everything, users may act, and one client at a time owns the
-// voice.
+// Connects a session to its clients: all clients see everything, users may act, and one client at a time owns the voice.
 //
 //   session.events ─▶ shared? ─▶ patch of the view ─▶ one frame for all ─▶ each client
 //
@@ -8,23 +7,22 @@
 // Does not: determine a client's identity (`authorize`), or limit its frames (`served-client.ts`).
 //
 // Invariants
-//   SESSION-HUB-1. A client receives the whole state and then each frame once, in order; a client that reconnects
-//       within `resumeMs` receives the missed frames instead.
-//   SESSION-HUB-2. A frame is created once for all clients that may answer the same questions, and contains only
-//                  changes.
+//   SESSION-HUB-1. A client receives the whole state and then each frame once, in order; a client that reconnects within
+//       `resumeMs` receives the missed frames instead.
+//   SESSION-HUB-2. A frame is created once for all clients that may answer the same questions, and contains only changes.
 //   SESSION-HUB-6. A client learns whether it may answer a question; only an operator learns who else may.
-//   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for the user.
-//       From other clients, the hub accepts two acknowledgements: that the client shows a question whose named
-//       identities include it, and that it answers one.
+//   SESSION-HUB-7. A client's acknowledgements count for the session's user only if the client `hears` for the user. From
+//       other clients, the hub accepts two acknowledgements: that the client shows a question whose named identities
+//       include it, and that it answers one.
 //   SESSION-HUB-3. A command with the id of an earlier command of the same client is not executed again: the client
 //       receives the earlier receipt. A watcher's commands are not executed.
-//   SESSION-HUB-4. Audio and playout reports of clients that do not own the voice never reach the session. When the
-//       voice moves, one client detaches from the session and another attaches.
-//   SESSION-HUB-8. Only a client that `hears` for the user of a call gets the call, its arguments and its claim. The journal has
-//       no client's secret.
-//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one has left.
-//       On a host where connections outlive memory, the clients of a text session do not keep it in use: when the
-//       session is unloaded its clients are parked, and the next hub sends each of them the whole state.
+//   SESSION-HUB-4. Audio and playout reports of clients that do not own the voice never reach the session. When the voice
+//       moves, one client detaches from the session and another attaches.
+//   SESSION-HUB-8. Only a client that `hears` for the user of a call gets the call, its arguments and its claim. The
+//       journal has no client's secret.
+//   SESSION-HUB-5. The session is in use while a client is connected, and for `resumeMs` after the last one has left. On a
+//       host where connections outlive memory, the clients of a text session do not keep it in use: when the session is
+//       unloaded its clients are parked, and the next hub sends each of them the whole state.
 
 import type { Subscription } from 'rxjs';
 import {

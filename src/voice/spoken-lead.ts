@@ -36,17 +36,14 @@ export interface VoiceOptions {
   readonly quietMs: number;
   /**
    * The silence required after a question before another delivery is spoken, in milliseconds; urgent deliveries do not
-   * wait. The user has this time to answer. It ends when the user speaks or the question is answered. @defaultValue
-   * 3000
+   * wait. The user has this time to answer. It ends when the user speaks or the question is answered. @defaultValue 3000
    */
   readonly answerMs: number;
   /** The fraction of the audio that must be played for it to count as heard, 0 to 1. @defaultValue 0.9 */
   readonly heardFraction: number;
   /** The time without any played audio after which an attempt fails, in milliseconds. @defaultValue 15000 */
   readonly offerTimeoutMs: number;
-  /**
-   * The time after which an attempt that has not been played to its end fails, in milliseconds. @defaultValue 120000
-   */
+  /** The time after which an attempt that has not been played to its end fails, in milliseconds. @defaultValue 120000 */
   readonly playTimeoutMs: number;
   /** The number of failed attempts after which a delivery remains as a card on the screen. @defaultValue 3 */
   readonly maxAttempts: number;

@@ -33,8 +33,7 @@ export interface AcpSessionRequest {
 /** The options of `acpAgent`. */
 export interface AcpAgentOptions {
   /**
-   * Creates a session without starting it: with `sessionId` if given, and with a journal if sessions should be
-   * resumable.
+   * Creates a session without starting it: with `sessionId` if given, and with a journal if sessions should be resumable.
    */
   readonly open: (request: AcpSessionRequest) => SessionForEditor | Promise<SessionForEditor>;
   /** @defaultValue 'offstage' */

@@ -1,13 +1,12 @@
 // One Offstage session in an editor: its turns, and the content and questions that the editor receives in them.
 //
-// A turn lasts until the session is idle, or until the only open question is one in words, which the next prompt
-// answers. A prompt during a turn ends that turn, because the user has continued.
+// A turn lasts until the session is idle, or until the only open question is one in words, which the next prompt answers. A
+// prompt during a turn ends that turn, because the user has continued.
 //
 // Invariants
-//   ACP-SERVED-1. Only the user's choice is an answer: a request that is cancelled or left unanswered keeps the
-//       question open. A permission covers one call.
-//   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it has been sent to the
-//                 editor.
+//   ACP-SERVED-1. Only the user's choice is an answer: a request that is cancelled or left unanswered keeps the question
+//       open. A permission covers one call.
+//   ACP-SERVED-2. The session sends nothing between turns. A result counts as heard once it has been sent to the editor.
 
 import type {
   CreateElicitationResponse,

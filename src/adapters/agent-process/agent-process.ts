@@ -1,10 +1,9 @@
-// The process of an agent: it receives only the given environment, runs in its own process group and folder, and is
-// ended together with its children.
+// The process of an agent: it receives only the given environment, runs in its own process group and folder, and is ended
+// together with its children.
 //
 // Invariants
-//   ACP-PROCESS-1. An agent process does not outlive this process for long: when this process exits, it kills the
-//       agent's group; if this process was killed, the next program start finds the group by its marker file and kills
-//       it.
+//   ACP-PROCESS-1. An agent process does not outlive this process for long: when this process exits, it kills the agent's
+//       group; if this process was killed, the next program start finds the group by its marker file and kills it.
 //   ACP-PROCESS-2. A process is killed by its marker only if process id and start time match, and its owner is gone.
 
 import { execFileSync, spawn, type ChildProcessByStdio } from 'node:child_process';
@@ -187,8 +186,7 @@ function killGroup(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
 }
 
 /**
- * Returns a process's start time in the system's notation; null if the process is gone, or the system does not report
- * it.
+ * Returns a process's start time in the system's notation; null if the process is gone, or the system does not report it.
  */
 function startOf(pid: number): string | null {
   if (process.platform === 'win32') return null;

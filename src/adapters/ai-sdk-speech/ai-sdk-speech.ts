@@ -49,9 +49,8 @@ const transcriberOptionsSchema = z.strictObject({
 });
 
 /**
- * Creates a `Transcriber` from a transcription model:
- * `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`. It is for `localVoice`, which detects the start
- * and end of speech; each stretch of speech is one `transcribe` call.
+ * Creates a `Transcriber` from a transcription model: `aiSdkTranscriber(openai.transcription('gpt-4o-mini-transcribe'))`.
+ * It is for `localVoice`, which detects the start and end of speech; each stretch of speech is one `transcribe` call.
  *
  * On failure, calls reject with a `ProviderError` `TRANSCRIPTION_FAILED`.
  * @throws {ConfigurationError} `INVALID_OPTION`

@@ -43,9 +43,8 @@ export interface ClaudeRelayOptions {
    */
   readonly unasked?: readonly string[];
   /**
-   * Further options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay
-   * sets (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`, `spawnClaudeCodeProcess`) are
-   * refused.
+   * Further options of `query`, such as `model`, `maxTurns`, `mcpServers` or `systemPrompt`. Options that this relay sets
+   * (`cwd`, `env`, `hooks`, `canUseTool`, `resume`, `sessionId`, `permissionMode`, `spawnClaudeCodeProcess`) are refused.
    * @defaultValue {}
    */
   readonly options?: Readonly<Record<string, unknown>>;

@@ -343,8 +343,7 @@ export class ClaudeSession implements RelaySession {
   }
 
   /**
-   * Handles Claude's permission requests: supplies the answers to a question, and asks about calls that cannot be
-   * deferred.
+   * Handles Claude's permission requests: supplies the answers to a question, and asks about calls that cannot be deferred.
    */
   async #permit(turn: Turn, call: Deferred, signal: AbortSignal): Promise<object> {
     const { id, name, input } = call;

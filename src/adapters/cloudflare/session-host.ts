@@ -1,5 +1,5 @@
-// A session in a Durable Object: the object's name is the session's id, its SQLite the journal, its alarm the clock;
-// its sockets are clients of `offstage/client`, and outlive the object's memory.
+// A session in a Durable Object: the object's name is the session's id, its SQLite the journal, its alarm the clock; its
+// sockets are clients of `offstage/client`, and outlive the object's memory.
 //
 //   fetch ──────────────▶ path, Host, Origin, authorize ─▶ socket of the platform
 //   webSocketMessage ───▶ client ─▶ pool: awake ─▶ hub of the session ─▶ receipts, frames to all
@@ -9,12 +9,11 @@
 // Does not: know the protocol, or limit what clients send (`serve` does, with the same code as in Node.js).
 //
 // Invariants
-//   SESSION-HOST-1. A connected client does not keep the session in memory: the platform holds the socket, and a
-//       message wakes the object. After a sleep, each client receives the whole state.
-//   SESSION-HOST-2. An alarm fires once, so the next alarm is set before any step that can fail. The next alarm also
-//       keeps the object in memory while its session works.
-//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; a frame for an unloading session
-//       waits.
+//   SESSION-HOST-1. A connected client does not keep the session in memory: the platform holds the socket, and a message
+//       wakes the object. After a sleep, each client receives the whole state.
+//   SESSION-HOST-2. An alarm fires once, so the next alarm is set before any step that can fail. The next alarm also keeps
+//       the object in memory while its session works.
+//   SESSION-HOST-3. A frame reaches the session only while the pool keeps it awake; a frame for an unloading session waits.
 //   SESSION-HOST-4. A client without an identity, or with another session's identity, opens nothing.
 
 import { z } from 'zod';
@@ -57,8 +56,7 @@ import {
 import { workersEnvironment } from './workers-environment.ts';
 
 /**
- * The part of a session that a host needs; `TextSession` implements it. A voice session is refused
- * (`VOICE_NOT_HOSTED`).
+ * The part of a session that a host needs; `TextSession` implements it. A voice session is refused (`VOICE_NOT_HOSTED`).
  */
 export type HostedSession = PooledSession & ServedSession;
 
@@ -129,8 +127,7 @@ const TOO_BIG = 1009;
 const RESTARTED = 1012;
 
 /**
- * Hosts a session in a Durable Object with SQLite, for clients of `offstage/client`. Call it in the object's
- * constructor.
+ * Hosts a session in a Durable Object with SQLite, for clients of `offstage/client`. Call it in the object's constructor.
  * @throws {ConfigurationError} `INVALID_ARGUMENT`, `INVALID_OPTION`
  */
 export function hostSession<S extends HostedSession>(
@@ -336,8 +333,7 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   }
 
   #opened(session: S): S {
-    // Voice adapters open sockets with `ws`, which workerd lacks, and an open connection would keep the object in
-    // memory.
+    // Voice adapters open sockets with `ws`, which workerd lacks, and an open connection would keep the object in memory.
     if (session.audioOut)
       throw new ConfigurationError(
         'VOICE_NOT_HOSTED',

@@ -10,9 +10,8 @@ import type { Address } from '../socket/socket-connection.ts';
 import { withoutEndSlashes } from '../../values/end-slashes.ts';
 
 /**
- * The variables that may hold a key, in order of precedence. The AI SDK's name comes first: an app that uses the AI SDK
- * has set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so that both use the same
- * project.
+ * The variables that may hold a key, in order of precedence. The AI SDK's name comes first: an app that uses the AI SDK has
+ * set it. `GOOGLE_API_KEY` comes before `GEMINI_API_KEY`, as in Google's own client, so that both use the same project.
  */
 export const API_KEY_VARIABLES = [
   'GOOGLE_GENERATIVE_AI_API_KEY',

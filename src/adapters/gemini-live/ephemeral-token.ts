@@ -22,9 +22,7 @@ export interface EphemeralTokenOptions {
    * the server
    */
   readonly uses?: number;
-  /**
-   * The time at which sessions of the token end, less than 20 hours ahead. @defaultValue in 30 minutes, by the server
-   */
+  /** The time at which sessions of the token end, less than 20 hours ahead. @defaultValue in 30 minutes, by the server */
   readonly expiresAt?: Date;
   /** The time until which the token can start sessions. @defaultValue in a minute, by the server */
   readonly beginsUntil?: Date;
@@ -65,8 +63,7 @@ const answerSchema = z.object({ name: z.string().min(1), expireTime: z.string().
  * Creates a token for the Gemini Live API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY` or `INVALID_URL`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no token (retryable if the server was busy or
- * unreachable).
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no token (retryable if the server was busy or unreachable).
  */
 export async function createEphemeralToken(
   options: EphemeralTokenOptions = {},

@@ -36,9 +36,8 @@ export type GeminiLiveTransport = SocketTransport;
  * A connection ends with `transport.closed`, which states whether a retry makes sense. The next connection resumes the
  * previous session if the server issued a resumption handle; otherwise it receives the conversation.
  *
- * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (including a thinking setting
- * that the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket`
- * is given.
+ * @throws {ConfigurationError} `MISSING_API_KEY` if there is no key, `INVALID_OPTION` (including a thinking setting that
+ * the model does not accept), `INVALID_URL`, or `MISSING_DEPENDENCY` if `ws` is not installed and no `webSocket` is given.
  */
 export function geminiLive(options: GeminiLiveOptions = {}): GeminiLiveTransport {
   const settings = resolveOptions(options);
@@ -71,8 +70,7 @@ class GeminiWire implements Wire {
   readonly #translator: Translator;
   readonly #resumption: Resumption;
   /**
-   * The history that the model receives before all other messages; null if the session replays the conversation
-   * instead.
+   * The history that the model receives before all other messages; null if the session replays the conversation instead.
    */
   readonly #history: readonly wire.Turn[] | null;
   #isReady = false;

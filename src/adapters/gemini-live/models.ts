@@ -1,8 +1,7 @@
-// The abilities of the Gemini Live models: all use one protocol, but each model supports a different part of it. The
-// table has one row per model family; an unknown model gets the most conservative row.
+// The abilities of the Gemini Live models: all use one protocol, but each model supports a different part of it. The table
+// has one row per model family; an unknown model gets the most conservative row.
 //
-// MODELS-1. A row states what the vendor documents for the family, and is conservative where the documentation is
-//           unclear.
+// MODELS-1. A row states what the vendor documents for the family, and is conservative where the documentation is unclear.
 
 import type { TransportCapabilities } from '../../voice/connection/transport.ts';
 import { INPUT_SAMPLE_RATE_HZ, OUTPUT_SAMPLE_RATE_HZ } from './wire.ts';

@@ -22,8 +22,7 @@ export interface GeminiLiveOptions extends DialOptions {
   /** The result of `createEphemeralToken` (`auth_tokens/…`), used instead of the key. */
   readonly ephemeralToken?: string;
   /**
-   * The full URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue derived from
-   * `baseUrl`
+   * The full URL of the endpoint (`wss:`, `ws:`, `https:` or `http:`), for a proxy. @defaultValue derived from `baseUrl`
    */
   readonly url?: string;
   /** @defaultValue the environment variable `GOOGLE_GEMINI_BASE_URL`, else `https://generativelanguage.googleapis.com` */

@@ -112,8 +112,7 @@ export class Outgoing {
   }
 
   /**
-   * Withdraws one unsent request, or all of them (null). The tool response that belonged to the request is sent
-   * silently.
+   * Withdraws one unsent request, or all of them (null). The tool response that belonged to the request is sent silently.
    */
   withdraw(responseKey: string | null): void {
     this.#pairAnswers();
@@ -176,8 +175,7 @@ export class Outgoing {
   }
 
   /**
-   * Attaches the last tool response of this tick to its request; responses that the protocol cannot represent become
-   * text.
+   * Attaches the last tool response of this tick to its request; responses that the protocol cannot represent become text.
    */
   #pairAnswers(): void {
     this.#answers = this.#answers.filter((answer) => {

@@ -34,9 +34,7 @@ const ANSWER_MS = 4_000;
 const TRAILING_MS = 1_000;
 /** The longest time until `turnComplete` ends an interrupted turn. */
 const STRAY_MS = 1_000;
-/**
- * Content that arrives this soon after the end of an interrupted turn still belongs to it: no model responds so fast.
- */
+/** Content that arrives this soon after the end of an interrupted turn still belongs to it: no model responds so fast. */
 const LATE_MS = 200;
 
 type Ended = Extract<TransportEvent, { type: 'response.ended' }>;
@@ -65,9 +63,7 @@ export class ModelTurns {
   #response: Response | null = null;
   /** Until this time, content belongs to an interrupted turn. */
   #strayUntil = Number.NEGATIVE_INFINITY;
-  /**
-   * Whether the user interrupted that turn: content may then arrive even after its end, while the user still speaks.
-   */
+  /** Whether the user interrupted that turn: content may then arrive even after its end, while the user still speaks. */
   #isByUser = false;
   #lateUntil = Number.NEGATIVE_INFINITY;
   #isTrailing = false;

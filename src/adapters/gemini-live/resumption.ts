@@ -15,9 +15,7 @@ import type { ToolCalls } from './tool-calls.ts';
 /** If more messages than this have been sent since the handle, the handle is discarded. */
 const MAX_MESSAGES = 256;
 
-/**
- * The value of `transport.resumable`. Valid in this process only, because it refers to messages that are sent later.
- */
+/** The value of `transport.resumable`. Valid in this process only, because it refers to messages that are sent later. */
 export class ResumeToken {
   readonly handle: string;
   readonly calls: ToolCalls;

@@ -67,9 +67,7 @@ export class ToolCalls {
     return this.#calls.get(callId)?.name;
   }
 
-  /**
-   * Returns how to send a call's output: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3).
-   */
+  /** Returns how to send a call's output: as a function response, as text (TOOL-CALLS-4), or not at all (TOOL-CALLS-3). */
   wayOf(callId: string): 'response' | 'text' | 'none' {
     const state = this.#calls.get(callId)?.state;
     if (state === 'open') return 'response';

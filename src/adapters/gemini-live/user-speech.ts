@@ -18,8 +18,7 @@
 import type { WireConnection } from '../socket/wire.ts';
 
 /**
- * A pause of this length after a speaking user's last words ends the utterance; the words of one sentence arrive
- * together.
+ * A pause of this length after a speaking user's last words ends the utterance; the words of one sentence arrive together.
  */
 const PAUSE_MS = 1_500;
 /** The pause that ends an utterance without words. */

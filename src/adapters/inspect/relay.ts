@@ -1,5 +1,4 @@
-// A local server for inspectors: a page with the Stately Inspector, and a WebSocket for any `@statelyai/inspect`
-// receiver.
+// A local server for inspectors: a page with the Stately Inspector, and a WebSocket for any `@statelyai/inspect` receiver.
 //
 // Owns:     the page, and access control for the stream.
 // Does not: reject untrusted requests (`listen/guard.ts`), or store sent messages: the stream brings late viewers up to
@@ -11,8 +10,8 @@
 //   RELAY-2. The stream requires the token. A browser must also come from an allowed origin: the relay's page or
 //       `allowedOrigins`. Programs send no origin.
 //   RELAY-3. Viewers only receive: their messages are ignored, and the message size is limited.
-//   RELAY-PAGE-1. Only the frame with the inspector may request and receive the stream: the page checks the origin in
-//       both directions.
+//   RELAY-PAGE-1. Only the frame with the inspector may request and receive the stream: the page checks the origin in both
+//       directions.
 //   RELAY-PAGE-2. Whenever the inspector (re)connects, the stream restarts with all actors.
 
 import type { OutgoingHttpHeaders } from 'node:http';

@@ -238,8 +238,7 @@ const NO_EVENT: SeenEvent = { type: '' };
 const GAP = 'offstage.inspect.gap';
 
 /**
- * A viewer's pending lines, in order. If the viewer is too slow, the oldest history is dropped, and a line reports the
- * gap.
+ * A viewer's pending lines, in order. If the viewer is too slow, the oldest history is dropped, and a line reports the gap.
  */
 class ViewerQueue {
   readonly #maxLines: number;

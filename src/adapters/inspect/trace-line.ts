@@ -282,12 +282,11 @@ const stateParts: Parts = {
 const DEFINITION_ENVELOPE_BYTES = 200;
 
 /**
- * Returns the definition of an actor's logic for an inspector: a machine's configuration as JSON text, built part by
- * part. States, events, targets, and the names of actions, guards and actors are kept; data in the configuration
- * (initial context, params, meta, descriptions) is redacted like other data.
+ * Returns the definition of an actor's logic for an inspector: a machine's configuration as JSON text, built part by part.
+ * States, events, targets, and the names of actions, guards and actors are kept; data in the configuration (initial
+ * context, params, meta, descriptions) is redacted like other data.
  *
- * For logic that is not a machine, only the name is included. A definition longer than `maxBytes` is replaced by a
- * note.
+ * For logic that is not a machine, only the name is included. A definition longer than `maxBytes` is replaced by a note.
  */
 function definitionOf(
   config: unknown,

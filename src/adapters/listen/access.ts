@@ -34,9 +34,7 @@ function split(text: string): Pick<Target, 'path' | 'query'> {
   };
 }
 
-/**
- * Returns whether this is a name of the loopback interface, with any port. Other names may result from DNS rebinding.
- */
+/** Returns whether this is a name of the loopback interface, with any port. Other names may result from DNS rebinding. */
 export function isLoopbackName(host: string): boolean {
   return /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/i.test(host);
 }

@@ -5,24 +5,23 @@
 //                    │                                                    │
 //                    └── deadline, displaced by a new peer, malformed ────┴─▶ refused, destroyed
 //
-// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature).
-// Unauthenticated connections have their own places and a deadline, and never take a client's place. After a request is
-// answered, its connection is unauthenticated again.
+// A connection is unauthenticated until its listener has verified a proof (a key, a token, a signature). Unauthenticated
+// connections have their own places and a deadline, and never take a client's place. After a request is answered, its
+// connection is unauthenticated again.
 //
 // Owns:     every socket of its server, from start to end; the WebSocket handshake; refusals; the shutdown at `close`.
-// Does not: know keys or paths (the listener decides), read bodies (`readBody`), or restrict the messages of
-//           authenticated clients.
+// Does not: know keys or paths (the listener decides), read bodies (`readBody`), or restrict the messages of authenticated
+//           clients.
 //
 // Invariants
-//   GUARD-1. No input, in any phase, causes a throw or ends the process: each socket, request, response and WebSocket
-//            has an `error` listener; an error of a listener is reported to `onError` and answered with 500.
+//   GUARD-1. No input, in any phase, causes a throw or ends the process: each socket, request, response and WebSocket has
+//            an `error` listener; an error of a listener is reported to `onError` and answered with 500.
 //   GUARD-2. A refused socket is destroyed, even if its client keeps sending or never closes.
-//   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most
-//            `maxUnauthenticated` such sockets exist; a new one displaces the oldest socket of the IP address with the
-//            most sockets.
+//   GUARD-3. An unauthenticated peer keeps a socket for at most `authenticationTimeoutMs`, and at most `maxUnauthenticated`
+//            such sockets exist; a new one displaces the oldest socket of the IP address with the most sockets.
 //   GUARD-4. `maxClients` counts authenticated connections only.
-//   GUARD-5. A request with an untrusted `Host` in any form (DNS rebinding), or from a web page that `isOrigin`
-//       rejects, is refused. Programs send no `Origin`.
+//   GUARD-5. A request with an untrusted `Host` in any form (DNS rebinding), or from a web page that `isOrigin` rejects, is
+//       refused. Programs send no `Origin`.
 //   GUARD-6. After `close`, no socket is open, not even a half-open one.
 
 import {

@@ -4,8 +4,7 @@
 // ENDPOINTING-1. `started` and `stopped` alternate, starting with `started`.
 // ENDPOINTING-2. Speech shorter than two windows (64 ms: a click, a breath) does not start an utterance.
 // ENDPOINTING-3. An utterance ends after `silenceMs` without speech; a shorter pause is part of it.
-// ENDPOINTING-4. An utterance lasts at most `longestMs`. Later speech belongs to the next utterance, so that none is
-//     lost.
+// ENDPOINTING-4. An utterance lasts at most `longestMs`. Later speech belongs to the next utterance, so that none is lost.
 
 import type { TurnEnd } from './end-of-turn.ts';
 import type { TurnDetection } from './session-config.ts';

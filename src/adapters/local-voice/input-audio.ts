@@ -56,9 +56,7 @@ export interface Utterance {
 
 /** The input audio buffer as a session uses it. */
 export interface InputBuffer {
-  /**
-   * Sets the utterance detection; with `null`, the client commits utterances. `language`: the language of the words.
-   */
+  /** Sets the utterance detection; with `null`, the client commits utterances. `language`: the language of the words. */
   configure(detection: TurnDetection | null, language: string): void;
   /** Sets the question that the user may be answering. Absent if the buffer does not use questions. */
   expect?(question: OpenQuestion | null): void;

@@ -48,14 +48,12 @@ export interface LocalVoiceOptions {
   readonly speech?: 'built-in' | SpeechEngine;
   /**
    * A speech-to-text service that replaces the engine's; the engine still detects the start and end of speech:
-   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your implementation. @defaultValue the engine's speech to
-   * text
+   * `aiSdkTranscriber(…)` of `offstage/ai-sdk-speech`, or your implementation. @defaultValue the engine's speech to text
    */
   readonly transcriber?: Transcriber;
   /**
    * The name of an engine voice, used also for requested voices that the engine lacks, such as `marin`; or a voice that
-   * replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the engine's first voice,
-   * 'slt'
+   * replaces the engine's voices: `aiSdkVoice(…)`, or your implementation. @defaultValue the engine's first voice, 'slt'
    */
   readonly voice?: string | Voice;
   /** The detection and transcription of the user's speech. */
@@ -128,8 +126,7 @@ export interface LocalVoiceAddress {
 export interface LocalVoice {
   /**
    * Loads the models and starts to listen. Can be called only once.
-   * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or
-   * `ALREADY_STARTED`
+   * @throws {ConfigurationError} `MISSING_DEPENDENCY`, `LISTEN_FAILED`, `INVALID_OPTION` (the voice) or `ALREADY_STARTED`
    */
   start(): Promise<LocalVoiceAddress>;
   /** Closes all connections, the port and the built-in engine. Safe to call twice. */

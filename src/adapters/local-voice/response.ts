@@ -1,7 +1,6 @@
 // One response: it generates, writes or speaks messages, calls functions, and ends exactly once.
 //
-// Owns:     the output items, and aborting the model. It does not decide which response may run
-//           (`realtime-session.ts`).
+// Owns:     the output items, and aborting the model. It does not decide which response may run (`realtime-session.ts`).
 //
 // RESPONSE-RUN-1. The first event is always `response.created`, the last `response.done`.
 // RESPONSE-RUN-2. `cancel` takes effect before it returns: open items end as `incomplete`, `response.done` states the
@@ -9,8 +8,7 @@
 // RESPONSE-RUN-3. Output items follow one another; a call is announced after all earlier speech has been sent.
 //
 // RESPONSE-MESSAGE-1. The events of a message: output_item.added, conversation.item.added (unless out of band),
-//     content_part.added, deltas, the content's `done` events, content_part.done, conversation.item.done,
-//     output_item.done.
+//     content_part.added, deltas, the content's `done` events, content_part.done, conversation.item.done, output_item.done.
 // RESPONSE-MESSAGE-2. After `close` no event of the message is sent.
 // RESPONSE-MESSAGE-3. Words whose audio was not sent are absent from both the item and the model's memory.
 

@@ -245,8 +245,7 @@ function unlessAbsent<T>(next: T | undefined, current: T): T {
 }
 
 /**
- * Returns the detection settings: missing fields keep their values if the type is unchanged, and otherwise get
- * defaults.
+ * Returns the detection settings: missing fields keep their values if the type is unchanged, and otherwise get defaults.
  */
 function detectionWithDefaults(
   patch: TurnDetectionPatch,

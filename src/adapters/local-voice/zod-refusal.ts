@@ -1,5 +1,4 @@
-// Describes a problem in a client event like the real server does. Source: captures of api.openai.com/v1/realtime,
-// 2026-09.
+// Describes a problem in a client event like the real server does. Source: captures of api.openai.com/v1/realtime, 2026-09.
 
 import type { z } from 'zod';
 import { Refusal } from './wire-events.ts';

@@ -64,8 +64,7 @@ const resultSchema = z.looseObject({
 });
 
 /**
- * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: with the reason, for the
- * client.
+ * `declined`: the user chose not to answer. `left`: the question remains open. `invalid`: with the reason, for the client.
  */
 export type FormAnswer =
   | { readonly type: 'given'; readonly answer: GivenAnswer }

@@ -43,9 +43,7 @@ export interface McpLimits {
   readonly tasksPerUser: number;
   /** The maximum number of requests that wait for a result, per user. @defaultValue 100 */
   readonly waitsPerUser: number;
-  /**
-   * How long an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue 1_800_000
-   */
+  /** How long an unused connection, or a user without a running task, is kept, in milliseconds. @defaultValue 1_800_000 */
   readonly idleMs: number;
 }
 

@@ -1,15 +1,14 @@
 // Memory in a file, for one process: small, readable, and crash-safe.
 //
 // Owns:     the order of reads and writes. The first use reads the file.
-// Does not: share the file: a second process, or a second store on the same path, would overwrite the first one's
-//           changes.
+// Does not: share the file: a second process, or a second store on the same path, would overwrite the first one's changes.
 //
 // Invariants
 //   FILE-MEMORY-1. A change becomes visible, and `remember` resolves, only after the change is on disk.
 //   FILE-MEMORY-2. Changes apply in call order; pending changes are written together.
 //   FILE-MEMORY-3. A change that cannot be written is undone and rejects; later changes continue.
-//   FACT-FILE-1. A write replaces the file by renaming a complete new file that is already on disk: a crash leaves
-//       either the old or the new content, never a mix.
+//   FACT-FILE-1. A write replaces the file by renaming a complete new file that is already on disk: a crash leaves either
+//       the old or the new content, never a mix.
 //   FACT-FILE-2. A malformed file is refused with its name and line, and is never changed.
 
 import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';

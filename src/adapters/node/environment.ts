@@ -1,11 +1,10 @@
-// The host's real time and randomness: Node.js, or a browser and its workers. No other module provides time or
-// randomness.
+// The host's real time and randomness: Node.js, or a browser and its workers. No other module provides time or randomness.
 //
-//   ENVIRONMENT-1. This module uses only globals, and imports no Node.js module: `import 'offstage'` works in each of
-//       these hosts.
-//   ENVIRONMENT-2. The clock never goes back and never stands still: after the wall clock is set back, this clock
-//       continues with the monotonic clock. A clock that stood still would stretch every measured pause by the same
-//       time, and block deliveries.
+//   ENVIRONMENT-1. This module uses only globals, and imports no Node.js module: `import 'offstage'` works in each of these
+//       hosts.
+//   ENVIRONMENT-2. The clock never goes back and never stands still: after the wall clock is set back, this clock continues
+//       with the monotonic clock. A clock that stood still would stretch every measured pause by the same time, and block
+//       deliveries.
 
 import { toBase64 } from '../../values/base64.ts';
 import type { Environment } from '../../actors/ports/environment.ts';

@@ -23,8 +23,7 @@ export interface FileClaims {
   keep(reference: string, text: string): Promise<void>;
   read(reference: string): Promise<string | null>;
   /**
-   * Deletes all texts whose reference starts with `prefix`. @throws {JobError} `FORGET_UNSURE` if the prefix is too
-   * long
+   * Deletes all texts whose reference starts with `prefix`. @throws {JobError} `FORGET_UNSURE` if the prefix is too long
    */
   forget(prefix: string): Promise<void>;
 }

@@ -1,15 +1,15 @@
-// Adds texts to the model's context within the protocol's limits: during a session in appends of at most 500 tokens;
-// the earlier conversation in a session's first event, as at most 128 messages and 8,192 tokens.
+// Adds texts to the model's context within the protocol's limits: during a session in appends of at most 500 tokens; the
+// earlier conversation in a session's first event, as at most 128 messages and 8,192 tokens.
 //
 // The server counts tokens and rejects texts that are too long. This file has no tokenizer and overestimates the token
 // count, so that a piece may be smaller than necessary but is not rejected. For prose and code, the estimate is nearly
 // twice the count of OpenAI's tokenizers; only random letters may be underestimated.
 //
-// Owns:     event ids, the appends without a response, and which appends form one text. It does not conclude that a
-//           text was spoken: the server's acceptance does not prove it.
+// Owns:     event ids, the appends without a response, and which appends form one text. It does not conclude that a text
+//           was spoken: the server's acceptance does not prove it.
 //
-// APPENDS-1. A text of several appends counts as accepted when its last append is, and as rejected when any append is.
-//     Its ticket is the event id of the last append.
+// APPENDS-1. A text of several appends counts as accepted when its last append is, and as rejected when any append is. Its
+//     ticket is the event id of the last append.
 // APPENDS-2. Some servers do not name the append in a response: the response then applies to the oldest append of its
 //     channel.
 // APPENDS-4. Each append of a quotation starts like the first one, so that no piece looks like unquoted text.
@@ -19,8 +19,7 @@
 // HISTORY-1. The newest messages are kept whole and in order; only the very newest message may be cut.
 // HISTORY-2. If messages were omitted, the first one states how many.
 //
-// TOKENS-1. No piece is estimated above its limit; the joined pieces equal the text, except for white space at the
-//           cuts.
+// TOKENS-1. No piece is estimated above its limit; the joined pieces equal the text, except for white space at the cuts.
 // TOKENS-2. A cut is at a sentence end if one fits, else between words, else between characters.
 
 import { shortNameOf, type NoteWriter, unmarkedNotes } from '../../actors/notes/note-marks.ts';

@@ -5,13 +5,10 @@
 //
 // Owns:     an utterance's start, end and id. It does not process audio.
 //
-// HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words; sooner if the
-//     model starts to speak, because it considers the user finished; at once if the model delegates. Its words are then
-//     final.
-// HEARD-UTTERANCES-2. A fragment after a pause in the audio starts another utterance, even if the fragment arrives
-//                     early.
-// HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment starts another utterance, so that no words are
-//     lost.
+// HEARD-UTTERANCES-1. An utterance starts with its first words and ends after `pauseMs` without words; sooner if the model
+//     starts to speak, because it considers the user finished; at once if the model delegates. Its words are then final.
+// HEARD-UTTERANCES-2. A fragment after a pause in the audio starts another utterance, even if the fragment arrives early.
+// HEARD-UTTERANCES-3. A repeated fragment counts once; a late fragment starts another utterance, so that no words are lost.
 
 import { BoundedMap } from '../socket/bounded-map.ts';
 import type { WireConnection } from '../socket/wire.ts';

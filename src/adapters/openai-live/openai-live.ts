@@ -45,11 +45,10 @@ export type OpenaiLiveTransport = SocketTransport;
 
 /**
  * Creates a transport to the OpenAI Live API. Uses the `ws` package, an optional peer dependency. The model listens and
- * speaks at the same time, and decides when to speak. It calls no tools: it delegates, and the session derives the
- * calls.
+ * speaks at the same time, and decides when to speak. It calls no tools: it delegates, and the session derives the calls.
  *
- * The server measures a session's time by the received audio: while the user sends none, the transport sends silence,
- * which is billed like an open microphone. A session's instructions cannot change: an agent that takes over gets a new
+ * The server measures a session's time by the received audio: while the user sends none, the transport sends silence, which
+ * is billed like an open microphone. A session's instructions cannot change: an agent that takes over gets a new
  * connection.
  *
  * This API has no browser keys: a page connects by WebRTC through your server.

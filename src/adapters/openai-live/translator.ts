@@ -1,17 +1,16 @@
 // Translates in both directions: commands become client events; server events become transport events and audio frames.
 // Performs no network I/O.
 //
-// Owns:     which call belongs to which delegation, and each command's form in a protocol that only adds texts for a
-//           model that speaks by itself. It does not infer and attribute responses (`responses.ts`), infer utterances
+// Owns:     which call belongs to which delegation, and each command's form in a protocol that only adds texts for a model
+//           that speaks by itself. It does not infer and attribute responses (`responses.ts`), infer utterances
 //           (`heard-utterances.ts`), or split texts (`appends.ts`).
 //
-// OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, texts that it should say as
-//     commentary. Only a request to speak now, after a failed request, is also sent as an instruction, because
-//     instructions may interrupt the model's speech. Tool results are never instructions.
-// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from
-//     an earlier connection belongs to no delegation, since the server knows only its own; it is sent as thinking.
-// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: the words are final before the delegation is
-//     reported.
+// OPENAI-LIVE-TRANSLATOR-1. Texts that the model should know are sent as thinking, texts that it should say as commentary.
+//     Only a request to speak now, after a failed request, is also sent as an instruction, because instructions may
+//     interrupt the model's speech. Tool results are never instructions.
+// OPENAI-LIVE-TRANSLATOR-2. A tool result belongs to its delegation and is spoken, unless it is silent. A result from an
+//     earlier connection belongs to no delegation, since the server knows only its own; it is sent as thinking.
+// OPENAI-LIVE-TRANSLATOR-3. A delegation ends the user's utterance: the words are final before the delegation is reported.
 // OPENAI-LIVE-TRANSLATOR-4. Commands that this protocol lacks (pictures, deletion, truncation) have no effect.
 
 import { decodePcm16Base64 } from '../../voice/audio/pcm16.ts';

@@ -48,8 +48,7 @@ const answerSchema = z.object({ value: z.string().min(1), expires_at: z.number()
  * Creates a client secret for the Realtime API.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, `MISSING_API_KEY`, `INVALID_URL` or `MISSING_DEPENDENCY`.
- * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; retryable if the server was busy or
- * unreachable.
+ * @throws {ProviderError} `TOKEN_REFUSED` if the server issues no secret; retryable if the server was busy or unreachable.
  */
 export async function createClientSecret(options: ClientSecretOptions = {}): Promise<ClientSecret> {
   check('createClientSecret', optionsSchema, options);

@@ -1,14 +1,13 @@
-// Translates in both directions: commands become client events; server events become transport events and audio frames.
-// It performs no network I/O and uses no clock; its state concerns the conversation, not the connection.
+// Translates in both directions: commands become client events; server events become transport events and audio frames. It
+// performs no network I/O and uses no clock; its state concerns the conversation, not the connection.
 //
 // Owns:     event ids, the pending and running responses, the configuration in force, the generation gate, each item's
-//           received parts, and partial transcripts. It does not queue, track readiness or close (`openai-realtime.ts`,
-//           the connection).
+//           received parts, and partial transcripts. It does not queue, track readiness or close (`openai-realtime.ts`, the
+//           connection).
 //
-// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and rejections contain their request's
-//     `responseKey`.
-// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no audio of the cancelled responses is forwarded (the
-//     generation gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
+// OPENAI-REALTIME-TRANSLATOR-1. `response.started`, `response.ended` and rejections contain their request's `responseKey`.
+// OPENAI-REALTIME-TRANSLATOR-2. After `response.cancel` no audio of the cancelled responses is forwarded (the generation
+//     gate: RESPONSE-LEDGER-2, RESPONSE-LEDGER-3).
 // OPENAI-REALTIME-TRANSLATOR-3. `response.ended` lists the forwarded audio, for comparison with the played audio. A
 //     truncation never exceeds the forwarded audio, in whole milliseconds.
 // OPENAI-REALTIME-TRANSLATOR-4. A cancellation without a response has no effect and is not an error.
@@ -20,8 +19,8 @@
 // RESPONSE-LEDGER-2. A cancellation marks the audio of all earlier requested responses as unwanted, including responses
 //     that the server has not announced yet.
 // RESPONSE-LEDGER-3. Audio of an ended response is unwanted.
-// RESPONSE-LEDGER-5. The number of responses that the server starts and never ends is bounded: the oldest response
-//     counts as ended. A response's oldest held call is forgotten as well.
+// RESPONSE-LEDGER-5. The number of responses that the server starts and never ends is bounded: the oldest response counts
+//     as ended. A response's oldest held call is forgotten as well.
 // RESPONSE-LEDGER-4. A tool call counts once, and only if the model completed it: the server reports a cut-off call's
 //     arguments in the same way as a complete call's.
 

@@ -1,10 +1,9 @@
-// The GA Realtime protocol without a socket: a builder for each client event, typed against the official union, and
-// schemas for the server event fields that are read. Pure functions: the caller provides ids.
+// The GA Realtime protocol without a socket: a builder for each client event, typed against the official union, and schemas
+// for the server event fields that are read. Pure functions: the caller provides ids.
 //
-// One table lists each server event of the official union, with a schema of the fields that are read or the reason why
-// the event is ignored. A new event in the official union fails to compile until the table lists it, and a type test
-// fails when a field that is read changes. At run time, extra fields are accepted; a missing required field is an
-// error.
+// One table lists each server event of the official union, with a schema of the fields that are read or the reason why the
+// event is ignored. A new event in the official union fails to compile until the table lists it, and a type test fails when
+// a field that is read changes. At run time, extra fields are accepted; a missing required field is an error.
 
 import { z } from 'zod';
 import type { ExpectedAnswer, TransportConfiguration } from '../../voice/connection/transport.ts';
@@ -96,9 +95,7 @@ function behaviour({ instructions, tools }: TransportConfiguration) {
   };
 }
 
-/**
- * Returns the detector's settings. The detector only reports: the session decides about responses and interruptions.
- */
+/** Returns the detector's settings. The detector only reports: the session decides about responses and interruptions. */
 function turnDetection(detection: SessionSettings['turnDetection']) {
   const reportsOnly = { create_response: false, interrupt_response: false };
   if (detection.type === 'semantic_vad') return { ...detection, ...reportsOnly };

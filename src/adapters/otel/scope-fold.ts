@@ -79,8 +79,7 @@ export class ScopeFold {
   #userEndedAt: number | null = null;
   #isPlaying = false;
   /**
-   * When the user started to speak over the playing audio, when playback stopped, and whether the audio was
-   * interrupted.
+   * When the user started to speak over the playing audio, when playback stopped, and whether the audio was interrupted.
    */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
   /** The deliveries that the turn tells the user. */
@@ -160,9 +159,7 @@ export class ScopeFold {
     return observed;
   }
 
-  /**
-   * Ends the open spans because this process gives up the scope, including spans of an event that will not be written.
-   */
+  /** Ends the open spans because this process gives up the scope, including spans of an event that will not be written. */
   leave(): void {
     for (const { observed } of this.#underWay.values()) observed.kept();
     this.#spans.leave(this.#at);
@@ -499,9 +496,7 @@ export class ScopeFold {
     }
   }
 
-  /**
-   * Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, because it ends with its process.
-   */
+  /** Returns the state that `#takeSnapshot` reads. The lead agent's turn is omitted, because it ends with its process. */
   #toState(): z.infer<typeof fields.state> {
     return {
       agentName: this.#agentName,

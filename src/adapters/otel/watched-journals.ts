@@ -1,36 +1,33 @@
-// Journal wrappers with a watcher: one wrapper writes traces, the other records metrics and alert log records. Each
-// watcher folds the scopes that its process owns, independently of the session, and never affects the session.
+// Journal wrappers with a watcher: one wrapper writes traces, the other records metrics and alert log records. Each watcher
+// folds the scopes that its process owns, independently of the session, and never affects the session.
 //
 // Owns:     the set of scopes that this process owns, and the moments at which an entry is traced and measured.
 // Does not: know events (`scope-fold.ts`); record words, arguments or results; export data, which the app's SDK does.
 //
 // Invariants
-//   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state of
-//       it.
+//   WATCHED-JOURNAL-1. A reader that does not own a scope, such as an inspector, does not change the watcher's state of it.
 //   WATCHED-JOURNAL-2. A watcher fault never reaches the session.
 //   TRACED-JOURNAL-1. A scope has one trace, even after a crash or hibernation: its events contain the contexts of its
 //       spans, and the next process reads them.
-//   TRACED-JOURNAL-2. A span covers work, never waiting: a subagent's span ends when the subagent waits for an answer,
-//       and the next span links to it.
+//   TRACED-JOURNAL-2. A span covers work, never waiting: a subagent's span ends when the subagent waits for an answer, and
+//       the next span links to it.
 //   TRACED-JOURNAL-3. A span ends after its last event is written. A retried event does not start a second span.
-//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and start no spans. A provider that
-//       is registered later takes effect from then on.
-//   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content);
-//       after a crash, the span is in the same trace. Without a listening provider nothing is sent.
-//   TRACED-JOURNAL-8. Work for a caller that passes its span is a child of that span. A conversation stays in its
-//       trace: a caller in another trace becomes a link. An unreadable span name is ignored.
-//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, whatever
-//       context the session has: spans that they create, and instrumented requests, are its children. Jobs receive the
-//       span too.
-//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these may be
-//                      trimmed.
-//   TRACED-JOURNAL-6. A model call has a span either of this journal or of the AI SDK's integration, not both, unless
-//       the app asks for both.
-//   METERED-JOURNAL-1. The process that appends an event measures it once, after the write. Earlier entries are read
-//       but not measured, so that durations are correct across a crash.
+//   TRACED-JOURNAL-5. Without a registered provider, events are forwarded unchanged and start no spans. A provider that is
+//       registered later takes effect from then on.
+//   TRACED-JOURNAL-7. With each request, a relay sends its agent the span of the subagent's work (ids, no content); after a
+//       crash, the span is in the same trace. Without a listening provider nothing is sent.
+//   TRACED-JOURNAL-8. Work for a caller that passes its span is a child of that span. A conversation stays in its trace: a
+//       caller in another trace becomes a link. An unreadable span name is ignored.
+//   TRACED-JOURNAL-9. The app's tools, models and approvals run while the span of their work is active, whatever context
+//       the session has: spans that they create, and instrumented requests, are its children. Jobs receive the span too.
+//   TRACED-JOURNAL-10. A snapshot contains the trace state of the entries that it replaces, because these may be trimmed.
+//   TRACED-JOURNAL-6. A model call has a span either of this journal or of the AI SDK's integration, not both, unless the
+//       app asks for both.
+//   METERED-JOURNAL-1. The process that appends an event measures it once, after the write. Earlier entries are read but
+//       not measured, so that durations are correct across a crash.
 //   METERED-JOURNAL-3. Without a registered provider nothing is read or measured.
-//   METERED-JOURNAL-4. Each condition that should alert an operator produces a log record without words;
-//                      docs/tracing.md lists them.
+//   METERED-JOURNAL-4. Each condition that should alert an operator produces a log record without words; docs/tracing.md
+//                      lists them.
 
 import {
   context,
@@ -193,11 +190,10 @@ const meteredSchema = z.strictObject({
 } satisfies ChecksOf<MeteredJournalOptions>);
 
 /**
- * Records metrics for all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations
- * of subagents, heard results, audio delay, and the numbers of running and waiting subagents. Attributes are names,
- * kinds and codes, never ids or words. With a `loggerProvider` it also writes alert records, which contain ids:
- * questions that open and close, deliveries that are offered and heard, lost leases. Wrap this journal around all other
- * journals.
+ * Records metrics for all sessions on `journal`: tokens and cost of model calls, waiting times of questions, durations of
+ * subagents, heard results, audio delay, and the numbers of running and waiting subagents. Attributes are names, kinds and
+ * codes, never ids or words. With a `loggerProvider` it also writes alert records, which contain ids: questions that open
+ * and close, deliveries that are offered and heard, lost leases. Wrap this journal around all other journals.
  * @throws {ConfigurationError} if the journal or an option is invalid
  */
 export function meteredJournal(journal: Journal, options: MeteredJournalOptions = {}): Journal {

@@ -312,9 +312,7 @@ export function isAboutData(error: unknown): boolean {
   return ['22', '23', '54'].includes(stateOf(error).slice(0, 2));
 }
 
-/**
- * Returns the SQLSTATE; empty if there is none. Operating system codes look similar (`EPIPE`), but have no severity.
- */
+/** Returns the SQLSTATE; empty if there is none. Operating system codes look similar (`EPIPE`), but have no severity. */
 function stateOf(error: unknown): string {
   const { code, severity } = (error ?? {}) as {
     readonly code?: unknown;

@@ -51,9 +51,7 @@ interface Time {
   readonly now: number;
 }
 
-/**
- * LEASES-3. Parameters: node, holder, URL, milliseconds. Exported for a test that limits the number of written rows.
- */
+/** LEASES-3. Parameters: node, holder, URL, milliseconds. Exported for a test that limits the number of written rows. */
 export const heartbeat = (schema: string): string => `
   with before as materialized (
     select expires_at > clock_timestamp() as was_alive from ${schema}.nodes where id = $1
@@ -387,8 +385,7 @@ export class Leases {
       () =>
         void this.#joined()
           .then((node) => this.#beat(node))
-          // The next heartbeat retries; if the node expires before that, leases that another node takes over are
-          // fenced.
+          // The next heartbeat retries; if the node expires before that, leases that another node takes over are fenced.
           .catch(() => {})
           .finally(() => {
             if (this.#stopBeat === null) return;

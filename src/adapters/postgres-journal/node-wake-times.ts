@@ -1,16 +1,15 @@
 // The wake times of sleeping sessions, shared by all processes.
 //
 // Owns:     the rows of `wake_times`, and the order of this process's writes to them.
-// Does not: check a scope's writer: a wake time only states that some process must load the session, which claims it
-//           first.
+// Does not: check a scope's writer: a wake time only states that some process must load the session, which claims it first.
 //
 // Invariants
 //   POSTGRES-JOURNAL-WAKE-TIMES-1. `set` resolves only after its statement is committed; the latest value is kept.
 //   POSTGRES-JOURNAL-WAKE-TIMES-2. The times of one turn, and those that arrive during a write, share one statement, so
 //       that a mass suspension does not delay appends and heartbeats.
 //   POSTGRES-JOURNAL-WAKE-TIMES-3. Each statement locks rows in scope order, so that processes cannot deadlock.
-//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names its node. A search reads such rows
-//       only if the node has expired, so that their number does not affect its cost.
+//   POSTGRES-JOURNAL-WAKE-TIMES-4. The row of a session in memory (`AT_ONCE`) names its node. A search reads such rows only
+//       if the node has expired, so that their number does not affect its cost.
 //   POSTGRES-JOURNAL-WAKE-TIMES-5. Of several processes that search at the same time, one receives a session, and the
 //       others receive different ones: a search skips rows that another process has locked.
 

@@ -84,8 +84,7 @@ export interface RestateJobServiceOptions<Service = unknown> {
   /** How long Restate keeps a job's end, in milliseconds. @defaultValue 604800000, a week */
   readonly keepMs?: number;
   /**
-   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not
-   * repeatable.
+   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not repeatable.
    * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;
@@ -289,9 +288,7 @@ interface Held {
   readonly controller: AbortController;
 }
 
-/**
- * The maximum number of remembered permits, and of remembered cancels of unknown jobs; a forgotten permit is refused.
- */
+/** The maximum number of remembered permits, and of remembered cancels of unknown jobs; a forgotten permit is refused. */
 const MAX_REMEMBERED = 10_000;
 
 /** The jobs that a worker process knows, by invocation id, or by permit if they are not repeatable. */

@@ -506,9 +506,7 @@ interface UnderWay<T> {
   readonly controller: AbortController;
 }
 
-/**
- * The maximum number of remembered permits, and of remembered cancels of unknown work; a forgotten permit is refused.
- */
+/** The maximum number of remembered permits, and of remembered cancels of unknown work; a forgotten permit is refused. */
 const MAX_REMEMBERED = 10_000;
 
 const BREAK_OFF = new CancelledError('a message has broken it off');
@@ -521,8 +519,7 @@ class WorkUnderWay {
   readonly #turns = new Map<string, UnderWay<RunTurnEnd>>();
   readonly #steps = new Map<string, UnderWay<JobEnd>>();
   /**
-   * Turns and steps that were stopped before they started here, with the reason; null if a message interrupted the
-   * turn.
+   * Turns and steps that were stopped before they started here, with the reason; null if a message interrupted the turn.
    */
   readonly #stopped = new Map<string, string | null>();
   /** RESTATE-RUNS-3. Permits, by the mark at the turn's end and the step's key. */

@@ -1,5 +1,4 @@
-// The options that all voice protocols share, because all are dialled in the same way; and how key and URL are
-// determined.
+// The options that all voice protocols share, because all are dialled in the same way; and how key and URL are determined.
 
 import { z } from 'zod';
 import { ConfigurationError } from '../../values/errors.ts';

@@ -41,9 +41,7 @@ import { readRefusal, type WebSocketFactory, type WebSocketLike } from './web-so
 import type { Wire, WireDiagnostics, WireConnection } from './wire.ts';
 
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-/**
- * The maximum number of pending commands, here and in the socket. Replaying a long history stays well below this limit.
- */
+/** The maximum number of pending commands, here and in the socket. Replaying a long history stays well below this limit. */
 const MAX_QUEUED_BYTES = 16 * 1024 * 1024;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** A text of this length, alone in the socket, does not congest it (`CONGESTED_BYTES`), in any script. */

@@ -7,18 +7,17 @@
 //   SQLITE-JOURNAL-DATABASE-1. One process at a time opens the file: a second process receives `JOURNAL_IN_USE`, and
 //                              changes nothing.
 //   SQLITE-JOURNAL-DATABASE-2. A file of another program or a newer version is never written to.
-//   SQLITE-JOURNAL-DATABASE-3. Partial writes of a dead process are invisible to the next one: SQLite ends its
-//       write-ahead log at the first incomplete frame. Entries in that frame were never acknowledged.
-//   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index are readable by the process's
-//       user only, whatever the umask: 0600. A folder created for the file has mode 0700. An older journal's mode is
-//       narrowed; a file that the journal did not create keeps its mode. A path that is not a regular file (a device, a
-//       pipe, a folder) is refused before it is opened, and so is a link in place of the log.
-//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for
-//       the missing part of the last page, and entries would be lost silently.
+//   SQLITE-JOURNAL-DATABASE-3. Partial writes of a dead process are invisible to the next one: SQLite ends its write-ahead
+//       log at the first incomplete frame. Entries in that frame were never acknowledged.
+//   SQLITE-JOURNAL-DATABASE-4. A file that the journal creates, its log and its index are readable by the process's user
+//       only, whatever the umask: 0600. A folder created for the file has mode 0700. An older journal's mode is narrowed; a
+//       file that the journal did not create keeps its mode. A path that is not a regular file (a device, a pipe, a folder)
+//       is refused before it is opened, and so is a link in place of the log.
+//   SQLITE-JOURNAL-DATABASE-5. A file that is shorter than its header states is damaged: SQLite would read zeros for the
+//       missing part of the last page, and entries would be lost silently.
 //   SQLITE-JOURNAL-DATABASE-6. Deleted entries leave no bytes behind: SQLite overwrites them, and forgetting a scope
 //       empties the log.
-//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it
-//                              reads.
+//   SQLITE-JOURNAL-DATABASE-7. Damaged pages are refused, not skipped: SQLite checks the cells of each page that it reads.
 //   LAYOUT-1. An older file's entries are verified by their checksums before they are rewritten. A damaged file is left
 //       unchanged, in its old version.
 
@@ -197,8 +196,7 @@ function sizeOf(path: string): number {
 }
 
 /**
- * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a file descriptor, because closing one would release SQLite's
- *                            locks.
+ * SQLITE-JOURNAL-DATABASE-5. Compares sizes without a file descriptor, because closing one would release SQLite's locks.
  */
 export function checkWhole(database: DatabaseSync, path: string): void {
   const expected = numberOf(database, 'page_count') * numberOf(database, 'page_size');

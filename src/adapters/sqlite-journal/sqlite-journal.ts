@@ -55,9 +55,7 @@ import {
 
 /** The options of `sqliteJournal`. */
 export interface SqliteJournalOptions {
-  /**
-   * The file; a missing folder is created. Relative paths start at the working directory. `:memory:` writes no file.
-   */
+  /** The file; a missing folder is created. Relative paths start at the working directory. `:memory:` writes no file. */
   readonly path: string;
   /** The clock; use `nodeEnvironment()` of `offstage/node`. */
   readonly environment: Environment;
@@ -204,8 +202,7 @@ function preparing<T>(database: DatabaseSync, path: string, prepare: () => T): T
 }
 
 /**
- * Runs inside the transaction. Returns this write's error, or null; throws an error that concerns the whole
- * transaction.
+ * Runs inside the transaction. Returns this write's error, or null; throws an error that concerns the whole transaction.
  */
 type Write = () => unknown;
 
@@ -440,8 +437,7 @@ export interface SqliteJournal extends Journal {
   /** Times that are set in one event loop turn share a commit with each other and with that turn's appends. */
   readonly wakeTimes: WakeTimes;
   /**
-   * Writes the pending entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call
-   * twice.
+   * Writes the pending entries and closes the file. Later calls throw or reject with `JOURNAL_CLOSED`. Safe to call twice.
    */
   close(): void;
 }

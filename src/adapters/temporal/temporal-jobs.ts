@@ -55,8 +55,7 @@ export interface TemporalJobsOptions {
   /** The time without a heartbeat after which a worker counts as dead, in milliseconds. @defaultValue 10000 */
   readonly heartbeatTimeoutMs?: number;
   /**
-   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not
-   * repeatable.
+   * A job's time limit in milliseconds, after which the job ends with `JOB_TIMEOUT`, or is lost if it is not repeatable.
    * @defaultValue 3600000, an hour
    */
   readonly longestMs?: number;

@@ -5,14 +5,12 @@
 // Parallel steps have one activity each, and the turns between them are local activities, without a server round trip.
 //
 // Invariants
-//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt; if the attempt fails, the end is `lost`
-//       (JOBS-2). A job that a worker refuses has not started, and is offered again in another activity (JOBS-8).
-//   TEMPORAL-WORKFLOW-2. Commands depend only on the input and on recorded events, so that the workflow can be
-//                        replayed.
-//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn: another turn handles it, as after a worker's
-//       death.
-//   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not restarted. At
-//       half of Temporal's limit, no further parallel step starts until the history has been restarted.
+//   TEMPORAL-WORKFLOW-1. A non-repeatable job or step has one attempt; if the attempt fails, the end is `lost` (JOBS-2). A
+//       job that a worker refuses has not started, and is offered again in another activity (JOBS-8).
+//   TEMPORAL-WORKFLOW-2. Commands depend only on the input and on recorded events, so that the workflow can be replayed.
+//   TEMPORAL-WORKFLOW-3. A cancel does not wait for the running turn: another turn handles it, as after a worker's death.
+//   TEMPORAL-WORKFLOW-4. A child run is a child workflow. While a child or a step is running, the history is not restarted.
+//       At half of Temporal's limit, no further parallel step starts until the history has been restarted.
 //   TEMPORAL-WORKFLOW-6. An ending run does not cancel its activities: the workflow's end stops them at their next
 //       heartbeat. (Temporal's test server hangs if such a cancel coincides with the activity's end.)
 //   TEMPORAL-WORKFLOW-7. An `interrupt` asks a one-step turn to stop, and does not wait for it.

@@ -51,9 +51,8 @@ import {
 } from './options.ts';
 
 /**
- * Why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket closed.
- * `lost`: no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session
- * ended.
+ * Why a call has ended. `stopped`: Twilio reported the end because the caller hung up. `closed`: the socket closed. `lost`:
+ * no more audio arrived. `refused`: too many messages were invalid. `hung_up`: the app hung up, or the session ended.
  */
 export type CallEnd = 'stopped' | 'closed' | 'lost' | 'refused' | 'hung_up';
 

@@ -196,10 +196,9 @@ function addressesOf(url: URL): readonly string[] {
 const argumentsSchema = z.object({ url: z.string(), parameters: z.record(z.string(), z.string()) });
 
 /**
- * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as
- * `TwilioCall.customParameters`.
- * @throws {ConfigurationError} `INVALID_URL` unless the URL is `wss:` without a query; `INVALID_OPTION` if a value is
- * not text
+ * Returns TwiML that connects the call to the WebSocket at `url`. `parameters` come back as `TwilioCall.customParameters`.
+ * @throws {ConfigurationError} `INVALID_URL` unless the URL is `wss:` without a query; `INVALID_OPTION` if a value is not
+ * text
  */
 export function streamTwiml(
   url: string,

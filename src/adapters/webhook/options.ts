@@ -49,9 +49,7 @@ export interface WebhookSourceOptions {
   readonly toEvent?: (delivery: WebhookDelivery) => ExternalEvent | null;
   /** The maximum body size. @defaultValue 262144 bytes */
   readonly maxBytes?: number;
-  /**
-   * The maximum difference between a request's timestamp and the current time, in milliseconds. @defaultValue 300000
-   */
+  /** The maximum difference between a request's timestamp and the current time, in milliseconds. @defaultValue 300000 */
   readonly toleranceMs?: number;
   /** The number of remembered messages, which prevents accepting a message twice. @defaultValue 10000 */
   readonly maxRemembered?: number;

@@ -283,8 +283,7 @@ function exactKey(
 }
 
 /**
- * Returns the data that distinguishes two snapshots, in addition to status and timers. Also accepts a persisted
- * snapshot.
+ * Returns the data that distinguishes two snapshots, in addition to status and timers. Also accepts a persisted snapshot.
  */
 export function snapshotData(snapshot: AnyMachineSnapshot): unknown {
   const history: Record<string, unknown> = {};

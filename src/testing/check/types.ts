@@ -105,9 +105,7 @@ export interface Delivery {
 export interface World<M extends Machines, G = undefined> {
   /** The actors' snapshots, by id. */
   readonly actors: { readonly [Id in keyof M]: SnapshotFrom<M[Id]> };
-  /**
-   * The messages that were sent but not delivered yet, in channel order. Empty between the steps of a `sync` system.
-   */
+  /** The messages that were sent but not delivered yet, in channel order. Empty between the steps of a `sync` system. */
   readonly inFlight: readonly Message[];
   /** The history variables (`ghost`). */
   readonly ghost: G;
@@ -151,8 +149,7 @@ export interface Step<M extends Machines = Machines> {
 export interface Ghost<M extends Machines, G> {
   readonly initial: G;
   /**
-   * Called after each step, including `start` steps. Returns a new value or the old one; it must not modify the old
-   * value.
+   * Called after each step, including `start` steps. Returns a new value or the old one; it must not modify the old value.
    */
   next(ghost: G, step: Step<M>, before: World<M, G>, after: World<M, G>): G;
 }
@@ -193,16 +190,13 @@ export interface CommonChecks {
   readonly name?: string;
   /** The maximum number of states; more cause a CapacityError. @defaultValue 100_000 */
   readonly limit?: number;
-  /**
-   * Whether `after` and other delayed events are explored: any armed timer may fire, in any order. @defaultValue true
-   */
+  /** Whether `after` and other delayed events are explored: any armed timer may fire, in any order. @defaultValue true */
   readonly timers?: boolean;
   /** Whether a state that is not an end, and that no step changes, is a violation. @defaultValue true */
   readonly deadlock?: boolean;
   /**
-   * Whether it is a violation if a *final* state would still handle an event that occurred during the exploration.
-   * XState's own actor stops listening when it ends; the pure `transition`, on which durable engines are built, does
-   * not.
+   * Whether it is a violation if a *final* state would still handle an event that occurred during the exploration. XState's
+   * own actor stops listening when it ends; the pure `transition`, on which durable engines are built, does not.
    * @defaultValue true
    */
   readonly finality?: boolean;
@@ -296,8 +290,7 @@ export interface SystemCheck<M extends Machines, G = undefined> extends CommonCh
     Record<string, (before: World<M, G>, step: Step<M>, after: World<M, G>) => Verdict>
   >;
   /**
-   * The worlds in which the system may rest permanently; every world must be able to reach one. `false` disables the
-   * check.
+   * The worlds in which the system may rest permanently; every world must be able to reach one. `false` disables the check.
    * @defaultValue nothing is in flight, and every actor whose machine has a final state has ended
    */
   readonly end?: false | ((world: World<M, G>) => boolean);

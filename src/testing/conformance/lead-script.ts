@@ -1,6 +1,5 @@
-// The lead model's script, the same for every transport. The script says its messages word for word, so that the suite
-// can tell which were heard; it calls tools for words that a case names; and it repeats all other user words as a
-// reply.
+// The lead model's script, the same for every transport. The script says its messages word for word, so that the suite can
+// tell which were heard; it calls tools for words that a case names; and it repeats all other user words as a reply.
 //
 // Owns:     the user words that have no reply yet.
 // Does not: know whether the user hears its words.

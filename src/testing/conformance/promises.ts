@@ -98,9 +98,7 @@ function repliesTo(talk: Talk, { itemId }: Play, text: string): boolean {
   return answered.includes(plain(text)) || plain(text).startsWith(answered.slice(0, BEGINNING));
 }
 
-/**
- * P4: each delivery that counts as heard was heard by the user after it was created; no delivery is lost or told again.
- */
+/** P4: each delivery that counts as heard was heard by the user after it was created; no delivery is lost or told again. */
 function* kept(talk: Talk): Iterable<string> {
   const delivered = new Map<string, number>();
   for (const { at, event } of eventsOf(talk.logBeforeEnd, 'delivery.changed')) {

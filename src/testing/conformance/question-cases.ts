@@ -133,8 +133,7 @@ const buttonBeforeVoice = (): ConformanceScene => {
 };
 
 /**
- * Returns the lead model's calls to settle the question for these words, when something else was said since it was
- * asked.
+ * Returns the lead model's calls to settle the question for these words, when something else was said since it was asked.
  */
 const settling = (option: string): ConformanceScene['calls'] => ({
   [option]: [call('settle_question', { action: 'answer', optionId: option, quote: option })],
@@ -341,9 +340,7 @@ const models = [
   { does: 'it talks for long', thinksMs: 0, adds: `${STORY}. ${STORY}. ${STORY}` },
 ] as const;
 
-/**
- * How long the work takes: the result arrives at once, or while a model that responds without a request is speaking.
- */
+/** How long the work takes: the result arrives at once, or while a model that responds without a request is speaking. */
 const WORK_MS = [0, 1500, 5000] as const;
 
 const answeredByVoice = answered.flatMap((each) =>

@@ -1,5 +1,4 @@
-// A case's session: its agents, its tools, its scripted subagents, and the texts that the lead model's script must
-// know.
+// A case's session: its agents, its tools, its scripted subagents, and the texts that the lead model's script must know.
 //
 // Owns:     the session options of a case.
 // Does not: drive the session (talk).
@@ -122,9 +121,7 @@ function backgroundTool(name: string, pendingMessage: string | undefined): ToolD
   });
 }
 
-/**
- * Interprets a delegation: returns the call that the lead model would have made for the last words that name a call.
- */
+/** Interprets a delegation: returns the call that the lead model would have made for the last words that name a call. */
 function workOut(script: LeadScript): Script {
   return ({ prompt }) => {
     const words = prompt.flatMap((message) =>

@@ -1,5 +1,4 @@
-// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, a silent
-// model.
+// Turns: replies, barge-in and the memory of interrupted speech, late or repeated transcripts, late audio, a silent model.
 
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';

@@ -47,8 +47,7 @@ export type ConformanceFault =
   /** The connection reaches its limit: the provider ends it, with its usual notice. */
   | 'expiry'
   /**
-   * The server ends the connection with an error and without notice (1011), and no longer accepts its resumption
-   * handle.
+   * The server ends the connection with an error and without notice (1011), and no longer accepts its resumption handle.
    */
   | 'server_error'
   /** The model stays silent while this fault is active. */

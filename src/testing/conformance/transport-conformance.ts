@@ -24,9 +24,7 @@ export interface ConformanceCase {
   run(): Promise<void>;
 }
 
-/**
- * Returns why a case is skipped: the stage does not simulate the faults that it needs. Null if the case is not skipped.
- */
+/** Returns why a case is skipped: the stage does not simulate the faults that it needs. Null if the case is not skipped. */
 export function skippedFor(
   name: string,
   shows: readonly string[],

@@ -1,5 +1,4 @@
-// Records a transport's traffic: the session's commands and frames and the transport's events, in order, per
-// connection.
+// Records a transport's traffic: the session's commands and frames and the transport's events, in order, per connection.
 //
 // Owns:     the record.
 // Does not: change the traffic.

@@ -80,8 +80,7 @@ export function forBedrock({ prompt, tools = [] }: RuledCall): RuledCall['prompt
 }
 
 /**
- * Tells whether an assistant message has neither words nor calls. `blank`: a space, if white space does not count as
- * words.
+ * Tells whether an assistant message has neither words nor calls. `blank`: a space, if white space does not count as words.
  */
 function saysOnly(message: Message, blank: '' | ' '): boolean {
   return (

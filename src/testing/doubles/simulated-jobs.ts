@@ -33,9 +33,7 @@ export interface SimulatedJobsOptions {
   readonly offers?: number;
   /** The maximum duration of a job, in milliseconds of the `environment`. @defaultValue Infinity */
   readonly longestMs?: number;
-  /**
-   * The clock for `longestMs` and for the pause between two offers. @defaultValue none: a job is offered again at once
-   */
+  /** The clock for `longestMs` and for the pause between two offers. @defaultValue none: a job is offered again at once */
   readonly environment?: Environment;
 }
 

@@ -51,9 +51,7 @@ interface Held {
   readonly answered: Set<string>;
   /** Its child runs' ids. */
   readonly children: Set<string>;
-  /**
-   * The messages that the run has not received, the ids of those that it has not read, and the last message's number.
-   */
+  /** The messages that the run has not received, the ids of those that it has not read, and the last message's number. */
   mail: TakenMessage[];
   unread: ReadonlyMap<string, number>;
   last: number;

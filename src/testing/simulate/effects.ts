@@ -37,8 +37,7 @@ export class Effects {
   }
 
   /**
-   * Watches a subagent's tools and applies their faults. A tool that waits for other subagents has no effect of its
-   * own.
+   * Watches a subagent's tools and applies their faults. A tool that waits for other subagents has no effect of its own.
    */
   watch(
     tools: Readonly<Record<string, unknown>>,

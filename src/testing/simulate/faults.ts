@@ -37,8 +37,7 @@ export class Faults {
   }
 
   /**
-   * Decides whether this point fires now. Returns a random stream for the fault's details; null if the point does not
-   * fire.
+   * Decides whether this point fires now. Returns a random stream for the fault's details; null if the point does not fire.
    */
   strikes(point: FaultPoint): Chance | null {
     if (!this.#armed) return null;

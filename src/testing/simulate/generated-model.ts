@@ -1,15 +1,14 @@
-// Models with random, model-like behaviour. A subagent's model calls its tools with arguments that fit their schemas,
-// asks questions, and returns a result; sometimes it calls a tool that it does not have, or writes nonsense. A lead
-// agent's model calls the tools that the user's words name, and repeats its messages word for word. A model with
-// subagents starts them, waits for them, answers their questions, messages them, looks at them, and ends them;
-// sometimes it ignores them.
+// Models with random, model-like behaviour. A subagent's model calls its tools with arguments that fit their schemas, asks
+// questions, and returns a result; sometimes it calls a tool that it does not have, or writes nonsense. A lead agent's
+// model calls the tools that the user's words name, and repeats its messages word for word. A model with subagents starts
+// them, waits for them, answers their questions, messages them, looks at them, and ends them; sometimes it ignores them.
 //
 // Owns:     the models' words and calls.
 // Does not: know whether the user hears the words.
 //
 // Invariants
-//   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers determine a model's answer, so
-//       that a request repeated after a crash or failure gets the same answer.
+//   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers determine a model's answer, so that a
+//       request repeated after a crash or failure gets the same answer.
 
 import { propertiesOf } from '../../values/json.ts';
 import { ProviderError } from '../../values/errors.ts';

@@ -1,6 +1,5 @@
-// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed or not, and
-// its transcripts arrive late. It also records the model's words in each item, and passes the user's audio to the
-// model.
+// The connection between a session and its voice model, with its faults: it is refused, lost, slow, resumed or not, and its
+// transcripts arrive late. It also records the model's words in each item, and passes the user's audio to the model.
 //
 // Owns:     one process's connections.
 // Does not: interpret the words.

@@ -22,8 +22,7 @@ export interface SimulationFailure {
 }
 
 /**
- * A simulation broke a promise. The error contains the seed, the promises, and the smallest script found that breaks
- * one.
+ * A simulation broke a promise. The error contains the seed, the promises, and the smallest script found that breaks one.
  */
 export class SimulationError extends OffstageError {
   declare readonly failure: SimulationFailure;

@@ -324,8 +324,7 @@ export class World {
   };
 
   /**
-   * Snapshots are frequent enough that short conversations have some; the entries before a snapshot are randomly
-   * trimmed.
+   * Snapshots are frequent enough that short conversations have some; the entries before a snapshot are randomly trimmed.
    */
   get #snapshots(): SnapshotPolicy {
     const { seed, snapshots } = this.#options;
@@ -353,8 +352,7 @@ export class World {
   }
 
   /**
-   * Releases the idle process after it has accepted a few entries; over all runs, this happens between any two
-   * messages.
+   * Releases the idle process after it has accepted a few entries; over all runs, this happens between any two messages.
    */
   #rehydrateSoon(): void {
     const process = this.#process;

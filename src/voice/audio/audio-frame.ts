@@ -11,9 +11,8 @@ export interface AudioFrame {
   /** 24000 with OpenAI Realtime; a client may send 8000 to 48000. */
   readonly sampleRateHz: number;
   /**
-   * The model's conversation item that the audio belongs to. Audio that continues after a false interruption has an
-   * alias of the item (`<id>~2`). Absent for user audio, and for background audio, whose playback the client does not
-   * report.
+   * The model's conversation item that the audio belongs to. Audio that continues after a false interruption has an alias
+   * of the item (`<id>~2`). Absent for user audio, and for background audio, whose playback the client does not report.
    */
   readonly itemId?: string;
   /** The response that generated the audio; frames of a cancelled response are dropped. */

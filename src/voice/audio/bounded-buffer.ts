@@ -1,12 +1,11 @@
 // Buffers that are bounded in milliseconds of audio.
 //
-// `createBoundedBuffer` creates a queue of whole frames that reports the audio that it drops. A queue of user audio
-// keeps the newest (old speech is useless after a stall); a queue of model audio keeps the oldest (a sentence is heard
-// from its start).
+// `createBoundedBuffer` creates a queue of whole frames that reports the audio that it drops. A queue of user audio keeps
+// the newest (old speech is useless after a stall); a queue of model audio keeps the oldest (a sentence is heard from its
+// start).
 //
-// `RecentSound` keeps a stream's newest audio at one rate. It copies samples into a few long, reused pieces, so that
-// frames are released at once. (Frames that are kept for seconds move to the old generation and cause garbage
-// collection pauses.)
+// `RecentSound` keeps a stream's newest audio at one rate. It copies samples into a few long, reused pieces, so that frames
+// are released at once. (Frames that are kept for seconds move to the old generation and cause garbage collection pauses.)
 //
 // BOUNDED-BUFFER-1. The held audio never exceeds `maxMs`.
 // BOUNDED-BUFFER-2. Each pushed frame is either held, taken, cleared, or counted in `dropped`.

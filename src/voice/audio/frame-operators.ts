@@ -19,9 +19,8 @@ import { assertSampleRateHz, createResampler } from './resampler.ts';
 
 export interface ItemOperatorOptions {
   /**
-   * Emits when the current item is complete (for model audio: `response.ended`), so that the item's last milliseconds
-   * are not held back until the next item starts. An error of `endOfItem` is passed downstream; its completion has no
-   * effect.
+   * Emits when the current item is complete (for model audio: `response.ended`), so that the item's last milliseconds are
+   * not held back until the next item starts. An error of `endOfItem` is passed downstream; its completion has no effect.
    * @defaultValue none: the last milliseconds are emitted with the next item or the end of the source
    */
   readonly endOfItem?: Observable<unknown>;

@@ -140,9 +140,7 @@ export type TransportCommand =
       readonly text: string;
       /** For the role `user`: the runtime wrote or quoted the text; the user did not say it. */
       readonly isNote?: true;
-      /**
-       * The item that precedes the message, if the provider supports this; otherwise the message is added at the end.
-       */
+      /** The item that precedes the message, if the provider supports this; otherwise the message is added at the end. */
       readonly afterItemId?: string;
     }
   /** Shows the model a picture without requesting a response. Requires `acceptsImages`. */
@@ -164,8 +162,7 @@ export type TransportCommand =
       readonly output: string;
       readonly silent?: boolean;
       /**
-       * The same answer as a note, for a provider that does not know the call because it was made on another
-       * connection.
+       * The same answer as a note, for a provider that does not know the call because it was made on another connection.
        */
       readonly told?: string;
     }
@@ -255,8 +252,7 @@ export type TransportEvent =
   /** The model has accepted the configuration of the oldest unanswered `session.configure`. */
   | { readonly type: 'session.configured' }
   /**
-   * The model refused the configuration of the oldest unanswered `session.configure`; the previous one remains in
-   * force.
+   * The model refused the configuration of the oldest unanswered `session.configure`; the previous one remains in force.
    */
   | { readonly type: 'session.refused'; readonly code: string; readonly message: string }
   /** The connection is closed. No event follows. */

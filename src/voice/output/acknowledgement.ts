@@ -142,8 +142,7 @@ export class Acknowledgement {
     const to = typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
     return {
       read: (text) => acknowledgementIn(text, { ...to, language }),
-      // After a request to repeat, the question follows the reply, so the open question does not make the reply too
-      // late.
+      // After a request to repeat, the question follows the reply, so the open question does not make the reply too late.
       isLate: () => were !== 'repeat' && this.#isOtherDue(were === 'time'),
     };
   }
@@ -174,8 +173,7 @@ export class Acknowledgement {
   }
 
   /**
-   * Returns whether other speech is due. A question that the user is still thinking about stays open and does not
-   * count.
+   * Returns whether other speech is due. A question that the user is still thinking about stays open and does not count.
    */
   #isOtherDue(isForTime: boolean): boolean {
     return this.#moment.isDeliveryDue || (this.#moment.isQuestionOpen && !isForTime);

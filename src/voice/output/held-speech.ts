@@ -17,17 +17,16 @@
 //           (responses), or play audio (speech).
 //
 // Invariants
-//   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and precedes all
-//       later output.
+//   HELD-SPEECH-1. Held output is released or dropped, exactly once. Released output keeps its order and precedes all later
+//       output.
 //   HELD-SPEECH-2. No part of a silenced response is played, shown or executed, even if it arrives late. Its calls are
 //       answered, so that the model does not wait for results.
-//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and at most `HELD_MS` of
-//       audio is held; further audio is dropped.
+//   HELD-SPEECH-3. Output is held for at most `patienceMs` after the user has fallen silent, and at most `HELD_MS` of audio
+//       is held; further audio is dropped.
 //   HELD-SPEECH-4. A reply to an answer is released only when it is complete, all its words were recognised as an
 //       acknowledgement within `READ_MS`, and nothing else is due; at most one reply per answer.
-//   HELD-SPEECH-5. If audio arrives in real time, in step with its words, such a reply is released before it is
-//       complete: its audio is played with a delay of `FOLLOW_MS`, as long as its words are recognised as an
-//       acknowledgement.
+//   HELD-SPEECH-5. If audio arrives in real time, in step with its words, such a reply is released before it is complete:
+//       its audio is played with a delay of `FOLLOW_MS`, as long as its words are recognised as an acknowledgement.
 
 import type { Environment } from '../../actors/ports/environment.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
@@ -200,9 +199,7 @@ export class HeldSpeech {
     return all.length > 0;
   }
 
-  /**
-   * Like `silence`, but releases held output, and the next reply, if they only acknowledge the answer (HELD-SPEECH-4).
-   */
+  /** Like `silence`, but releases held output, and the next reply, if they only acknowledge the answer (HELD-SPEECH-4). */
   silenceUnless(reader: ReplyReader): boolean {
     this.#stopWaiting();
     this.#stopReading();

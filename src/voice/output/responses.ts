@@ -1,15 +1,13 @@
 // A voice model's responses, requested or unprompted, from the request through holding to sending their audio.
 //
 // Owns:     the requests and cancellations sent to the transport, and the responses' timeouts and held output.
-// Does not: track which responses are in progress (turn machine), choose the next request or the addressee of the
-//           user's words (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard
-//           (speech).
+// Does not: track which responses are in progress (turn machine), choose the next request or the addressee of the user's
+//           words (turns), decide whether an unprompted response is wanted (held-speech), or track what is heard (speech).
 //
 // Invariants
-//   RESPONSES-1. At most one response is requested at a time, and none while another response is generated. If the
-//       model starts one by itself meanwhile, the requested response counts as interrupted and is requested again,
-//       because it is unknown which of the two the model is saying; the request is also withdrawn, in case it has not
-//       been sent.
+//   RESPONSES-1. At most one response is requested at a time, and none while another response is generated. If the model
+//       starts one by itself meanwhile, the requested response counts as interrupted and is requested again, because it is
+//       unknown which of the two the model is saying; the request is also withdrawn, in case it has not been sent.
 //   RESPONSES-4. Each offer has exactly one outcome: heard, interrupted or failed (together with `speech`).
 //   RESPONSES-6. A response without progress, requested or unprompted, is cancelled after `responseTimeoutMs`. After a
 //       further grace period it counts as ended, so that no component waits for it forever.
@@ -17,8 +15,8 @@
 //   RESPONSES-9. A response's failure, requested or unprompted, is reported with the provider's message. (The transport
 //       reports a request that the server rejects.)
 //   MODEL-VOICE-3. The user's voice stops the model's speech at once, including held output.
-//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not played
-//       before the addressee is known (held-speech).
+//   MODEL-VOICE-7. An utterance is answered once: a reply to words that may be addressed to a subagent is not played before
+//       the addressee is known (held-speech).
 //   MODEL-WORK-1. A model that reports work counts as generating: it receives no request and no offer.
 //   MODEL-WORK-2. After `responseTimeoutMs` without activity, such a model counts as idle.
 

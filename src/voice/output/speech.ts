@@ -1,32 +1,30 @@
-// The session's speech as the user hears it: the audio on its way to the speaker, the offer that is being said, and
-// what remains of both after an interruption. Speech can pause at once and continue from where it was heard: sent audio
-// is kept until the client reports it as played.
+// The session's speech as the user hears it: the audio on its way to the speaker, the offer that is being said, and what
+// remains of both after an interruption. Speech can pause at once and continue from where it was heard: sent audio is kept
+// until the client reports it as played.
 //
 //   playing ─┬─ pause ─▶ paused ─┬─ resume ─▶ playing    the rest, as new items `<id>~2` …
 //      ▲     └─ lower ─▶ low ─ pause ─▶ paused          quieter, also as new items: this works with any client
 //      │                  └─ resume ─▶ playing
 //      └──────── stop ◀── paused, low                   no more of it is heard
 //
-// Owns:     the audio stream and its kept part, the item names that the client knows, the current attempt, and the
-//           speech that was cut off.
+// Owns:     the audio stream and its kept part, the item names that the client knows, the current attempt, and the speech
+//           that was cut off.
 // Does not: talk to the model, or decide when speech stops or continues (listening, turns).
 //
 // Invariants
 //   SPEECH-1. An attempt has exactly one outcome: heard, interrupted, failed, or abandoned by the session.
-//   SPEECH-2. A stop reaches the client at once. The client's next report determines the heard part; if none arrives
-//       within `clearReportMs`, the previous report does.
+//   SPEECH-2. A stop reaches the client at once. The client's next report determines the heard part; if none arrives within
+//       `clearReportMs`, the previous report does.
 //   SPEECH-3. A client that stops reporting does not block the session: long after all audio must have been played, the
 //       speaker counts as silent and the unreported audio as unheard. An attempt whose playback had started counts as
 //       interrupted.
 //   LOUDSPEAKER-1. Continued audio starts where the last report ended: no audio is skipped, and only audio played since
 //       that report is heard twice.
 //   LOUDSPEAKER-2. A paused item's audio reaches the client in order after the item continues, or never.
-//   LOUDSPEAKER-3. Each report is converted to the model's item and its milliseconds, however often the item was
-//       paused.
+//   LOUDSPEAKER-3. Each report is converted to the model's item and its milliseconds, however often the item was paused.
 //   LOUDSPEAKER-4. At most `KEPT_MS` of audio is kept. An item that needs more cannot be paused.
-//   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does audio that is said
-//       meanwhile. The full level returns with `resume`, and for speech that starts after the lowered speech was heard
-//       or stopped.
+//   LOUDSPEAKER-5. Lowered speech continues from where it was heard, at `LOW_GAIN`, as does audio that is said meanwhile.
+//       The full level returns with `resume`, and for speech that starts after the lowered speech was heard or stopped.
 
 import { Subject, type Observable } from 'rxjs';
 import type { Environment } from '../../actors/ports/environment.ts';

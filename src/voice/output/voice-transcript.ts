@@ -1,8 +1,7 @@
-// Records a voice session's speech in the conversation, which subagents and new connections read, and sends it to
-// clients.
+// Records a voice session's speech in the conversation, which subagents and new connections read, and sends it to clients.
 //
-// Owns:     how speech becomes text (partials, the end, the heard part after an interruption), and the words of the
-//           user's unfinished utterances.
+// Owns:     how speech becomes text (partials, the end, the heard part after an interruption), and the words of the user's
+//           unfinished utterances.
 // Does not: decide to whom an utterance is addressed.
 
 import type { ConversationItem } from '../../actors/conversation/items.ts';

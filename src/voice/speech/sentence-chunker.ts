@@ -15,8 +15,7 @@ const MAX_READ_LENGTH = 2 * MAX_PIECE_LENGTH;
 const EARLY_PIECE_LENGTH = 60;
 
 /**
- * Words after which a full stop does not end a sentence: abbreviations of any language, initials, numbers ("am 3.
- * Mai").
+ * Words after which a full stop does not end a sentence: abbreviations of any language, initials, numbers ("am 3. Mai").
  */
 const ABBREVIATIONS = [
   'mr|mrs|ms|dr|prof|rev|gen|st|mt|no|vs|etc|e\\.g|i\\.e|approx|dept|inc|ltd|fig',

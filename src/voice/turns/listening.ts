@@ -99,9 +99,7 @@ export interface ListeningOptions {
   readonly settleTimeoutMs: number;
   /** The maximum length of an utterance, in milliseconds; the session ends a longer one. */
   readonly maxUtteranceMs: number;
-  /**
-   * How long the doubt lasts after the user has fallen silent, in milliseconds; 0: every utterance is an interruption.
-   */
+  /** How long the doubt lasts after the user has fallen silent, in milliseconds; 0: every utterance is an interruption. */
   readonly falseInterruptionMs: number;
   /** The length above which an utterance is an interruption, in milliseconds. */
   readonly backchannelMs: number;

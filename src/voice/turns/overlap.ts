@@ -30,9 +30,7 @@ const LOUDER_DB = 5;
 const TAIL_MS = 400;
 /** The minimum excess of echoed words over other words at the start of an utterance. */
 const LEAST_ECHOED = 3;
-/**
- * Two words with at least this similarity count as the same, because a recogniser may spell an echoed word differently.
- */
+/** Two words with at least this similarity count as the same, because a recogniser may spell an echoed word differently. */
 const SAME_WORD = 0.6;
 const MAX_WORDS = 200;
 const MAX_COMPARED_CHARS = 1_500;
@@ -129,9 +127,7 @@ export class Overlap {
   }
 }
 
-/**
- * Returns how many of the first words belong to the speech, according to the alignment with the most words in common.
- */
+/** Returns how many of the first words belong to the speech, according to the alignment with the most words in common. */
 function echoedAtFirst(words: readonly string[], said: readonly string[]): number {
   const speech = said.slice(-MAX_WORDS);
   let best = { count: 0, score: LEAST_ECHOED - 1 };

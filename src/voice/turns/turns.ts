@@ -1,25 +1,24 @@
-// Runs a voice session's turn: each utterance is answered once, each tool result is reported, and two responses are
-// never spoken at the same time.
+// Runs a voice session's turn: each utterance is answered once, each tool result is reported, and two responses are never
+// spoken at the same time.
 //
-// The turn machine holds the turn's state and decides; this file reports facts to it and executes its effects. Other
-// state is held elsewhere:
+// The turn machine holds the turn's state and decides; this file reports facts to it and executes its effects. Other state
+// is held elsewhere:
 //
 //   audio is playing, paused, or cut off                    speech
 //   output that may reply to words for a subagent             held-speech
 //   the open question and its asker                         session (questions)
 //   the filler, the thinking sound                          waiting
 //
-// Owns:     the meaning of transport and session facts for the turn, and deciding which replies of a model that hears
-//           every word are unwanted.
-// Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an utterance
-//           is addressed (session), run tools, or manage connections (connection manager).
+// Owns:     the meaning of transport and session facts for the turn, and deciding which replies of a model that hears every
+//           word are unwanted.
+// Does not: choose the next response (turn machine), decide when an offer may be said (outbox) or to whom an utterance is
+//           addressed (session), run tools, or manage connections (connection manager).
 //
 // Invariants
-//   TURNS-1. At most one response is in progress (TURN-1). The next response answers requests that arrive in the
-//            meantime.
+//   TURNS-1. At most one response is in progress (TURN-1). The next response answers requests that arrive in the meantime.
 //   TURNS-2. The model receives no request while the user has the floor (TURN-2).
-//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also applies to
-//       models that respond by themselves.
+//   TURNS-7. Each utterance is answered once, by its addressee: the lead agent or a subagent. This also applies to models
+//       that respond by themselves.
 //   TURNS-9. If a tool of the lead agent works for longer than `HOLDS_FLOOR_MS`, due deliveries are spoken before the
 //       tool's result. This requires a transport that can respond while a call is open, and a model that does not speak
 //       about results by itself. The lead agent's turn continues.
@@ -27,12 +26,11 @@
 //       receives one only if it stays silent for `replyTimeoutMs`, and another if that request fails (TURN-4).
 //   REPLIES-2. Speech that was in progress when a result arrived does not answer the result, unless it belongs to the
 //       response that made the call.
-//   REPLIES-3. Model speech since the user started to speak answers the user's words: words that become known later
-//       need no reply.
-//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, each unprompted response is
-//        undecided.
-//   ADDRESSEE-2. Words addressed to a subagent silence at most one reply of the model, or two if the model may reply
-//        twice because its requested response failed meanwhile.
+//   REPLIES-3. Model speech since the user started to speak answers the user's words: words that become known later need no
+//       reply.
+//   ADDRESSEE-1. While a question has the floor and the user's words are unknown, each unprompted response is undecided.
+//   ADDRESSEE-2. Words addressed to a subagent silence at most one reply of the model, or two if the model may reply twice
+//        because its requested response failed meanwhile.
 
 import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';

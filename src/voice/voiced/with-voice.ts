@@ -55,9 +55,7 @@ const MAX_ITEMS = 100;
 export interface WithVoiceOptions {
   /** The text-to-speech voice: `aiSdkVoice(…)` of `offstage/ai-sdk-speech`, or your own implementation. */
   readonly voice: Voice;
-  /**
-   * The sample rate of the audio that the session receives; the voice's audio is resampled to it. @defaultValue 24000
-   */
+  /** The sample rate of the audio that the session receives; the voice's audio is resampled to it. @defaultValue 24000 */
   readonly sampleRateHz?: number;
   /**
    * The next sentence is synthesised once at most this much audio is unplayed, in milliseconds. An interruption wastes

@@ -108,9 +108,7 @@ export function speakableText(text: string): string {
 const ERRNO = { success: 0, badFile: 8, notFound: 44 } as const;
 const FILE_TYPE = { characterDevice: 2, directory: 3, regularFile: 4 } as const;
 const STANDARD_ERROR = 2;
-/**
- * The file descriptor of the directory whose files the command may open: the first one after stdin, stdout and stderr.
- */
+/** The file descriptor of the directory whose files the command may open: the first one after stdin, stdout and stderr. */
 const ROOT = 3;
 const OUTPUT = 4;
 const MAX_ERROR_LENGTH = 2_000;

@@ -154,9 +154,8 @@ const UNEXPECTED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A due delivery is told while a client listens and both sides are silent. Within a time limit after the last fault,
- * every subagent and question has ended, every result was heard, shown or dismissed, and every fault was reported under
- * its name.
+ * A due delivery is told while a client listens and both sides are silent. Within a time limit after the last fault, every
+ * subagent and question has ended, every result was heard, shown or dismissed, and every fault was reported under its name.
  */
 function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<Broken> {
   for (const what of unfinished) yield { promise: 'LIVE', what: `at the end ${what}` };

@@ -1,6 +1,5 @@
-// A self-signed certificate for 127.0.0.1 and localhost, created at run time: clients that require TLS trust it
-// explicitly. Node.js creates keys and signatures; this module writes the few bytes of structure around them (X.509 in
-// DER).
+// A self-signed certificate for 127.0.0.1 and localhost, created at run time: clients that require TLS trust it explicitly.
+// Node.js creates keys and signatures; this module writes the few bytes of structure around them (X.509 in DER).
 
 import { generateKeyPairSync, sign } from 'node:crypto';
 

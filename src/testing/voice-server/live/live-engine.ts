@@ -1,9 +1,8 @@
-// The fake of the OpenAI Live server, with client delegation. The model hears and speaks at the same time and decides
-// when: the protocol has no turns and no responses, a delegation contains no task, and no event reports that audio was
-// heard.
+// The fake of the OpenAI Live server, with client delegation. The model hears and speaks at the same time and decides when:
+// the protocol has no turns and no responses, a delegation contains no task, and no event reports that audio was heard.
 //
-// Owns:     the session (configuration, timeline and memory, nearly all fixed at its start), its audio formats,
-//           delegations and their acknowledgements, the choice of the next turn.
+// Owns:     the session (configuration, timeline and memory, nearly all fixed at its start), its audio formats, delegations
+//           and their acknowledgements, the choice of the next turn.
 // Does not: define the schemas (`client-events.ts`), or run a turn's script (`turn-queue.ts`).
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
@@ -55,8 +54,7 @@ export class LiveEngine implements VoiceEngine {
   /** The timeline position up to which the track contains speech. */
   #soundsUntilMs = 0;
   /**
-   * The messages that the model had read but not spoken about when the user started: it speaks about them after its
-   * answer.
+   * The messages that the model had read but not spoken about when the user started: it speaks about them after its answer.
    */
   readonly #postponed: VoiceCause[] = [];
   /** The start of the current utterance on the timeline. */

@@ -1,6 +1,5 @@
-// The fake of the OpenAI Realtime server (GA). The local voice server (`RealtimeSession`) implements sessions, items
-// and responses, with refusals captured from the real server; this module adds its transcriber, its script and its
-// faults.
+// The fake of the OpenAI Realtime server (GA). The local voice server (`RealtimeSession`) implements sessions, items and
+// responses, with refusals captured from the real server; this module adds its transcriber, its script and its faults.
 //
 // Every event is typed against the official union where it is created (`wire-events.ts`).
 

@@ -1,5 +1,4 @@
-// A script as a Realtime session's language model and voice: text and calls for its responses, and a tone for its
-// speech.
+// A script as a Realtime session's language model and voice: text and calls for its responses, and a tone for its speech.
 import {
   toUsage,
   type TextModel,
