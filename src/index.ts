@@ -1,5 +1,5 @@
 // The public API, name by name. Adapters to external systems come from the subpaths (`offstage/openai-realtime`,
-// `offstage/local-voice`, …) and are passed in.
+// `offstage/local-voice`, …), and are passed in.
 
 import {
   TextSession as CoreTextSession,
@@ -9,12 +9,12 @@ import { withRuntime, type RuntimeChoice } from './real-time.ts';
 
 // Sessions
 
-/** The options of a `TextSession`; by default it creates a runtime in real time. */
+/** The options of a `TextSession`, which creates its own real-time runtime unless the app passes one. */
 export type TextSessionOptions = Omit<CoreTextSessionOptions, 'runtime'> & RuntimeChoice;
 
 /** A conversation in text. */
 export class TextSession extends CoreTextSession {
-  /** @throws {ConfigurationError} for options that cannot work together. */
+  /** @throws {ConfigurationError} if options cannot work together. */
   constructor(options: TextSessionOptions) {
     super(withRuntime('new TextSession(options)', options));
   }
@@ -27,7 +27,7 @@ export type { Runtime, RuntimeOptions } from './actors/admission/runtime.ts';
 export type { SessionHooks } from './actors/session/lead/hooks.ts';
 export type { ConsolidationOptions } from './actors/session/state/batches.ts';
 
-// The arguments and results of the methods of a session
+// The arguments and results of a session's methods
 
 export type { TextPart } from './actors/session/lead/text-output.ts';
 export type { SessionResult } from './actors/session/lead/awaited.ts';

@@ -1,7 +1,7 @@
-// What an app can call without naming an environment: the core, in real time unless an environment is given. Besides, only
-// the entries choose an environment for the app.
+// The functions that an app calls without naming an environment: the core, in real time unless an environment is given.
+// Apart from this file, only the entries choose an environment for the app.
 //
-// Owns:     the runtime of the process, shared by all sessions without special options.
+// Owns:     the process's runtime, which all sessions without special options share.
 
 import { check } from './values/checks.ts';
 import { notAnObject, readable } from './values/plain-checks.ts';
@@ -15,15 +15,15 @@ import {
   type RuntimeOptions,
 } from './actors/admission/runtime.ts';
 
-/** The options for a session's runtime: a given one, or those from which the session creates its own. */
+/** The options for a session's runtime: a given runtime, or those from which the session creates its own. */
 export type RuntimeChoice = {
   /** The runtime shared with other sessions: `createRuntime(…)`. */
   readonly runtime?: Runtime;
 } & Partial<RuntimeOptions>;
 
 /**
- * Creates a runtime in real time with a journal in memory, unless the options say otherwise. Sessions that
- * are to share limits and a journal get the same one.
+ * Creates a real-time runtime with a journal in memory, unless the options say otherwise. Sessions that should share
+ * limits and a journal receive the same runtime.
  */
 export function createRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   return createRuntimeWith({
@@ -50,7 +50,7 @@ const ofRuntimes = [
   'onUnfoldable',
 ] as const;
 
-/** Returns the options for the core: with a runtime, and without the options that it was created from. */
+/** Returns the options for the core: with a runtime, and without the options from which it was created. */
 export function withRuntime<Options extends RuntimeChoice>(
   where: string,
   options: Options,
@@ -65,7 +65,7 @@ export function withRuntime<Options extends RuntimeChoice>(
     Object.fromEntries(entries.filter(isOfRuntime)),
   );
   const rest = Object.fromEntries(entries.filter((entry) => !isOfRuntime(entry)));
-  // The sessions of a pool use the pool's environment.
+  // A pool's sessions use the pool's environment.
   const other = ofRuntimes.find(
     (option) =>
       option !== 'environment' &&
@@ -77,7 +77,7 @@ export function withRuntime<Options extends RuntimeChoice>(
       'INVALID_OPTION',
       `${where}: expected \`${other}\` to be given to createRuntime(…), got it beside a \`runtime\`, which has its own`,
     );
-  // Sessions without special options share one runtime, and so the limit of the process.
+  // Sessions without special options share one runtime, and therefore the process's limit.
   const isCommon = Object.keys(own).length === 0;
   const made = () => (isCommon ? (processRuntime ??= createRuntime()) : createRuntime(own));
   return { ...(rest as Omit<Options, keyof RuntimeChoice>), runtime: runtime ?? made() };

@@ -1,5 +1,5 @@
-// A voice conversation, in real time unless the app provides another environment. Its transport brings the code that
-// leads it, so that a program without a voice loads no file of `voice`.
+// A voice conversation, in real time unless the app provides another environment. Its transport provides the code that
+// leads it, so that a program without voice loads no file from `voice`.
 
 import type { Observable, Observer } from 'rxjs';
 import type { VouchedFor } from './actors/contracts/identity.ts';
@@ -47,9 +47,8 @@ export class VoiceSession extends BaseSession {
   }
 
   /**
-   * Shows a picture to the lead model without requesting a response. The picture is not stored: a model on a later
-   * connection, and subagents, only know that a picture was shown. Returns whether it was shown; false while the model
-   * is not connected.
+   * Shows a picture to the lead model without requesting a response. The picture is not stored: a model on a later connection,
+   * and subagents, only know that a picture was shown. Returns whether it was shown; false while the model is not connected.
    * @throws {ConfigurationError} `IMAGES_NOT_ACCEPTED` if the transport accepts no pictures, `INVALID_IMAGE` for a type
    *   or size other than `ShownImage` allows.
    */
@@ -61,7 +60,7 @@ export class VoiceSession extends BaseSession {
   /**
    * Connects now while `connection` is `resting` or `refused`; does nothing otherwise. For an app that knows that its
    * provider is available again, or that has renewed the transport's key.
-   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 events of the session wait for the journal.
+   * @throws {CapacityError} `MAILBOX_FULL` while 10,000 of the session's events wait for the journal.
    */
   reconnect(): void {
     this.checkRoom();
@@ -79,10 +78,10 @@ export class VoiceSession extends BaseSession {
 }
 
 /**
- * Gives a voice to a text model, over any transport whose `capabilities.output` is `text`, such as
+ * Gives a text model a voice, over any transport whose `capabilities.output` is `text`, such as
  * `openaiRealtime({ output: 'text' })`: the model's text is split into sentences, each is synthesised ahead of
- * playback, and the part that the user did not hear is removed from the model's memory. A failing voice ends the
- * response as failed: its delivery is offered again.
+ * playback, and the part that the user did not hear is removed from the model's memory. If the voice fails, the
+ * response fails: its delivery is offered again.
  *
  * @throws {ConfigurationError} `INVALID_OPTION`, or `TEXT_OUTPUT_NEEDED` if the transport's model speaks by itself
  */

@@ -20,7 +20,7 @@ import type {
 
 /** A question or an approval in a message. */
 export interface ChatQuestion extends QuestionView {
-  /** What happened to an answer given through this transport; null if none was given. */
+  /** The result of an answer given through this transport; null if none was given. */
   readonly receipt: AnswerReceipt | 'pending' | null;
 }
 

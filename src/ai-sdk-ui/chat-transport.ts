@@ -29,7 +29,7 @@ import { screen } from '../client/screen.ts';
 /** The options of `chatTransport`. */
 export interface ChatTransportOptions {
   /**
-   * Who reports results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`,
+   * The reporter of results and questions as shown: `chat`, as soon as a visible page has received the message; or `page`,
    * with `client.shown` and `client.questionShown`.
    * @defaultValue 'chat'
    */

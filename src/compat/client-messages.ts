@@ -1,13 +1,13 @@
-// Bodhi's client JSON: the messages to and from a client, for apps whose clients speak this vocabulary instead of
-// following `session.events`. Built on the public session only.
+// Bodhi's client JSON: the messages to and from a client, for apps whose clients use this vocabulary instead of
+// following `session.events`. Uses only the public session.
 //
 // Invariants
-//   CLIENT-MESSAGES-1. Each subscriber gets a question and an end once, and a progress when it has changed. A subscriber
-//       gets later events only; earlier state is in `session.store`.
-//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge comes with its `deliveryId`: with the words that report
-//       it, or as a card. Later subscribers get it as a card until a client has acknowledged it.
+//   CLIENT-MESSAGES-1. Each subscriber receives a question and an end once, and progress when it has changed. A
+//       subscriber receives only later events; earlier state is in `session.store`.
+//   CLIENT-MESSAGES-2. A delivery that a client may acknowledge has its `deliveryId`: in the message with the words
+//       that report it, or as a card. Later subscribers receive it as a card until a client has acknowledged it.
 //   CLIENT-MESSAGES-3. Each subscriber counts as a listener of the session (`session.listen`).
-//   CLIENT-MESSAGES-4. A malformed message is answered with what was expected, and reported; it never harms the session.
+//   CLIENT-MESSAGES-4. A malformed message is answered with what was expected, and reported; it does not affect the session.
 
 import { concat, concatMap, Observable } from 'rxjs';
 import { z } from 'zod';
@@ -48,7 +48,7 @@ export type ClientSession = Pick<
 
 const aSession = anObject('a session: a TextSession or a VoiceSession', 'listen', 'sendText');
 
-/** Buttons to show beside the words; `ui.response` answers them. */
+/** Buttons to show next to the words; `ui.response` answers them. */
 export type UiPayload =
   | {
       readonly type: 'choice';
@@ -71,7 +71,7 @@ export type ClientMessage =
       readonly partial: boolean;
       /** The words replace those of an earlier final transcript. */
       readonly corrected: boolean;
-      /** The user interrupted the speech: `text` holds the words that were heard. */
+      /** The user interrupted the speech: `text` contains the words that were heard. */
       readonly interrupted: boolean;
       /** The words only fill a silence. */
       readonly filler?: boolean;
@@ -82,7 +82,7 @@ export type ClientMessage =
     }
   /**
    * A result or notice that the user has not seen, and that no words reported to this client: answer with
-   * `delivery.shown`, or `delivery.dismissed`.
+   * `delivery.shown` or `delivery.dismissed`.
    */
   | {
       readonly type: 'delivery.card';
@@ -118,18 +118,18 @@ export type ClientMessage =
       readonly text: string;
     }
   | ({ readonly type: 'subagent.completion' } & SubagentCompletion)
-  /** The value that `sendJsonToClient` was called with. */
+  /** The value passed to `sendJsonToClient`. */
   | { readonly type: 'json'; readonly data: unknown };
 
 /** How a subagent ended. */
 export interface SubagentCompletion {
   /** The id of the subagent. */
   readonly subagentId: string;
-  /** The tool call that it worked for; null: there is none. */
+  /** The tool call for which it worked; null if there is none. */
   readonly toolCallId: string | null;
   /** The end of the subagent. */
   readonly status: 'success' | 'failure' | 'cancelled';
-  /** The result as speakable words, or the reason for a missing result. */
+  /** The result as words for speech, or why there is no result. */
   readonly summaryText: string;
   /** The products of the subagent. */
   readonly artifacts: readonly Artifact[];
@@ -145,9 +145,9 @@ export interface SubagentCompletion {
 const REMEMBERED = 1000;
 
 /**
- * Returns the messages for one client. The observable is cold: each subscriber is one client, with a separate memory of
- * received messages. A client acknowledges each delivery that it has shown: `delivery.shown` with the `deliveryId` of the
- * message, to `receiveClientMessage`.
+ * Returns the messages for one client. The observable is cold: each subscriber is one client, with its own memory of
+ * received messages. A client acknowledges each delivery that it has shown: `delivery.shown` with the `deliveryId` of
+ * the message, to `receiveClientMessage`.
  * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session.
  */
 export function clientMessages(
@@ -186,7 +186,7 @@ class Told {
     if (type === 'delivery.changed') return this.cardOf(event.delivery);
     if (type === 'client.json') return [{ type: 'json', data: event.data }];
     if (type === 'subagent.delegated') this.#lifetimes.set(event.subagentId, event.lifetime);
-    // After a failed transfer the same agent continues as lead agent.
+    // After a failed transfer, the same agent continues to lead.
     if (type === 'agent.entered' && event.from !== event.agentName)
       return [{ type: 'agent.changed', agentName: event.agentName, from: event.from }];
     return [];
@@ -225,7 +225,7 @@ class Told {
     if (state === 'queued' || state === 'parked') return [];
     if (state !== 'presenting' && state !== 'open') {
       this.#questions.set(requestId, state);
-      // This client did not get the question.
+      // This client did not receive the question.
       if (before === undefined) return [];
       return [{ type: 'subagent.question.closed', requestId, state, answer }];
     }
@@ -331,7 +331,7 @@ const clientInputSchema = z.discriminatedUnion('type', [
     ),
   /** The user types. */
   z.object({ type: z.literal('text_input'), text }),
-  /** A question is on the screen: its buttons count from now. */
+  /** A question is on the screen: from now on, its buttons are accepted. */
   z.object({ type: z.literal('question.shown'), requestId: id }),
   /** The user has seen a result or notice. */
   z.object({ type: z.literal('delivery.shown'), deliveryId: id }),
@@ -346,19 +346,19 @@ const clientInputSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** A message that a client sends in Bodhi's JSON. */
+/** A client's message in Bodhi's JSON. */
 export type ClientInput = z.infer<typeof clientInputSchema>;
 
-/** The receipt of a client's message: accepted, or the reason for the refusal. */
+/** The receipt of a client's message: accepted, or why it was refused. */
 export type ClientReceipt =
   | AnswerReceipt
   | { readonly accepted: false; readonly reason: 'invalid' | 'refused'; readonly message: string };
 
 /**
- * Accepts a message of a client, as JSON text or parsed: `ui.response`, `text_input` and others of `ClientInput`. The
- * receipt says whether the message was accepted, and why not. `by`: the identity behind the client's connection, which
- * the app has checked; a message cannot state an identity.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session, or for unknown options (rejects).
+ * Accepts a message from a client, as JSON text or parsed: `ui.response`, `text_input` and the rest of `ClientInput`.
+ * The receipt says whether the message was accepted, and why not. `by`: the identity of the client's connection, which
+ * the app has checked; a message cannot contain an identity.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if `session` is not a session, or an option is unknown (rejects).
  */
 export async function receiveClientMessage(
   session: Omit<ClientSession, 'events' | 'listen' | 'store'>,
@@ -426,7 +426,7 @@ async function handOver(
       break;
     }
     case 'image_input': {
-      // The schema accepts base64 only.
+      // The schema accepts only base64.
       const data = fromBase64(input.data) ?? new Uint8Array();
       if (session.showImage({ mediaType: input.mediaType, data })) break;
       const message = 'The model is not connected: show the image again when the session is active';
@@ -445,7 +445,7 @@ function answerOf(response: Extract<ClientInput, { type: 'ui.response' }>): Give
   return { text: words ?? JSON.stringify(formData) };
 }
 
-/** Parses a text frame of a socket; the schema then rejects text that is not JSON. */
+/** Parses a text frame from a socket; the schema then rejects text that is not JSON. */
 function asData(message: unknown): unknown {
   if (typeof message !== 'string') return message;
   try {

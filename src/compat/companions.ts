@@ -1,20 +1,20 @@
-// Companions: long-lived subagents that their parent talks to repeatedly.
+// Companions: long-lived subagents with which their parent talks repeatedly.
 //
-// Owns:     the shapes of these tools; whether a message goes to the current run, or starts the next one; the names of
-//           the companions, and the owner of each.
-// Does not: keep history or run anything: each companion has a separate configuration with `lifetime: 'session'`, so that
-//           the service keeps its history from run to run, until `companion__terminateChild` forgets the companion.
+// Owns:     the schemas of these tools; whether a message goes to the current run, or starts the next one; the
+//           companions' names, and each companion's owner.
+// Does not: keep history or run anything: each companion has its own configuration with `lifetime: 'session'`, so that
+//           the service keeps its history between runs, until `companion__terminateChild` forgets the companion.
 //
 // Invariants
-//   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while it works; a
-//       message that this run has not read, and any later one, starts the next run, which knows all earlier ones. A
+//   COMPANIONS-1. A companion works on one task at a time: the current run reads a message that arrives while it works;
+//       a message that this run has not read, and any later one, starts the next run, which knows all earlier ones. A
 //       message to a companion that asks a question is the answer.
 //   COMPANIONS-2. An agent sees only the companions that it has spawned.
-//   COMPANIONS-3. After a crash an agent has its previous companions, with their history. An interrupted call is
+//   COMPANIONS-3. After a crash, an agent has its previous companions, with their history. An interrupted call is
 //       repeated, except a message, which the companion would read twice.
-//   COMPANIONS-4. When an agent ends, its companions are forgotten: no agent could reach them.
-//   COMPANIONS-5. After a crash the companions of an agent are restored from their runs: their names, and the number of
-//       companions of each type. A companion that was dismissed while it was idle comes back.
+//   COMPANIONS-4. When an agent ends, its companions are forgotten, because no agent could reach them.
+//   COMPANIONS-5. After a crash, an agent's companions are restored from their runs: their names, and the number of
+//       companions of each type. A companion that was dismissed while it was idle reappears.
 
 import type { Toolset } from '../actors/contracts/task.ts';
 import { tool, zodSchema } from 'ai';
@@ -84,7 +84,7 @@ export type CompanionTools = Toolset<
   | 'companion__getChildStatus'
   | 'companion__terminateChild'
 > &
-  /** Present if a companion is `blocking`. */
+  /** Present if any companion is `blocking`. */
   Partial<Toolset<'companion__waitForResult'>>;
 
 const agentsSchema = z.array(
@@ -95,9 +95,9 @@ const agentsSchema = z.array(
 );
 
 /**
- * Creates AI SDK tools by which an agent spawns and uses companions of these types. `companion__waitForResult` exists if
- * a type is `blocking`.
- * @throws {ConfigurationError} without agents, for two with one name, or for an invalid one.
+ * Creates AI SDK tools with which an agent spawns and uses companions of these types. `companion__waitForResult` exists
+ * if any type is `blocking`.
+ * @throws {ConfigurationError} if there are no agents, two have the same name, or one is invalid.
  */
 export function companions(
   agents: readonly CompanionAgent[],
@@ -119,7 +119,7 @@ export function companions(
       `companions: expected agents with names of their own, got ${JSON.stringify(agents.map(({ agent }) => agent.name))}`,
     );
   for (const { agent } of agents) checkSubagentConfig(agent, `companions.${agent.name}`);
-  /** The configurations of companions of an earlier process: one object for all runs of a companion. */
+  /** The configurations of an earlier process's companions: one object for all runs of a companion. */
   const recalled = new Map<string, SubagentConfig>();
   const configOf = (agentType: string, id: string): SubagentConfig => {
     const known = recalled.get(id);
@@ -250,7 +250,7 @@ async function begin(
   });
   if (receipt.status === 'rejected') return toolFailure(receipt.error.code, receipt.error.message);
   const { subagentId } = receipt;
-  // A repeated call concerns the companion that the first call started.
+  // A repeated call refers to the companion that the first call started.
   const known = receipt.isRepeat
     ? companionsOf(service, requester).find((own) => own.subagentId === subagentId)
     : undefined;
@@ -330,8 +330,7 @@ async function hasEnded(scope: ToolScope, companion: Companion): Promise<void> {
 }
 
 /**
- * Returns the report on the companion's latest run while the service keeps it. Listing does not count as delivering a
- * result.
+ * Returns the report on the companion's latest run while the service keeps it. Listing does not mark a result as delivered.
  */
 function reportOf(
   { service, requester }: ToolScope,
@@ -344,7 +343,7 @@ function describe(agents: readonly CompanionAgent[]): string {
   return agents.map(({ agent, mode = 'background' }) => `${agent.name} (${mode})`).join(', ');
 }
 
-// The companions of each agent, by service
+// The companions of each agent, by service.
 
 interface Companion {
   /** The name that the parent uses: `<type>-<n>`. */
@@ -364,11 +363,11 @@ interface CompanionRegistry {
   readonly owned: Map<string | null, Map<string, Companion>>;
   /** The names in use, over all owners. */
   readonly names: Set<string>;
-  /** The owners whose runs of an earlier process have been examined. */
+  /** The owners whose runs from an earlier process have been examined. */
   readonly recalled: Set<string>;
 }
 
-/** The weak keys end a registry together with its service. */
+/** With weak keys, a registry ends together with its service. */
 const registries = new WeakMap<SubagentService, CompanionRegistry>();
 
 function registryOf(service: SubagentService): CompanionRegistry {
@@ -382,7 +381,7 @@ function registryOf(service: SubagentService): CompanionRegistry {
   return registry;
 }
 
-/** Creates a companion under a name without history. */
+/** Creates a companion without history. */
 function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompanion {
   const { counts, names } = registryOf(service);
   const { name } = type.agent;
@@ -396,7 +395,7 @@ function makeCompanion(service: SubagentService, type: CompanionAgent): NewCompa
   } as SubagentConfig);
 }
 
-/** Returns the configuration of a companion: one object for all its runs, so that they share an instance. */
+/** Returns a companion's configuration: one object for all its runs, so that they share an instance. */
 function companionConfig(agent: SubagentConfig, agentId: string): SubagentConfig {
   return { context: 'none', ...agent, name: agentId, lifetime: 'session' };
 }
@@ -407,8 +406,8 @@ function companionOf({ agent, mode }: CompanionAgent, config: SubagentConfig): N
 }
 
 /**
- * Restores the companions of an owner from their runs in an earlier process, once per owner. `configOf`
- * returns their configurations.
+ * Restores an owner's companions from their runs in an earlier process, once per owner. `configOf` returns their
+ * configurations.
  */
 function recallCompanions(
   service: SubagentService,
@@ -451,7 +450,7 @@ function keepCompanion(
   names.add(companion.agentId);
 }
 
-/** Returns the companions of the owner, oldest first. */
+/** Returns the owner's companions, oldest first. */
 function companionsOf(service: SubagentService, owner: Requester): readonly Companion[] {
   return [...(registryOf(service).owned.get(owner.subagentId)?.values() ?? [])];
 }

@@ -1,6 +1,6 @@
-// OpenClaw's task manager, with its numbers and names, on `offstage/tasks`.
+// OpenClaw's task manager, with its numbers and names, built on `offstage/tasks`.
 //
-// Does not: share its rules for words: they read English, and guess. An app should prefer a `plan` function.
+// Does not: share its rules about words, which read English and guess. An app should prefer a `plan` function.
 
 import { z } from 'zod';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
@@ -18,7 +18,7 @@ export { TaskQueueTimeoutError as OpenClawTaskQueueTimeoutError };
 /** The kinds of tasks that OpenClaw knows. */
 export type OpenClawTaskDomain = 'calendar' | 'email' | 'coding' | 'research' | 'other';
 
-/** The topic of a task, and whether it changes something. */
+/** A task's topic, and whether the task changes something. */
 export interface OpenClawTaskKind {
   readonly domain: OpenClawTaskDomain;
   readonly operation: 'read' | 'write';
@@ -36,11 +36,11 @@ const DOMAINS: readonly (readonly [OpenClawTaskDomain, RegExp])[] = [
 const WRITES =
   /\b(add|accept|archive|book|cancel|change|confirm|create|decline|delete|draft|forward|invite|move|remove|reply|reschedule|schedule|send|update|write)\b/i;
 
-/** Words that refer to earlier words: they name no topic. */
+/** Words that refer to earlier words, and therefore name no topic. */
 const FOLLOWS_UP =
   /^(yes|yeah|yep|ok(ay)?|sure|please|go ahead|do (it|that|so)|confirm\w*|cancel|undo|and|also|now)\b|\b(it|that|this|them|those|these|the same)\b/i;
 
-/** Derives domain and operation from the English words of a task. Only tasks of the calendar and of email write. */
+/** Derives domain and operation from a task's English words. Only calendar and email tasks write. */
 export function openClawTaskKind(words: string): OpenClawTaskKind {
   check('openClawTaskKind(words)', z.string(), words, 'INVALID_ARGUMENT');
   const domain = DOMAINS.find(([, pattern]) => pattern.test(words))?.[0] ?? 'other';
@@ -53,10 +53,9 @@ function operationOf(domain: OpenClawTaskDomain, words: string): OpenClawTaskKin
 }
 
 /**
- * Returns the plan of a task: the domain is the topic, and a writer takes the lock of the domain
- * (`calendar-write:primary`). Words without a domain that refer to earlier words ("yes, confirm it") get the topic of
- * the latest thread. The argument `thread` of a task is a hint, and names another topic; `resource` names another
- * account.
+ * Returns a task's plan: the domain is the topic, and a writer takes the domain's lock (`calendar-write:primary`).
+ * Words without a domain that refer to earlier words ("yes, confirm it") belong to the latest thread's topic. A task's
+ * argument `thread` is a hint that names another topic; `resource` names another account.
  */
 export function openClawPlan({ args, description }: RelayTask, latestTopic?: string): TaskPlan {
   const words = [description, ...Object.values(args).filter((arg) => typeof arg === 'string')];
@@ -77,7 +76,7 @@ export function openClawPlan({ args, description }: RelayTask, latestTopic?: str
   };
 }
 
-/** Returns the words with which an agent ended its turn if they are a question; else null. */
+/** Returns the words with which an agent ended its turn if they are a question; otherwise null. */
 export function looksLikeQuestion(words: string): string | null {
   check('looksLikeQuestion(words)', z.string(), words, 'INVALID_ARGUMENT');
   const text = words.trim();
@@ -85,8 +84,8 @@ export function looksLikeQuestion(words: string): string | null {
 }
 
 /**
- * Creates a manager with the numbers of OpenClaw: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, one
- * retry of an empty answer. Words that look like a question count as one.
+ * Creates a manager with OpenClaw's numbers: 10 concurrent tasks, 30 s in the queue, 10 min for a thread, one retry of
+ * an empty answer. Words that look like a question are treated as one.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function openClawTaskManager(

@@ -1,8 +1,8 @@
-// The relay tools of the superseded systems: a model between the user and the external agent, with the tools
-// `agent_start` and `agent_respond` (or `claude_code_…`), and `ask_claude` for the lead agent.
+// The superseded systems' relay tools: a model between the user and the external agent, with the tools `agent_start`
+// and `agent_respond` (or `claude_code_…`), and `ask_claude` for the lead agent.
 //
-// Does not: let a model give permissions. A request that `permits` does not allow is denied; a configuration with `relay`
-//           asks the user instead.
+// Does not: let a model give permissions. A request that `permits` does not allow is denied; a configuration with
+//           `relay` asks the user instead.
 
 import { tool } from 'ai';
 import { z } from 'zod';
@@ -23,13 +23,13 @@ import { looksLikeQuestion } from './openclaw-tasks.ts';
 export interface RelayToolsOptions {
   /** The relay to the agent. */
   readonly relay: Relay;
-  /** Time, ids and chance. */
+  /** Time, ids and randomness. */
   readonly environment: Environment;
-  /** The names of the tools: `agent_start`, or `claude_code_start`. @defaultValue 'agent' */
+  /** The prefix of the tools' names: `agent_start`, or `claude_code_start`. @defaultValue 'agent' */
   readonly prefix?: 'agent' | 'claude_code';
-  /** Allows a tool of the agent without a question. @defaultValue none */
+  /** Allows a tool of the agent without asking. @defaultValue none */
   readonly permits?: (tool: RelayTool) => boolean;
-  /** The limit of turns with one agent. @defaultValue 20 */
+  /** The maximum number of turns with one agent. @defaultValue 20 */
   readonly maxTurns?: number;
 }
 
@@ -39,9 +39,9 @@ export interface RelayToolResult {
   readonly status: 'completed' | 'needs_input' | 'error';
   readonly sessionId?: string;
   readonly threadId?: string;
-  /** The words of the agent. @defaultValue none */
+  /** The agent's words. @defaultValue none */
   readonly text?: string;
-  /** The options of the question of the agent. @defaultValue none */
+  /** The options of the agent's question. @defaultValue none */
   readonly options?: readonly string[];
   /** The failure, in words. @defaultValue none */
   readonly error?: string;
@@ -61,7 +61,7 @@ const INSTRUCTIONS =
   'answer on with the respond tool, until its status is completed. Then repeat what it reported, in short.';
 
 /**
- * Creates the configuration of a subagent with these tools. Each subagent starts separate agents, which end with it.
+ * Creates the configuration of a subagent with these tools. Each subagent starts its own agents, which end with it.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function relaySubagent(
@@ -105,11 +105,11 @@ interface StartInput {
   readonly threadId?: string | undefined;
 }
 
-/** The agents of one subagent. */
+/** One subagent's agents. */
 class Agents {
   readonly #options: RelayToolsOptions;
   readonly #threads = new Map<string, Conversation>();
-  /** The last completed session of each thread; an error never replaces it. */
+  /** Each thread's last completed session, which an error does not replace. */
   readonly #completed = new Map<string, string>();
   #count = 0;
 
@@ -299,7 +299,7 @@ class Conversation {
         try {
           isPermitted = permits?.({ title, kind, input }) === true;
         } catch {
-          // A throwing `permits` denies.
+          // If `permits` throws, the request is denied.
         }
         const answer: RelayAnswer = isPermitted
           ? { type: 'permitted' }
@@ -348,8 +348,8 @@ class Conversation {
 const askInput = z.object({ task: z.string().min(1).describe('What it is to do, in full') });
 
 /**
- * Creates the lead agent's tool `ask_claude`, and the configuration of the subagent behind it, whose external agent asks
- * the user for permissions.
+ * Creates the lead agent's tool `ask_claude`, and the configuration of the subagent behind it, whose external agent
+ * asks the user for permissions.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function askClaude(relay: Relay) {

@@ -1,7 +1,7 @@
-// The tools of RockBot's subagents, with RockBot's names, arguments and texts, on the service of subagents.
+// The tools of RockBot's subagents, with RockBot's names, arguments and texts, on the subagent service.
 //
-// Does not: answer with a text that begins with `Error:`. A program gets `{ error: { code, message } }`; the
-//           model reads that text as an error, so that no description and no id can be mistaken for one.
+// Does not: answer with a text that starts with `Error:`. A program receives `{ error: { code, message } }`; the model
+//           reads that text as an error, so that no description and no id can be mistaken for one.
 
 import { tool, zodSchema, type Schema, type Tool } from 'ai';
 import { z } from 'zod';
@@ -23,9 +23,9 @@ import { isToolFailure, toolFailure, type ToolFailure } from '../actors/model/to
 
 /** The options of `rockbotToolset`. */
 export interface RockbotToolsetOptions {
-  /** The clock for the running time of subagents. @defaultValue real time */
+  /** The clock for the subagents' running time. @defaultValue real time */
   readonly clock?: Clock;
-  /** The service for calls by a program; a session provides its own. */
+  /** The service for a program's calls; a session provides its own. */
   readonly service?: SubagentService;
   /**
    * The base configuration of every subagent. `timeout` applies to calls without `timeout_minutes` (RockBot's
@@ -34,14 +34,14 @@ export interface RockbotToolsetOptions {
   readonly agent?: SpawnBase;
 }
 
-/** The limits that these tools were designed for: 3 subagents at a time, and no queue. */
+/** The limits for which these tools were designed: 3 subagents at a time, and no queue. */
 export const rockbotLimits = {
   maxConcurrentPerSession: 3,
   maxLivePerSession: 3,
   whenFull: 'reject',
 } as const;
 
-/** RockBot has no nested subagents: only the primary agent gets these tools. */
+/** RockBot has no nested subagents: only the primary agent receives these tools. */
 const MANAGEMENT = ['spawn_subagent', 'cancel_subagent', 'list_subagents'] as const;
 
 const MINUTE_MS = 60_000;
@@ -93,7 +93,7 @@ const optionsSchema = z.strictObject({
 /**
  * Creates the tools of RockBot's primary agent: `spawn_subagent`, `cancel_subagent` and `list_subagents`, with RockBot's
  * arguments and texts.
- * @throws {ConfigurationError} for an unknown or invalid option, also in `agent`.
+ * @throws {ConfigurationError} if an option is unknown or invalid, also in `agent`.
  */
 export function rockbotToolset(options: RockbotToolsetOptions = {}) {
   check('rockbotToolset(options)', optionsSchema, options);
@@ -160,7 +160,7 @@ function spawn(
   const config = configure(kept, agent);
   const receipt = service.spawn({
     config,
-    // The calling model's words are data of the task, and not part of the system prompt.
+    // The calling model's words are data of the task, not part of the system prompt.
     task: {
       toolName: config.name,
       args: context ? { context } : {},
@@ -190,7 +190,7 @@ function configure(
     context: 'none',
     ...agent,
     name,
-    // Recipes of an earlier version contain `context`.
+    // Earlier versions' recipes contain `context`.
     instructions: context ? withQuoted(instructions, { context }) : instructions,
     timeout: minutes === undefined ? timeout : minutes * MINUTE_MS,
     tools: { ...agent.tools, ...rockbotChildToolset() },
@@ -202,7 +202,7 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   if (active.length === 0) return 'No active subagents.';
   const lines = active.map(({ id, startedAt, task, progress }) => {
     const elapsed = Math.round((clock.now() - startedAt) / 1000);
-    // One line per subagent, whatever the text of its task.
+    // One line per subagent, whatever its task's text.
     const line = (text: string): string => clip(text.replace(/\s+/g, ' '), MAX_LISTED_CHARS);
     const latest = progress.at(-1);
     const how = latest ? `, progress=${line(latest.update)}` : '';
@@ -211,7 +211,7 @@ function list({ service, requester }: ToolScope, clock: Clock): string {
   return [`Active subagents (${active.length}):`, ...lines].join('\n');
 }
 
-/** Creates a tool that answers in words. Repeating a call is safe: a spawn is recognised by its key. */
+/** Creates a tool that answers in words. Repeating a call is safe, because a spawn is recognised by its key. */
 function spoken<Input>(definition: {
   readonly description: string;
   readonly inputSchema: Schema<Input>;

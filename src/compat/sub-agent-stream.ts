@@ -1,18 +1,17 @@
-// Streams the events of a tree of subagents as chunks: the text and tool calls of each child between its `subagent_start`
-// and its `subagent_end`, under the child's id. For screens and programs that follow a whole tree; chunks are not
-// journaled, and past ones are not replayed.
+// Streams the events of a subagent tree as chunks: each child's text and tool calls between its `subagent_start` and
+// its `subagent_end`, under the child's id. For screens and programs that follow a whole tree; chunks are not in the
+// journal, and past ones are not replayed.
 //
 // Invariants
 //   SUB-AGENT-STREAM-1. For each child, `subagent_start` is the first chunk and `subagent_end` the last,
 //       once.
-//   SUB-AGENT-STREAM-2. Chunks come in the order of the service's events; a child's text appears under its
-//       own id only.
+//   SUB-AGENT-STREAM-2. Chunks have the order of the service's events; a child's text appears only under the child's id.
 
 import { concatMap, type Observable } from 'rxjs';
 import type { SubagentChunk, SubagentService } from '../actors/contracts/service-types.ts';
 import type { StreamedChunk } from '../actors/contracts/task.ts';
 
-/** The subagent that a chunk belongs to. */
+/** The subagent to which a chunk belongs. */
 interface OfAgent {
   /** The id of the subagent. */
   readonly agentId: string;
@@ -25,11 +24,11 @@ interface OfAgent {
 interface OfChild {
   /** The id of the child. */
   readonly subAgentId: string;
-  /** The `name` of the configuration of the child. */
+  /** The `name` of the child's configuration. */
   readonly agentType: string;
-  /** The id of the spawning subagent; the id of the service for a subagent of a lead agent or a program. */
+  /** The id of the spawning subagent; the service's id for a subagent of a lead agent or a program. */
   readonly parentAgentId: string;
-  /** The parent's call that the subagent works for. */
+  /** The parent's call for which the subagent works. */
   readonly toolCallId: string | null;
   /** When it happened, in milliseconds since 1970. */
   readonly timestamp: number;
@@ -37,7 +36,7 @@ interface OfChild {
 
 /**
  * All chunks of a stream. `text_delta`, `thinking`, `tool_start` and `tool_end` come only from subagents with
- * `stream: true`; the others come from every subagent.
+ * `stream: true`; all others come from every subagent.
  */
 export type SubAgentStreamChunk =
   | (OfChild & { readonly type: 'subagent_start'; readonly input: unknown })
@@ -65,12 +64,12 @@ export type SubAgentStreamChunk =
     })
   /** The result, before `subagent_end`. */
   | (OfAgent & { readonly type: 'output'; readonly output: unknown })
-  /** The reason for a missing result, before `subagent_end`. */
+  /** Why there is no result, before `subagent_end`. */
   | (OfAgent & { readonly type: 'error'; readonly code: string; readonly message: string })
   /** Any other event of the subagent: `progress`, `input.requested`, `message.applied`, `hung`, … */
   | (OfAgent & { readonly type: 'custom'; readonly name: string; readonly data: unknown });
 
-/** Returns the chunks of all subagents of a service, live. Completes when the service is closed. */
+/** Returns the live chunks of all subagents of a service. Completes when the service is closed. */
 export function subAgentStream({
   id,
   events,
@@ -78,7 +77,7 @@ export function subAgentStream({
   return events.pipe(concatMap((event) => streamChunks(event, id)));
 }
 
-/** Returns the chunks of one event of a service. Pure. */
+/** Returns the chunks of one service event. Pure. */
 export function streamChunks(event: SubagentChunk, serviceId: string): SubAgentStreamChunk[] {
   const { subagentId, name, parentId, callId, depth: _, at: timestamp, ...rest } = event;
   const agent: OfAgent = { agentId: subagentId, agentType: name, timestamp };

@@ -1,5 +1,5 @@
 // RockBot's topics: the progress and the ends of a session's subagents, as typed messages for logs, other sessions or a
-// queue. Built on `session.events` only.
+// queue. Uses only `session.events`.
 
 import { filter, map, type Observable } from 'rxjs';
 import { z } from 'zod';
@@ -12,7 +12,7 @@ interface SubagentMessage {
   readonly taskId: string;
   /** The namespace of the subagent's working memory: `subagent/<id>`. */
   readonly subagentSessionId: string;
-  /** The session that the subagent works for. */
+  /** The session for which the subagent works. */
   readonly primarySessionId: string;
   /** Milliseconds since 1970. */
   readonly timestamp: number;
@@ -22,11 +22,11 @@ interface SubagentMessage {
 export interface SubagentProgressMessage extends SubagentMessage {
   /** The progress, in words. */
   readonly message: string;
-  /** 0 to 100; null if the subagent did not state it. */
+  /** From 0 to 100; null if the subagent did not state it. */
   readonly percent: number | null;
 }
 
-/** On `subagent.result`: a subagent has ended, with any status. Sent once for each subagent. */
+/** On `subagent.result`: a subagent has ended, with any status. Sent once per subagent. */
 export interface SubagentResultMessage extends SubagentMessage {
   /** The result; the partial result if the subagent did not complete. */
   readonly output: string;
@@ -36,23 +36,21 @@ export interface SubagentResultMessage extends SubagentMessage {
   readonly error: string | null;
   /** `cancelled` and `timed_out` are not failures of the subagent. */
   readonly status: Outcome['status'];
-  /** The batch in which the result is delivered; null: it is delivered alone, or not at all. */
+  /** The batch with which the result is delivered; null if it is delivered alone, or not at all. */
   readonly batchId: string | null;
-  /** The result is delivered together with those of its siblings. */
+  /** The result is delivered together with its siblings' results. */
   readonly consolidate: boolean;
-  /**
-   * The user's words that led the lead agent to spawn the subagent or its ancestor; null: the user did not ask for it.
-   */
+  /** The user's words that led the lead agent to spawn the subagent or its ancestor; null if the user did not ask for it. */
   readonly originatingUserRequest: string | null;
   /** The task of the subagent. */
   readonly description: string;
-  /** The tool calls of the subagent, in their order. */
+  /** The subagent's tool calls, in order. */
   readonly toolCalls: readonly LedgerEntry[];
   /** The number of its tool calls. */
   readonly toolCallCount: number;
 }
 
-/** The messages of `topic`, by the name of the topic. */
+/** The messages of `topic`, by topic name. */
 export interface SubagentTopics {
   readonly 'subagent.progress': SubagentProgressMessage;
   readonly 'subagent.result': SubagentResultMessage;
@@ -72,7 +70,7 @@ const aSession = anObject('a session: a TextSession or a VoiceSession', 'sendTex
 
 /**
  * Returns the messages of one topic of a session. Hot; completes with `session.events`.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for an unknown name, or if `session` is not a session.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the name is unknown, or `session` is not a session.
  */
 export function topic<T extends keyof SubagentTopics>(
   session: TopicSession,

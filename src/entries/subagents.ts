@@ -84,12 +84,12 @@ export { relayLoop } from '../actors/subagent/relay-loop.ts';
 export { agentSubagent } from '../actors/subagent/agent-loop.ts';
 export { agentRelay } from '../actors/subagent/agent-relay.ts';
 
-/** The model, the handlers of questions, and the shared resources; by default with the runtime of the process. */
+/** The model, the question handlers, and the shared resources; by default with the process's runtime. */
 export type RunSubagentOptions = Omit<CoreRunSubagentOptions, 'runtime'> & RuntimeChoice;
 
 /**
  * Runs one subagent for a program instead of a conversation.
- * @throws {ConfigurationError} for an invalid configuration.
+ * @throws {ConfigurationError} if the configuration is invalid.
  * @throws {CapacityError} if 100,000 runs of the runtime have not ended.
  */
 export function runSubagent<Config extends SubagentConfig>(
@@ -106,10 +106,10 @@ export function runSubagent(
 }
 
 /**
- * Returns a subagent as actor logic of XState, for `createActor`, `invoke` and `spawn`. Its actor has the states of the
- * subagent (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), takes the events `answer`, `message` and
- * `cancel`, and its output is the outcome.
- * @throws {ConfigurationError} for an invalid configuration or option.
+ * Returns a subagent as XState actor logic, for `createActor`, `invoke` and `spawn`. Its actor has the subagent's
+ * states (`running`, `waiting_for_input`, `completed`, `failed`, `cancelled`, …), accepts the events `answer`,
+ * `message` and `cancel`, and its output is the outcome.
+ * @throws {ConfigurationError} if the configuration or an option is invalid.
  */
 export function subagentLogic<Config extends SubagentConfig>(
   config: Config,
@@ -136,9 +136,9 @@ const usages = z.object({
 });
 
 /**
- * Sums up the usage of a subagent and of all subagents below it, from the `subagents` of a session's state; `id` null: of all
- * subagents. The result excludes the lead agent's usage. An unknown `id` has no usage.
- * @throws {ConfigurationError} `INVALID_ARGUMENT` for subagents that are not those of a state.
+ * Adds up the usage of a subagent and of all subagents below it, from the `subagents` of a session's state; with a null
+ * `id`, the usage of all subagents. The result excludes the lead agent's usage. An unknown `id` has no usage.
+ * @throws {ConfigurationError} `INVALID_ARGUMENT` if the subagents do not come from a state.
  */
 export function subtreeUsage(subagents: readonly UsageOf[], id: string | null): Usage {
   check('subtreeUsage(subagents, id)', usages, { subagents, id }, 'INVALID_ARGUMENT');

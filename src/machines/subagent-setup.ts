@@ -144,7 +144,7 @@ const isAsk = (call: CallState): boolean =>
 
 export const isCompletion = ({ kind }: StepCall): boolean => kind === 'completion';
 
-/** Whom a call asks: the user for an answer or for consent, or the agent that assigned the task. */
+/** The addressee of a call's question: the user for an answer or for consent, or the agent that assigned the task. */
 type AskKind = 'question' | 'approval' | 'input';
 
 /** Returns the call whose question is current: the first unsettled call that asks. */

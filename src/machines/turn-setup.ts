@@ -11,7 +11,7 @@ export interface TurnInput {
   /** Whether an offer waits until the model is free; otherwise, it is refused while a party speaks. */
   readonly keepsOffers: boolean;
   /**
-   * What happens to the floor while only a tool works: it stays taken; the session learns that the model waits; or the
+   * The treatment of the floor while only a tool works: it stays taken; the session learns that the model waits; or the
    * turn is considered ended.
    */
   readonly whileToolWorks: 'keeps_floor' | 'waits' | 'ends_turn';

@@ -43,7 +43,7 @@ export interface UsedSession {
   readonly status: ClientStatus;
   /** The session's connection to its model. */
   readonly connection: SessionState['connection'];
-  /** Who is speaking now. */
+  /** The party that is speaking now. */
   readonly floor: SessionState['floor'];
   /** The lead agent that talks with the user. */
   readonly agent: SessionState['agent'];

@@ -1,9 +1,9 @@
-// The session of one task with its agent, under the rules of a manager: it counts the task's usage, stops the task at its
-// caps, repeats the prompt after an empty answer, and puts the agent's questions to the user.
+// One task's session with its agent, under a manager's rules: it counts the task's usage, stops the task at its caps,
+// repeats the prompt after an empty answer, and asks the user the agent's questions.
 //
 // Invariants
 //   MANAGED-1. A cap ends the turn once, as `limit`, whatever the agent answers to the stop.
-//   MANAGED-2. A repeated prompt states the reason for the repetition.
+//   MANAGED-2. A repeated prompt contains the reason for the repetition.
 
 import type { Clock } from '../actors/ports/environment.ts';
 import type {
@@ -18,12 +18,12 @@ import type {
 import { OffstageError } from '../values/errors.ts';
 import type { TaskCaps, TaskManagerOptions } from './task-options.ts';
 
-/** The usage of a task, over all its connections. */
+/** A task's usage, over all its connections. */
 export interface Used {
   timeMs: number;
   tokens: number;
   cost: number;
-  /** The relay, and the id under which the relay keeps the folder. */
+  /** The relay, and the id under which it keeps the folder. */
   relay: Relay;
   owner: string;
 }
@@ -33,7 +33,7 @@ export interface Target {
   /** The id under which the relay keeps its folder. */
   readonly owner: string;
   readonly resume: string | undefined;
-  /** The owner of a new session if `resume` fails; null: a failure is an error. */
+  /** The owner of a new session if `resume` fails; null if a failure is an error. */
   readonly fresh: string | null;
 }
 
@@ -66,7 +66,7 @@ export class ManagedSession implements RelaySession {
   readonly #options: ManagedSessionOptions;
   #inner: RelaySession | null = null;
   #turn: RelayPrompt | null = null;
-  /** The words since the last tool or question; `#hasWords`: whether the turn had any. */
+  /** The words since the last tool or question; `#hasWords`: whether the turn had any words. */
   #words = '';
   #hasWords = false;
   #retries = 0;
@@ -156,7 +156,7 @@ export class ManagedSession implements RelaySession {
     if (!inner) return 'idle';
     const wasRunning = this.#turn !== null && this.#asked === null && !this.#isClosed;
     this.#rest();
-    // The thread continues after this task, and must not be left within a turn.
+    // The thread continues after this task, and must not be left in the middle of a turn.
     const isStopped =
       wasRunning && why === 'ended' && this.#options.used.owner !== this.#options.start.subagentId;
     if (isStopped) {
@@ -335,7 +335,7 @@ export class ManagedSession implements RelaySession {
     if (this.#turn && !this.#isOver) this.interrupt();
   }
 
-  /** Starts the time of the task. */
+  /** Starts the task's time. */
   #work(): void {
     const { caps, clock, used, start } = this.#options;
     if (this.#since !== null) return;
@@ -352,7 +352,7 @@ export class ManagedSession implements RelaySession {
     );
   }
 
-  /** Pauses the time of the task: the user is being asked, or no turn is running. */
+  /** Pauses the task's time: the user is being asked, or no turn is running. */
   #rest(): void {
     this.#cancelTimer?.();
     this.#cancelTimer = null;
@@ -366,12 +366,12 @@ function amountOf(given: unknown): number {
   return typeof given === 'number' && given > 0 ? given : 0;
 }
 
-/** Returns the id of a session for the journal: with the owner of its folder, if that is another subagent. */
+/** Returns a session's id for the journal: with the owner of its folder, if that is another subagent. */
 function writeSessionId(owner: string, subagentId: string, sessionId: string): string {
   return `${owner === subagentId ? '' : encodeURIComponent(owner)}/${sessionId}`;
 }
 
-/** Reads an id that `writeSessionId` wrote. `owner`: the owner of the folder; null: the subagent itself. */
+/** Reads an id from `writeSessionId`. `owner`: the owner of the folder; null for the subagent itself. */
 export function readSessionId(written: string): {
   readonly owner: string | null;
   sessionId: string;

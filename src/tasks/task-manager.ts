@@ -1,12 +1,12 @@
-// Rules for the tasks of an external agent, on top of any relay: concurrency, order, continued conversations, costs, and
+// Rules for an external agent's tasks, on top of any relay: concurrency, order, continued conversations, costs, and
 // empty answers. A manager is itself a relay: `defineSubagent({ relay: tasks.relay })`.
 //
-// Owns:     the threads (conversations that later tasks continue), and the usage of each task.
-// Does not: write to the journal. After a restart subagents resume their sessions; threads between tasks are lost.
+// Owns:     the threads (conversations that later tasks continue), and each task's usage.
+// Does not: write to the journal. After a restart, subagents resume their sessions; threads between tasks are lost.
 //
 // Invariants
-//   TASK-MANAGER-1. A thread belongs to one session: no task of another session sees its conversation or its folder.
-//   TASK-MANAGER-2. Only a completed task makes or renews a thread; a failed or cancelled task leaves threads unchanged.
+//   TASK-MANAGER-1. A thread belongs to one session: no other session's task sees its conversation or its folder.
+//   TASK-MANAGER-2. Only a completed task creates or renews a thread; a failed or cancelled task leaves threads unchanged.
 //   TASK-MANAGER-3. A task's slot and locks are freed once its agent has been released.
 
 import type { Clock } from '../actors/ports/environment.ts';
@@ -29,17 +29,17 @@ import {
 } from './task-options.ts';
 import { TaskQueue } from './task-queue.ts';
 
-/** A conversation that the next task of the topic continues. */
+/** A conversation that the topic's next task continues. */
 export interface TaskThread {
   /** The topic of the thread. */
   readonly topic: string;
-  /** The most recently completed session of the agent. */
+  /** The agent's most recently completed session. */
   readonly sessionId: string;
-  /** The number of tasks of the thread. */
+  /** The number of the thread's tasks. */
   readonly tasks: number;
 }
 
-/** The present tasks of a manager. */
+/** A manager's current tasks. */
 export interface TaskStats {
   /** The number of running tasks. */
   readonly running: number;
@@ -49,11 +49,11 @@ export interface TaskStats {
   readonly threads: readonly TaskThread[];
 }
 
-/** A relay that runs the tasks of another relay under rules: topics, locks, limits and queues. */
+/** A relay that runs another relay's tasks under rules: topics, locks, limits and queues. */
 export interface TaskManager {
   /** For `defineSubagent({ relay })`. */
   readonly relay: Relay;
-  /** Returns the numbers of tasks now. */
+  /** Returns the current numbers of tasks. */
   stats(): TaskStats;
 }
 
@@ -68,7 +68,7 @@ interface Thread extends TaskThread {
 const MAX_TASKS = 10_000;
 
 /**
- * Creates a manager of tasks.
+ * Creates a task manager.
  * @throws {ConfigurationError} `INVALID_OPTION`
  */
 export function taskManager(options: TaskManagerOptions): TaskManager {
@@ -202,7 +202,7 @@ class Manager implements TaskManager {
     return used;
   }
 
-  /** Returns where a task starts: in its previous session, in the session of its thread, or in a new one. */
+  /** Returns where a task starts: in its previous session, in its thread's session, or in a new one. */
   #targetOf({ resume, subagentId }: RelayStart, thread: Thread | null, used: Used): Target {
     if (resume !== undefined) {
       const known = readSessionId(resume);

@@ -1,13 +1,13 @@
-// The options of a task manager, and their checks.
+// A task manager's options, and their checks.
 
 import { z } from 'zod';
 import type { Clock } from '../actors/ports/environment.ts';
 import type { Relay, RelayTask } from '../actors/ports/relay.ts';
 import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 
-/** The limits of a task. A task that reaches one is stopped, and fails with `RELAY_LIMIT`. */
+/** A task's limits. A task that reaches a limit is stopped, and fails with `RELAY_LIMIT`. */
 export interface TaskCaps {
-  /** Working time in milliseconds, without the time in the queue and the time in which the user is asked. */
+  /** Working time in milliseconds, excluding the time in the queue and the time in which the user is asked. */
   readonly timeMs?: number;
   /** Tokens that the agent reports. */
   readonly tokens?: number;
@@ -18,18 +18,18 @@ export interface TaskCaps {
 /** The rules for one task. */
 export interface TaskPlan {
   /**
-   * Tasks of one topic run one after the other, in one conversation with the agent. Absent: the task has a separate
+   * Tasks of one topic run one after the other, in one conversation with the agent. If absent, the task has its own
    * conversation.
    */
   readonly topic?: string;
   /**
-   * The resources that the task writes, such as `calendar`: tasks that write the same one run one after the other.
+   * The resources that the task writes, such as `calendar`: tasks that write the same resource run one after the other.
    * @defaultValue []
    */
   readonly writes?: readonly string[];
   /** Another agent, folder or environment for this task; its capabilities must be the same. */
   readonly relay?: Relay;
-  /** @defaultValue the caps of the manager */
+  /** @defaultValue the manager's caps */
   readonly caps?: TaskCaps;
 }
 
@@ -38,23 +38,23 @@ export interface TaskManagerOptions {
   /** The agent that does the tasks. */
   readonly relay: Relay;
   /**
-   * Returns the rules for a task; called again when the task is resumed. `latestTopic` is the topic of the session's previous
+   * Returns a task's rules; called again when the task is resumed. `latestTopic` is the topic of the session's previous
    * task, until its thread expires. @defaultValue no topics or locks
    */
   readonly plan?: (task: RelayTask, latestTopic?: string) => TaskPlan;
   /** @defaultValue 10 */
   readonly maxRunning?: number;
-  /** The longest time in the queue, in milliseconds; then the task fails. @defaultValue no limit */
+  /** The maximum time in the queue, in milliseconds; after that, the task fails. @defaultValue no limit */
   readonly queueTimeoutMs?: number;
   /** How long a thread is kept after its last task, in milliseconds. @defaultValue 600000 */
   readonly threadTtlMs?: number;
-  /** The limit of threads; the least recently used ones are dropped. @defaultValue 100 */
+  /** The maximum number of threads; the least recently used ones are dropped. @defaultValue 100 */
   readonly maxThreads?: number;
   /** How often the prompt is repeated after an empty answer. @defaultValue 1 */
   readonly emptyRetries?: number;
   /**
-   * Returns the question for the user in the words with which a turn ended, or null. The user is asked, and the answer is the
-   * next prompt. @defaultValue words are a result
+   * Returns the question for the user in the words that ended a turn, or null. The user is asked, and the answer is the
+   * next prompt. @defaultValue none: the words are a result
    */
   readonly questionIn?: (words: string) => string | null;
   /** @defaultValue none */

@@ -1,18 +1,17 @@
-// The order in which the tasks of a manager run: at most `maxRunning` at a time, and one at a time on a topic or a written
-// resource.
+// The order in which a manager's tasks run: at most `maxRunning` at a time, and one at a time per topic or written resource.
 //
-// Owns:     the running and waiting tasks, and the locks of the running ones.
-// Does not: know the work of a task.
+// Owns:     the running and waiting tasks, and the running tasks' locks.
+// Does not: know a task's work.
 //
 // Invariants
-//   TASK-QUEUE-1. A task starts when its slot and all its locks are free together: it never holds one lock while it waits for
+//   TASK-QUEUE-1. A task starts when its slot and all its locks are free together: it holds no lock while it waits for
 //       another, so that tasks cannot deadlock.
-//   TASK-QUEUE-2. A later task does not get a lock that a waiting one needs: no task waits for ever.
+//   TASK-QUEUE-2. A later task does not receive a lock that a waiting task needs: no task waits forever.
 
 import type { Scheduler } from '../actors/ports/environment.ts';
 import { CapacityError } from '../values/errors.ts';
 
-/** The resources that a task must have to run. */
+/** The resources that a task needs to run. */
 export interface TaskNeeds {
   readonly topic: string | null;
   /** The resources that the task writes. */
@@ -25,20 +24,20 @@ export interface TaskWait {
   readonly scheduler: Scheduler;
   /** Absent: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Called if the task has to wait, with the number of tasks before it. */
+  /** Called if the task must wait, with the number of tasks before it. */
   waits?(before: number): void;
 }
 
-/** What a task was waiting for when its time was over: a slot, or a lock. */
+/** The awaited resource when a task's time was over: a slot, or a lock. */
 export type TaskWaitStage = 'semaphore' | 'lock';
 
 /** A task has waited too long in the queue. */
 export class TaskQueueTimeoutError extends CapacityError {
   /** The stage in which the task waited. */
   readonly stage: TaskWaitStage;
-  /** The time that the task waited, in milliseconds. */
+  /** How long the task waited, in milliseconds. */
   readonly waitedMs: number;
-  /** The number of tasks that waited. */
+  /** The number of waiting tasks. */
   readonly queueLength: number;
 
   constructor(stage: TaskWaitStage, waitedMs: number, queueLength: number) {
@@ -77,8 +76,8 @@ export class TaskQueue {
   }
 
   /**
-   * Waits until the task may run. Returns the function that frees its slot and locks; repeated calls do nothing.
-   * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; the reason of the signal if it aborts.
+   * Waits until the task may run. Returns the function that frees its slot and locks; repeated calls have no effect.
+   * @throws {TaskQueueTimeoutError} `TASK_QUEUE_TIMEOUT`; the signal's reason if it aborts.
    */
   async acquire({ topic, writes }: TaskNeeds, wait: TaskWait): Promise<() => void> {
     const { signal, scheduler, timeoutMs } = wait;

@@ -72,7 +72,7 @@ export interface Runtime {
   readonly inspect: ((event: InspectionEvent) => void) | undefined;
   /** When scopes write snapshots. */
   readonly snapshots: SnapshotPolicy;
-  /** What to do with an entry that this version cannot fold. */
+  /** The treatment of an entry that this version cannot fold. */
   readonly onUnfoldable: OnUnfoldable;
 }
 

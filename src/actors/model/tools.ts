@@ -70,7 +70,7 @@ export interface ToolEntry {
   readonly needsApproval: boolean | ((input: unknown, options: ApprovalOptions) => unknown);
   /** Returns the question that asks the user for approval; may throw or return anything. Null for the runtime's question. */
   readonly approvalQuestion: ((input: unknown, options: ApprovalOptions) => unknown) | null;
-  /** What the tool does, in a few words: its title, or the first sentence of its description; null if unknown or too long. */
+  /** A short description of the tool: its title, or the first sentence of its description; null if unknown or too long. */
   readonly about: string | null;
   /** The identities that may approve a call; undefined for those in the subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;

@@ -93,7 +93,7 @@ export interface ReplayView {
   readonly connection: ConnectionState;
   /** Whether a client is attached. */
   readonly client: 'attached' | 'detached';
-  /** Who is speaking. */
+  /** The party that is speaking. */
   readonly floor: 'user' | 'model' | 'nobody';
   /** The current lead agent; null if there is no session (a program's subagents). */
   readonly agent: string | null;

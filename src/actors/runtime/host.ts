@@ -1,4 +1,4 @@
-// What the units of one process share: time and randomness, the journal, error hooks, and the run loop (`Router`), in
+// Shared by the units of one process: time and randomness, the journal, error hooks, and the run loop (`Router`), in
 // which one unit at a time handles one event; the loop releases the consequences in order, never inside another task.
 //
 // Owns:     the order of all queued tasks.

@@ -1,4 +1,4 @@
-// The commands of `offstage`, and the choice of one by the first argument.
+// The commands of `offstage`; the first argument selects one.
 
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { messageOf } from '../../values/errors.ts';
@@ -13,9 +13,9 @@ export interface Command {
   /** The full help text. */
   readonly usage: string;
   /**
-   * Returns the exit status: 0 for success, 1 for a problem that was found, 2 for a wrong call.
+   * Returns the exit status: 0 for success, 1 if a problem was found, 2 for wrong arguments.
    * @param print Writes the requested output.
-   * @param complain Writes errors to standard error, so that a pipe holds results only.
+   * @param complain Writes errors to standard error, so that a pipe receives only results.
    */
   run(args: readonly string[], print: Print, complain: Print): Promise<number>;
 }
@@ -23,7 +23,7 @@ export interface Command {
 /** The arguments do not fit the usage. */
 export class WrongCall extends Error {}
 
-/** @throws {WrongCall} for arguments that do not fit these options. */
+/** @throws {WrongCall} if the arguments do not fit these options. */
 export function argumentsOf<Config extends ParseArgsConfig>(config: Config) {
   try {
     return parseArgs<Config>(config);
@@ -48,13 +48,13 @@ export function commandOf(command: Command): Command {
   };
 }
 
-/** Runs the command that `args` name. Returns the exit status. */
+/** Runs the command named by `args`. Returns the exit status. */
 export async function runCommand(
   commands: readonly Command[],
   args: readonly string[],
   { version, ...terminal }: { print: Print; complain: Print; version: string },
 ): Promise<number> {
-  // Control characters in a text of a user or a server would move the cursor, or change its colours.
+  // Control characters in a user's or a server's text would move the cursor, or change its colours.
   const print = (text: string): void => terminal.print(withoutHidden(text));
   const complain = (text: string): void => terminal.complain(withoutHidden(text));
   const [name, ...rest] = args;

@@ -1,5 +1,5 @@
 // `offstage create`: creates a project from a template. The template files are in the package's folder `templates`; the
-// repository compiles and runs them there, and a project gets the package versions that they are tested with.
+// repository compiles and runs them there, and a project receives the package versions with which they are tested.
 
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
@@ -10,13 +10,13 @@ import { argumentsOf, commandOf, WrongCall, type Command } from '../command/comm
 
 interface Template {
   readonly summary: string;
-  /** The template's files besides the common ones; the first one is the program. */
+  /** The template's own files; the first one is the program. */
   readonly files: readonly [string, ...string[]];
-  /** The template's packages besides the common ones. */
+  /** The template's own packages. */
   readonly packages: readonly string[];
-  /** The template needs the packages of the built-in voice. */
+  /** Whether the template needs the packages of the built-in voice. */
   readonly speaks?: true;
-  /** The project runs in workerd, and wrangler deploys it; otherwise the program runs in Node.js. */
+  /** Whether the project runs in workerd, deployed by wrangler; otherwise the program runs in Node.js. */
   readonly deploys?: true;
 }
 
@@ -57,7 +57,7 @@ const DEFAULT_TEMPLATE = 'web';
 const FILES = ['agents.ts', 'model.ts', 'script.ts', 'tsconfig.json'];
 const PACKAGES = ['@ai-sdk/openai', 'ai', 'zod'];
 const TOOLS = ['@types/node', 'typescript'];
-/** The versions of `test/cloudflare`, where the project is tested; the page of a Worker must be bundled. */
+/** The versions from `test/cloudflare`, where the project is tested; a Worker's page must be bundled. */
 const WORKER_TOOLS = { esbuild: '^0.28.2', wrangler: '^4.116.0' };
 /** The versions of Node.js that run TypeScript without flags. */
 const NODE_RANGE = '>=22.18';
@@ -147,7 +147,7 @@ function readCall(args: readonly string[]): Call {
   return { name, template, folder, json: values.json };
 }
 
-/** Returns the reason why no project can be created there; null if one can. */
+/** Returns why no project can be created there; null if one can. */
 async function obstacleAt(folder: string): Promise<string | null> {
   try {
     const [first] = await readdir(folder);
@@ -173,7 +173,7 @@ async function write(name: string, template: Template, folder: string): Promise<
   const ours = JSON.parse(await readFile(new URL('package.json', root), 'utf8')) as Manifest;
   const project = manifest(template, folder, ours);
   files.set('package.json', `${JSON.stringify(project, null, 2)}\n`);
-  // Two projects with one name would overwrite each other's Worker.
+  // Two projects with the same name would overwrite each other's Worker.
   const worker = files.get('wrangler.jsonc')?.replace('"offstage-cloudflare"', `"${project.name}"`);
   if (worker !== undefined) files.set('wrangler.jsonc', worker);
   const made = template.deploys ? '.wrangler/\nweb/page.js\n' : '';
@@ -236,8 +236,8 @@ function manifest(template: Template, folder: string, ours: Manifest): Project {
 }
 
 /**
- * Returns the package file that this runs from, under `npx --package ./offstage-0.1.0.tgz`; null if the package comes from a
- * registry.
+ * Returns the package file from which this runs, as in `npx --package ./offstage-0.1.0.tgz`; null if the package comes
+ * from a registry.
  */
 function packedFile(): string | null {
   const given = (process.env['npm_config_package'] ?? '').split('\n').map((each) => each.trim());

@@ -1,4 +1,4 @@
-// `offstage doctor`: lists the requirements of the adapters that this machine meets, and those that it lacks.
+// `offstage doctor`: lists the adapters' requirements that this machine meets, and those that it does not meet.
 
 import { messageOf } from '../../values/errors.ts';
 import { argumentsOf, commandOf, WrongCall, type Command } from '../command/command.ts';
@@ -40,7 +40,7 @@ Exit status: 0 when this machine and every adapter that is named can be used, 1 
 2 for a wrong call. An adapter that is not named may lack something.
 `;
 
-/** Creates a transport with the defaults of its adapter. Throws the errors of the adapter. */
+/** Creates a transport with its adapter's defaults. Throws the adapter's errors. */
 export type MakeTransport = () => Promise<Transport>;
 
 /** The transports that need only a key and a network. */
@@ -56,8 +56,8 @@ const CONNECTABLE: ReadonlyMap<string, MakeTransport> = new Map([
 const configuration = { instructions: 'Say nothing.', tools: [] };
 
 /**
- * Opens one connection to a voice model and closes it again, since only a trial shows whether key, model and
- * network are right. It sends no words and no sound. Never rejects.
+ * Opens one connection to a voice model and closes it again, because only a connection shows whether key, model and
+ * network are right. It sends no words and no audio. Never rejects.
  */
 async function tryConnection(make: MakeTransport): Promise<Finding> {
   const environment = nodeEnvironment();

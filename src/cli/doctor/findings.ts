@@ -1,7 +1,7 @@
-// The requirements of the adapters, the facts about a machine, and their comparison (`examine`), which
-// is pure: the machine is an argument.
+// The adapters' requirements, the facts about a machine, and their comparison (`examine`), which is pure: the machine
+// is an argument.
 //
-// FINDINGS-1. No finding contains the value of a key, or a part of it.
+// FINDINGS-1. No finding contains the value of a key, or any part of it.
 
 import { fileURLToPath } from 'node:url';
 import { existsSync, readFileSync } from 'node:fs';
@@ -22,9 +22,9 @@ export interface Machine {
   readonly nodeVersion: string;
   /** The environment variables. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** The version of an installed package, or null. */
+  /** Returns an installed package's version, or null. */
   installed(packageName: string): string | null;
-  /** The range of versions that Offstage supports, such as `^7.0.0`; null for any. */
+  /** Returns the range of versions that Offstage supports, such as `^7.0.0`; null for any. */
   range(packageName: string): string | null;
   /** The folder of the packages of the local voice; null if they are not installed. */
   voiceFolder(): string | null;
@@ -32,7 +32,7 @@ export interface Machine {
 
 /** A finding of the doctor: in order, worth a note, or missing. */
 export interface Finding {
-  /** `ok`, `note` for a remark, `missing` for something without which the adapter does not work. */
+  /** `ok`, `note` for a remark, `missing` for something that the adapter needs to work. */
   readonly status: 'ok' | 'note' | 'missing';
   /** The finding, in words. */
   readonly text: string;
@@ -51,9 +51,9 @@ export interface Section {
 const MIN_NODE = [22, 13] as const;
 
 /**
- * Examines the machine, and each of these adapters. It needs no network and opens no connection.
+ * Examines the machine, and each of these adapters. Needs no network and opens no connection.
  * @param machine `thisMachine()`, or facts about another machine.
- * @param names of voices and adapters, such as `'openai-realtime'`; the first section is the machine itself.
+ * @param names the names of voices and adapters, such as `'openai-realtime'`; the first section is the machine itself.
  * @throws {ConfigurationError} `INVALID_OPTION`: the machine lacks a part, or there is no such adapter.
  */
 export function examine(machine: Machine, names: readonly string[]): readonly Section[] {
@@ -129,7 +129,7 @@ function voiceFinding(folder: string | null): Finding {
     : { status: 'ok', text: `The packages of the local voice are in ${folder}` };
 }
 
-/** The first key that is set is used; the findings name the others, since an unused key may surprise. */
+/** The first key that is set is used; the findings name the others, because the user may not expect that. */
 function keyFindings({ variables }: Machine, { keys }: Requirements): readonly Finding[] {
   if (keys.length === 0) return [{ status: 'ok', text: 'Reads no key' }];
   const set = keys.filter((name) => (variables[name] ?? '') !== '');
@@ -145,7 +145,7 @@ function keyFindings({ variables }: Machine, { keys }: Requirements): readonly F
   ];
 }
 
-/** Finds the usual damage that a shell or an .env file does to a key. */
+/** Finds the usual damage that a shell or an .env file causes to a key. */
 function malformedKey(name: string, value: string): readonly Finding[] {
   const problem =
     value !== value.trim()
@@ -168,7 +168,7 @@ function variableFinding(
   if (value === undefined || value === '') return [];
   if (!URL.canParse(value))
     return [{ status: 'missing', text: `${name} is set (${what}), but is no address` }];
-  // The host only: an address may contain a user and a password, or a key in its query.
+  // The host only: a URL may contain a user and a password, or a key in its query.
   return [{ status: 'note', text: `${name} is set: ${what}, at ${new URL(value).host}` }];
 }
 
@@ -176,7 +176,7 @@ function variableFinding(
 export function isInCaretRange(version: string, range: string): boolean {
   const wanted = numbersOf(range.replace(/^\^/, ''));
   const found = numbersOf(version);
-  // Within the range the numbers after the first one that is not 0 may change.
+  // Within the range, the numbers after the first non-zero one may change.
   const fixed = Math.max(1, wanted.findIndex((number) => number !== 0) + 1);
   for (let index = 0; index < 3; index += 1) {
     const difference = (found[index] ?? 0) - (wanted[index] ?? 0);
@@ -193,13 +193,13 @@ function numbersOf(version: string): readonly number[] {
 interface Requirements {
   /** The name of the subpath: `offstage/<name>`. */
   readonly name: string;
-  /** Variables for the key; the first one that is set is used. Empty: the adapter reads no key. */
+  /** Variables for the key; the first one that is set is used. Empty if the adapter reads no key. */
   readonly keys: readonly string[];
   /** Other variables that the adapter reads, and their purpose. */
   readonly variables: readonly { readonly name: string; readonly what: string }[];
   /** Packages that the adapter needs in addition to `ALWAYS`. */
   readonly packages: readonly string[];
-  /** Requirements that this machine cannot show. */
+  /** Requirements that cannot be checked on this machine. */
   readonly notes?: readonly string[];
 }
 
@@ -211,8 +211,8 @@ const openaiBaseUrl = { name: 'OPENAI_BASE_URL', what: 'another address than tha
 const noKeyNorVariable = { keys: [], variables: [] } as const;
 
 /**
- * The requirements of each adapter. A test compares this table with the subpaths of the package, and with the errors
- * of the adapters when something is missing.
+ * The requirements of each adapter. A test compares this table with the package's subpaths, and with the adapters'
+ * errors when something is missing.
  */
 export const REQUIREMENTS: readonly Requirements[] = [
   {
@@ -329,7 +329,7 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-/** Returns the version of this package; `unknown` without a manifest above the file. */
+/** Returns the version of this package; `unknown` if there is no manifest above the file. */
 export function ownVersion(): string {
   return manifestAbove(fileURLToPath(import.meta.url), 'offstage')?.version ?? 'unknown';
 }
@@ -355,7 +355,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/** Finds the manifest of the package that a file belongs to; packages rarely export it. */
+/** Finds the manifest of the package to which a file belongs; packages rarely export it. */
 function manifestAbove(file: string, packageName: string): Manifest | null {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     try {

@@ -1,3 +1,3 @@
-// The entry `offstage/doctor`: finds the requirements of voices and adapters that this machine meets or lacks, for programs.
+// The entry `offstage/doctor`: checks the requirements of voices and adapters on this machine, for programs.
 
 export { examine, thisMachine, type Finding, type Machine, type Section } from './findings.ts';

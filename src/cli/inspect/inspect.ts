@@ -1,10 +1,10 @@
-// `offstage inspect`: serves the inspector's page for a journal on this machine. The page follows a journal that another
-// process writes, and shows several journals as one.
+// `offstage inspect`: serves the inspector's page for a journal on this machine. The page follows a journal that
+// another process writes, and combines several journals into one.
 //
 // Invariants
-//   SEVERAL-JOURNALS-1. A session keeps its id; if two journals have a session of the same id, the name of the journal is
-//       appended to the id of the later one.
-//   SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are missing in the list.
+//   SEVERAL-JOURNALS-1. A session keeps its id; if two journals have a session with the same id, the later one's id is
+//       extended by the journal's name.
+//   SEVERAL-JOURNALS-2. A journal that fails later does not hide the others: its sessions are missing from the list.
 
 import { once } from 'node:events';
 import { createGuard } from '../../adapters/listen/guard.ts';
@@ -119,7 +119,7 @@ async function serve(
   await guard.close({ graceMs: CLOSE_GRACE_MS });
 }
 
-/** The source and scope of a listed session. */
+/** The source and the scope of a listed session. */
 interface Place {
   readonly source: Source;
   readonly scope: string;

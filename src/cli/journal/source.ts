@@ -1,10 +1,10 @@
-// The journal that a command names: a SQLite file, a recording (JSON Lines), or the address of a PostgreSQL database.
+// The journal named in a command: a SQLite file, a recording (JSON Lines), or the URL of a PostgreSQL database.
 //
-//   SOURCE-1. Reading commands change nothing: a file is opened read-only, and a database without journal tables, or with those
-//       of another version, is refused and left unchanged.
-//   SOURCE-3. An unreadable place (no permission, a pipe, a loop of links) is refused; the error has its name and the system's
-//       reason.
-//   SOURCE-2. The name of a source contains no password, and not the query of its address.
+//   SOURCE-1. Reading commands change nothing: a file is opened read-only, and a database without journal tables, or
+//       with those of another version, is refused and left unchanged.
+//   SOURCE-3. An unreadable place (no permission, a pipe, a loop of links) is refused; the error contains its name and
+//       the system's reason.
+//   SOURCE-2. The name of a source contains neither the password nor the query of its URL.
 
 import { readFileSync, statSync, closeSync, openSync, readSync } from 'node:fs';
 import { propertiesOf } from '../../values/json.ts';
@@ -38,7 +38,7 @@ const SQLITE = 'SQLite format 3\0';
 
 /**
  * Opens a source; read-only, unless `isWritten`.
- * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the readers' errors for invalid content.
+ * @throws {ConfigurationError} `NOT_A_JOURNAL`, and the readers' errors if the content is invalid.
  */
 export async function openSource(place: string, options: SourceOptions = {}): Promise<Source> {
   if (/^postgres(?:ql)?:/i.test(place)) return openPostgres(place, options);
@@ -50,7 +50,7 @@ export async function openSource(place: string, options: SourceOptions = {}): Pr
   const begins = readable(place, () => {
     const stat = statSync(place);
     if (stat.isDirectory()) throw notAJournal(place, 'it is a folder');
-    // The first bytes of a pipe could be read only once.
+    // The first bytes of a pipe can be read only once.
     if (!stat.isFile()) throw notAJournal(place, 'it is no file, but a pipe or a device');
     return beginningOf(place);
   });
@@ -79,7 +79,7 @@ async function openPostgres(address: string, { schema, release }: SourceOptions)
     });
     return { journal, recording: null, name, close: () => journal.close() };
   } catch (error) {
-    // The journal's own errors omit the address, and a command may name several journals.
+    // The journal's own errors omit the URL, and a command may name several journals.
     throw new OffstageError(codeOf(error, 'CANNOT_OPEN'), `${name}: ${messageOf(error)}`, {
       cause: error,
     });
@@ -122,7 +122,7 @@ function readable<T>(path: string, read: () => T): T {
   }
 }
 
-/** Whether the error concerns the command's arguments, not the journal or the session. */
+/** Whether the error concerns the command's arguments, rather than the journal or the session. */
 export function isWrongCall(error: OffstageError): boolean {
   return WRONG_CALLS.has(codeOf(error));
 }

@@ -4,7 +4,7 @@ export const COLUMNS = 100;
 
 /** Fits a text into one line of at most `width` characters. */
 export function fitted(text: string, width: number): string {
-  // Control characters in the text of a model or a user would control the terminal.
+  // Control characters in a model's or a user's text would control the terminal.
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
   const letters = Array.from(line);
   return letters.length <= width ? line : `${letters.slice(0, width - 1).join('')}…`;

@@ -1,4 +1,4 @@
-// A session of a running process, reached as a client of its `serve`, for one command.
+// A running process's session, reached as a client of the process's `serve`, for one command.
 
 import type { BudgetLimits } from '../../actors/contracts/config.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
@@ -20,10 +20,10 @@ export type Deed =
       readonly text: string;
       readonly mode: MessageMode;
     }
-  /** `subagentId`: null for the budget of the session. */
+  /** `subagentId` is null for the session's budget. */
   | { readonly type: 'raise'; readonly subagentId: string | null; readonly limits: BudgetLimits };
 
-/** The receipt of a deed. */
+/** The receipt of an action. */
 export type Receipt =
   | {
       readonly accepted: true;
@@ -34,7 +34,7 @@ export type Receipt =
     }
   | { readonly accepted: false; readonly reason: string };
 
-/** The limit for the server's first answer, and for each receipt. */
+/** The time limit of the server's first answer, and of each receipt. */
 const PATIENCE_MS = 15_000;
 /** The wires that a client tries: a WebSocket, and a stream. */
 const WIRES = 2;
@@ -140,7 +140,7 @@ export class RunningSession {
     ].join('');
   }
 
-  /** @throws {OffstageError} the refusal of the session; `FATE_UNKNOWN` without a receipt (rejects). */
+  /** @throws {OffstageError} the session's refusal; `FATE_UNKNOWN` without a receipt (rejects). */
   async perform(deed: Deed): Promise<Receipt> {
     const late = 'The session did not send a receipt: look at it before you try again';
     return within(this.#perform(deed), new OffstageError('FATE_UNKNOWN', late));
@@ -191,7 +191,7 @@ export class RunningSession {
 
 const OPEN: ReadonlySet<string> = new Set(['queued', 'presenting', 'open', 'held', 'parked']);
 
-/** Returns the host only: an address may hold a secret in its query, or a user and a password. */
+/** Returns only the host: a URL may contain a secret in its query, or a user and a password. */
 function hostOf(url: string | URL): string {
   return URL.parse(String(url))?.host ?? 'the address';
 }

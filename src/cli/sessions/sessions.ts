@@ -1,5 +1,5 @@
-// `offstage sessions`: lists and shows sessions, and acts in them: in a journal that no process runs, or, as a client, in a
-// running process.
+// `offstage sessions`: lists and shows sessions, and acts in them: in a journal that no process runs, or, as a client,
+// in a running process.
 //
 //   SESSIONS-1. Each action has a receipt, which names the identity under which the action is recorded.
 //   SESSIONS-2. The command does not touch a session that another process has: it prints where that process runs.
@@ -151,7 +151,7 @@ function performed(session: UnloadedSession, deed: Deed, by: string): Promise<Re
   }
 }
 
-/** A container may run under a user id without a name. */
+/** A container may run with a user id that has no name. */
 function userOfMachine(): string {
   try {
     return userInfo().username || 'operator';
@@ -240,7 +240,7 @@ function listOf(
 const wordsOf = (args: readonly string[]) =>
   argumentsOf({ args: [...args], allowPositionals: true, options });
 
-/** The verbs, each with the descriptions of its arguments. */
+/** The verbs, each with descriptions of its arguments. */
 const VERBS: ReadonlyMap<string, readonly string[]> = new Map([
   ['ls', []],
   ['show', []],

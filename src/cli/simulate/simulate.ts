@@ -1,4 +1,4 @@
-// `offstage simulate`: plays random conversations with injected faults, and searches for a broken promise.
+// `offstage simulate`: runs random conversations with injected faults, and searches for a broken promise.
 
 import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf, OffstageError } from '../../values/errors.ts';
@@ -147,7 +147,7 @@ async function perform(
   }
   if (broken.length === 0) return 0;
   if (script !== undefined) return 1;
-  // The repetition fails as well: its error names the smallest failing part of the conversation.
+  // The repetition also fails: its error names the smallest failing part of the conversation.
   await runSimulation({ ...simulation, seed: Number(seed) });
   return 1;
 }
@@ -181,7 +181,7 @@ const scenarioSchema = z.looseObject({
   app: z.union([z.looseObject({ agents: z.array(z.unknown()).min(1) }), z.instanceof(Function)]),
 });
 
-/** @throws {ConfigurationError} `INVALID_SCENARIO` for a module that cannot be loaded, or exports none. */
+/** @throws {ConfigurationError} `INVALID_SCENARIO` if a module cannot be loaded, or exports no scenario. */
 async function loadScenario(path: string): Promise<SimulationOptions> {
   let loaded: { readonly default?: unknown };
   try {

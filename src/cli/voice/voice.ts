@@ -79,14 +79,14 @@ function readCall(args: readonly string[]): Call {
 
 /** Installs the folder, replacing an existing one. Returns its size in bytes. */
 async function install(folder: string): Promise<number> {
-  // Only a complete folder gets the final name (VOICE-PACKAGES-2), even if two processes install at once.
+  // Only a complete folder receives the final name (VOICE-PACKAGES-2), even if two processes install at once.
   const partial = `${folder}.${process.pid}`;
   await mkdir(partial, { recursive: true });
   try {
     const { manifest, lock } = voiceManifest();
     await writeFile(join(partial, 'package.json'), JSON.stringify(manifest));
     await writeFile(join(partial, 'package-lock.json'), JSON.stringify(lock));
-    // The project may configure a registry; npm reads this file in its working folder.
+    // The project may configure a registry in a file that npm reads in its working folder.
     const registry = join(process.cwd(), '.npmrc');
     if (existsSync(registry)) await copyFile(registry, join(partial, '.npmrc'));
     await npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], partial);
@@ -106,7 +106,7 @@ async function install(folder: string): Promise<number> {
 
 const ALWAYS_KEPT = /^(?:package\.json|(?:licen[cs]e|copying|notice|thirdparty).*)$/i;
 
-/** Removes the files that `keeps` does not match; without `keeps` all stay. Returns the remaining bytes. */
+/** Removes the files that `keeps` does not match; without `keeps`, all files stay. Returns the remaining bytes. */
 async function prune(folder: string, keeps?: readonly string[], within = ''): Promise<number> {
   let bytes = 0;
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -125,7 +125,7 @@ async function prune(folder: string, keeps?: readonly string[], within = ''): Pr
   return bytes;
 }
 
-/** Settings that npm inherits from a command like `npx --package …`, and that would wrongly apply to this install. */
+/** Settings that npm inherits from a command like `npx --package …`, and that would wrongly apply to this installation. */
 const PASSED_ON =
   /^npm_config_(?!registry$|.*proxy$|ca$|cafile$|cert$|key$|strict_ssl$|cache$|userconfig$|globalconfig$|offline$|prefer_offline$)/i;
 
@@ -133,7 +133,7 @@ async function npm(args: readonly string[], cwd: string): Promise<void> {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !PASSED_ON.test(name)),
   );
-  // Under `npx` the variable names npx-cli.js, which would run a package named `ci`.
+  // Under `npx`, the variable names npx-cli.js, which would run a package named `ci`.
   const program = process.env['npm_execpath'] ?? '';
   const [file, before] =
     basename(program) === 'npx-cli.js'

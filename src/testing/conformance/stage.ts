@@ -113,7 +113,7 @@ export interface ConformanceStage {
   close?(): void | Promise<void>;
 }
 
-/** What the suite provides to a stage. */
+/** The tools that the suite provides to a stage. */
 export interface ConformanceWorld {
   /** Time and randomness, for both the transport's context and the server behind it. */
   readonly environment: SimulatedEnvironment;
