@@ -567,7 +567,7 @@ export const turnMachine = turnSetup.createMachine({
         due: {
           on: {
             choose: asks,
-            // The reply was due before the model had read: the current response gives it.
+            // The reply became due before the model had read the conversation: the current response gives it.
             'request.read': { guard: 'isReplying', target: 'asked' },
           },
         },

@@ -22,7 +22,7 @@ import type {
 import { clip, head } from '../values/clip.ts';
 import { ownValue } from '../values/own-value.ts';
 
-/** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent: not declared. */
+/** The side effects of tools, by name: `{ send_mail: ['email.sent'], look_up: [] }`. Absent if not declared. */
 export type DeclaredEffects = Readonly<Record<string, readonly string[] | undefined>>;
 
 /** The runtime's own tools have no outside effects. */

@@ -134,7 +134,7 @@ export interface SubagentConfig {
    * @defaultValue false
    */
   readonly lineage?: boolean;
-  /** The effect when the user interrupts the lead agent's speech. @defaultValue 'continue' */
+  /** The effect on the subagent when the user interrupts the lead agent's speech. @defaultValue 'continue' */
   readonly onBargeIn?: 'continue' | 'cancel';
   /** The retries of a failed model call, if the error is retryable. */
   readonly retry?: Partial<RetryOptions>;

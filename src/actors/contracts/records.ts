@@ -91,7 +91,7 @@ export const CANCELLED = 'cancelled';
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   readonly answer: Answer | null;
-  /** The number of unclear spoken answers since the question was last repeated because of one. */
+  /** The number of unclear spoken answers since an unclear answer last caused a repetition. */
   readonly timesUnclear: number;
   /** Whether an approval was asked again in speech, which happens once; afterwards, only its buttons consent. */
   readonly askedAgain: boolean;

@@ -421,7 +421,7 @@ export interface SubagentService {
     note: { readonly update: string; readonly percent: number | null },
   ): { readonly ok: true } | Refused;
 
-  /** Records that a subagent's result has reached its recipient in another way than by `check` or `await`. */
+  /** Records that a subagent's result has reached its recipient other than by `check` or `await`. */
   delivered(id: string): void;
 
   /**

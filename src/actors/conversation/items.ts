@@ -92,7 +92,7 @@ export interface ToolResultItem extends ItemBase {
   readonly output: ToolOutput;
   /** Whether the result only says that the work continues. @defaultValue false */
   readonly isPending?: boolean;
-  /** Whether the lead agent has to respond to the result. @defaultValue true */
+  /** Whether the lead agent must respond to the result. @defaultValue true */
   readonly wantsReply?: boolean;
   /** The length of the output as text. */
   readonly chars: number;

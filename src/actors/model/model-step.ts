@@ -88,7 +88,7 @@ export interface ModelStepOptions {
   readonly clock?: Clock;
 }
 
-/** A tool call that the runtime has to answer. */
+/** A tool call that the runtime must answer. */
 export interface ModelCall extends CallInput {
   readonly callId: string;
   readonly toolName: string;

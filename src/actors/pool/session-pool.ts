@@ -148,7 +148,7 @@ export interface SessionPool<S extends PooledSession> {
    * in other processes. Reads their entries one session at a time, and wakes none. A page may be empty and have a
    * `next`. The result contains all data of each question: the app decides who may see it.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_OPTION` if the journal cannot list its scopes.
-   * @throws {JournalError} the error of the journal.
+   * @throws {JournalError} the journal's error.
    */
   questions(query?: QuestionsQuery): Promise<QuestionsPage>;
   /**

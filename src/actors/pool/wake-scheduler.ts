@@ -19,7 +19,7 @@
 import type { Environment } from '../ports/environment.ts';
 import type { WakeTime, WakeTimes } from '../ports/wake-times.ts';
 
-/** The position after the times of all awake sessions: no deadline is this early. */
+/** A position after the wake times of all awake sessions, and before every deadline. */
 const ASLEEP: WakeTime = { at: Number.MIN_VALUE, scope: '' };
 /** The number of sessions woken at once. */
 const BATCH = 16;

@@ -6,8 +6,8 @@ export interface Clock {
   /** Returns milliseconds since 1970-01-01T00:00Z. Never decreases within one process. */
   now(): number;
   /**
-   * Returns milliseconds since 1970 by the wall clock, which jumps back if it is corrected. For comparison with times
-   * from other systems: of a signature, of the end of a connection, of other processes' entries. @defaultValue now()
+   * Returns milliseconds since 1970 by the wall clock, which jumps back if it is corrected. For comparison with other systems'
+   * times: when a signature was made, when a connection ends, when other processes wrote entries. @defaultValue now()
    */
   wall?(): number;
 }

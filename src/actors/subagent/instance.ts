@@ -42,7 +42,7 @@ export interface Instance extends Pick<Briefing, 'instructions'> {
 
 export type PreparedInstance = Instance & Briefing & { readonly notes: NoteMarks | null };
 
-/** The number of runs per configuration object: they share its `dispose`, which the last run calls. */
+/** The number of runs per configuration object, which share the object's `dispose`: the last run calls it. */
 const users = new WeakMap<SubagentConfig, number>();
 
 /**

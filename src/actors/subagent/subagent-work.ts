@@ -122,7 +122,7 @@ export class SubagentWork {
   #instance: Instance | null = null;
   #executor: Executor | null = null;
   #preparing: Promise<void> | null = null;
-  /** Aborts the check of a changed call, for which an instance may be made; null: none was checked. */
+  /** Aborts the check of a changed call, for which an instance may be created; null if there is none. */
   #checking: AbortController | null = null;
   #activity: Activity | null = null;
   #reportsProgress = false;

@@ -1,7 +1,6 @@
 // A subagent's authority: checks a spawn request before it is counted (input names, depth, adapter, model), and
 // determines the subagent's tools: exactly those that its author configured and, if a model spawns it, some of its
 // spawner's tools. No subagent has more authority than its spawner, and a denial applies to all descendants.
-// for all descendants.
 //
 // Invariants
 //   P8. A grant is a subset of the requester's tools; an absent grant means all of them, an empty grant none. A denial

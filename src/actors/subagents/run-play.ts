@@ -50,7 +50,7 @@ import { lostBy } from './refusal.ts';
 import { ownedService, type OwnedSubagentTree } from './subagent-service.ts';
 
 const MAX_CHILD_ID_CHARS = 200;
-/** The number of turns of the event loop without activity after which a call that waits for subagents counts as begun. */
+/** The number of turns of the event loop without activity after which a call that waits for subagents counts as started. */
 const MAX_BEGINNINGS = 20;
 /** The name of the engine in the journals of runs whose steps the engine records. */
 const ENGINE_OF_STEPS = 'run';
@@ -61,7 +61,7 @@ interface StandIn {
   readonly onParentClose: OnParentClose;
 }
 
-/** The stand-ins by the configurations of the tools that run them. */
+/** The stand-ins, by the configuration of the tool that runs each one. */
 export type StandIns = ReadonlyMap<SubagentConfig, StandIn>;
 
 /** The child run has its own time limit. */
@@ -128,19 +128,19 @@ export interface RunPlaySetup {
   readonly steps: JobHandler;
   /** An engine that keeps the ends of steps, so that steps with `once` may be requested again. Null: none. */
   readonly kept: Jobs | null;
-  /** The limit of the end of a step, in bytes. */
+  /** The maximum size of a step's end, in bytes. */
   readonly maxEndBytes: number;
   readonly report: (error: unknown, where: string) => void;
 }
 
-/** A step for which the run waits and that it does not run itself. */
+/** A step for which the run waits, but which it does not run itself. */
 interface Wanted {
   readonly job: Job;
   readonly subagentId: string;
   settle(end: JobEnd | Promise<JobEnd>): void;
 }
 
-/** A question or request that people have to answer. */
+/** A question or request that people must answer. */
 interface Asked {
   readonly wait: RunWait;
   answer(answer: RunAnswer): void;
@@ -161,7 +161,7 @@ export class RunPlay {
   readonly #service: OwnedSubagentTree;
   readonly #standIns: ReadonlyMap<SubagentConfig, StandIn>;
   readonly #asked = new Map<string, Asked>();
-  /** The child runs that are waited for, by the subagent of this run. */
+  /** The child runs that this run waits for, by the subagent that each one represents. */
   readonly #children = new Map<string, AwaitedChild>();
   /** The wanted steps by their keys. */
   readonly #wanted = new Map<string, Wanted>();

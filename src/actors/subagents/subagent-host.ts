@@ -160,7 +160,7 @@ export class SubagentHost implements SubagentPorts {
     return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
-  /** Requests a slot after the instance's lock: a subagent that waits for the lock requests its slot later. */
+  /** Requests the instance's lock before a slot: a subagent that waits for the lock requests its slot later. */
   requestSlot(
     id: string,
     resumed: boolean,

@@ -1,4 +1,4 @@
-// Notices: news for the user that no tool call waits for, before they are in the outbox.
+// Notices before they enter the outbox: news for the user that no tool call waits for.
 //
 // Owns:     the properties of a notice, and those that an app may set.
 // Does not: decide whether there is room for a notice, or when it is told (outbox).

@@ -1,5 +1,5 @@
 // Executes the effects of a session's machines after the commit: on the lead agent, the subagents, the services, the
-// app's hooks and the screens. Results that are told together each have a separate view.
+// app's hooks and the screens. Each of the results that are told together has its own view.
 //
 // Owns:     the table of effect handlers; call-effects.ts has those for tool calls.
 // Does not: decide when a delivery is told (outbox), or which results are told with it (batch).

@@ -249,7 +249,7 @@ function ended(): CancelledError {
   return new CancelledError('the session has ended');
 }
 
-/** The states in which the connection waits: for words, for a time, or for its use. */
+/** The states in which the connection waits: for words, for a time, or until it is needed. */
 const IDLE_CONNECTION: ReadonlySet<unknown> = new Set(['active', 'resting', 'refused']);
 
 /** The states in which a call waits for an event from outside. */

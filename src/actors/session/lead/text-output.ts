@@ -259,7 +259,7 @@ function see(piece: Piece): void {
   fate?.seen();
 }
 
-/** Releases the piece from this number of readers that have not seen it. */
+/** Records that this number of readers dropped the piece without having seen it. */
 function drop(piece: Piece, readers: number): void {
   piece.holders -= readers;
   if (piece.holders > 0 || !piece.fate?.unseen) return;

@@ -62,7 +62,7 @@ import type { SessionScope } from './session-scope.ts';
 
 /** The session, as its start and end see it. */
 export interface HostedSession extends EffectsSession {
-  /** The ports of the subagents of background calls. */
+  /** The ports for which the subagents of background calls work. */
   readonly ofCalls: SessionScope;
   /** The ports of the subagents that the lead agent spawned with a tool. */
   readonly ofLead: SessionScope;
@@ -359,7 +359,7 @@ export class SessionLife {
 
   /**
    * Writes accepted events and removes the session from this process without reporting an end. If it `isIdle`, it
-   * continues later as if it had never left. Returns whether it was idle until it had left.
+   * continues later as if it had never left. Returns whether it was idle until it left.
    */
   suspend(isIdle: () => boolean = () => false): Promise<boolean> {
     return (this.#leaving ??= this.#putAway(isIdle));

@@ -93,8 +93,8 @@ export function speakerOf(
 }
 
 /**
- * Returns the utterance that a model quotes, among those that it answers up to this one; this one, if none contains the
- * words (SETTLE-1).
+ * Returns the utterance that a model quotes, among those that it answers up to this one; this one if no utterance
+ * contains the words (SETTLE-1).
  */
 export function quotedUtterance(
   { conversation, questions, answered }: SessionRecords,

@@ -149,7 +149,7 @@ export abstract class BaseSession {
     return this.#core.projection.events;
   }
 
-  /** Results and notices, each when it changes: the `delivery` of `delivery.changed` events. */
+  /** Emits each result or notice when it changes: the `delivery` of `delivery.changed` events. */
   get notifications(): Observable<DeliveryView> {
     return this.events.pipe(
       filter((event) => event.type === 'delivery.changed'),
@@ -157,7 +157,7 @@ export abstract class BaseSession {
     );
   }
 
-  /** Questions, each when it changes: the `question` of `question.changed` events. */
+  /** Emits each question when it changes: the `question` of `question.changed` events. */
   get questions(): Observable<QuestionView> {
     return this.events.pipe(
       filter((event) => event.type === 'question.changed'),
@@ -165,7 +165,7 @@ export abstract class BaseSession {
     );
   }
 
-  /** The words of both sides, partial and final: the `item` of `transcript.changed` events. */
+  /** Emits the words of both sides, partial and final: the `item` of `transcript.changed` events. */
   get transcript(): Observable<TranscriptItem> {
     return this.events.pipe(
       filter((event) => event.type === 'transcript.changed'),
@@ -250,8 +250,8 @@ export abstract class BaseSession {
   /**
    * Leaves an idle session to its journal without a visible effect: like `suspend`, but after the next start its
    * clients are considered still attached, its time has continued, and nothing is said or asked again. A session that
-   * is not idle is suspended. Resolves with whether it was idle until it had left; if not, some of its work may be due
-   * at once. May be repeated.
+   * is not idle is suspended. Resolves to whether the session was idle until it left; if not, some of its work may be
+   * due at once. May be repeated.
    */
   hibernate(): Promise<boolean> {
     return this.#core.life.suspend(() => this.isIdle);
@@ -403,7 +403,7 @@ export abstract class BaseSession {
   /**
    * Reports an error in the app's own code, such as a malformed message from a client, to the hook `onError` and as the
    * event `error.reported`. `where` names the place. The session continues.
-   * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is not a text.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is not a string.
    */
   reportError(error: unknown, where: string): void {
     check('reportError(error, where)', words, where, INVALID_ARGUMENT);
