@@ -160,7 +160,7 @@ export class SubagentHost implements SubagentPorts {
     return outcomes.settle(handle, { owner, startedAt, tools, readerTools, progress }, outcome);
   }
 
-  /** Requests the instance's lock before a slot: a subagent that waits for the lock requests its slot later. */
+  /** Requests a slot; a new run that needs its instance's lock requests the slot once it has the lock. */
   requestSlot(
     id: string,
     resumed: boolean,
