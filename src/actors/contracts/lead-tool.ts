@@ -63,15 +63,13 @@ export interface ToolDefinition<Args = never> {
   /** Runs an inline tool; required for inline tools. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /**
-   * `client`: a page or program of the user carries out the call, with the handler that it gave to `client.handle`. Such a tool
+   * `client`: a page or program of the user executes the call, with the handler passed to `client.handle`. Such a tool
    * has no `execute`. @defaultValue the tool runs in the process of the session
    */
   readonly runsAt?: 'client';
-  /** At a client: the schema of the result. A result that does not fit is refused. @defaultValue any JSON */
+  /** At a client: the schema of the result. A result that does not match is refused. @defaultValue any JSON */
   readonly resultSchema?: FlexibleSchema<unknown>;
-  /**
-   * At a client: whether a call waits while no client can carry it out, or fails after five seconds. @defaultValue 'wait'
-   */
+  /** At a client: whether a call waits while no client can execute it, or fails after five seconds. @defaultValue 'wait' */
   readonly absent?: 'wait' | 'fail';
   /** At a client: the time limit of a call, in milliseconds; the time without a client counts. @defaultValue 300000 */
   readonly timeoutMs?: number;

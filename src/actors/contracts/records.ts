@@ -44,10 +44,10 @@ export interface Answer {
   readonly by?: string;
 }
 
-/** The call of an approval as the user changed it in words: it is read back, and only a yes to it runs it. */
+/** An approval's call as the user changed it in words: it is read back, and runs only after a yes to the read-back. */
 export interface ProposedCall {
   readonly changed: CallInput;
-  /** The words of its question. */
+  /** The text of its question. */
   readonly question: string;
   /** As in `AskedQuestion`. */
   readonly byButton?: true;
@@ -100,11 +100,11 @@ export interface QuestionRecord extends AskedQuestion {
    * spoken.
    */
   readonly readBack: boolean;
-  /** The changed call that is read back in place of the `action`. @defaultValue none */
+  /** The changed call that is read back instead of the `action`. @defaultValue none */
   readonly proposed?: ProposedCall;
   /** How often the call was changed in words. @defaultValue 0 */
   readonly changes?: number;
-  /** The user's words that a model reads, oldest first: they have no addressee yet. @defaultValue none */
+  /** The user's words that a model reads, oldest first; they have no addressee yet. @defaultValue none */
   readonly unread?: readonly Unread[];
   /** How often a model was too late to read words. @defaultValue 0 */
   readonly timesLate?: number;
@@ -151,7 +151,7 @@ export type SettleRefusal =
   /** Only the user's own yes or no, or a button, approves. */
   | 'needs_consent'
   | 'unknown_option'
-  /** The question is no approval, or its tool does not take the changed arguments. */
+  /** The question is not an approval, or its tool does not accept the changed arguments. */
   | 'invalid_change'
   /** These words have already settled the question, or the question was answered in another way. */
   | 'already_settled'
@@ -194,15 +194,15 @@ export interface CallRecord {
   readonly cancelReason?: string;
 }
 
-/** A call that a client carries out; its machine has the same id. */
+/** A call that a client executes; its machine has the same id. */
 export interface ClientCallRecord {
   /** The id of the call, which its client and its tool know: the idempotency key of the call. */
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
-  /** The user whose client may carry out the call; null: the client of any user of the session. */
+  /** The user whose client may execute the call; null for a client of any user of the session. */
   readonly user: string | null;
-  /** The result, or the message of the client's error; absent: the client has not answered. */
+  /** The result, or the client's error message; absent if the client has not answered. */
   readonly output?: unknown;
 }
 
@@ -211,9 +211,9 @@ export interface ClientTool {
   readonly timeoutMs: number;
   /** Whether a call without a client waits, or fails after some seconds. */
   readonly absent: 'wait' | 'fail';
-  /** Whether a call may be carried out again after its client has left. */
+  /** Whether a call may be executed again after its client has left. */
   readonly idempotent: boolean;
-  /** The schema of a result; null: any JSON is a result. */
+  /** The schema of a result; null if any JSON is accepted. */
   readonly schema: Schema | null;
 }
 
@@ -221,7 +221,7 @@ export interface ClientTool {
 export interface ClientCallRequest extends Omit<ClientCallRecord, 'output'> {
   /** The id of the call in the conversation with the model. */
   readonly callId: string;
-  /** Null: the lead agent makes the call. */
+  /** Null if the lead agent makes the call. */
   readonly subagentId: string | null;
   readonly tool: ClientTool;
 }
@@ -504,7 +504,7 @@ export interface ToldResult {
   readonly input?: unknown;
 }
 
-/** Words of the user that a model reads, and how they are treated if it does not understand them. */
+/** The user's words that a model reads, and their treatment if it does not understand them. */
 export interface Unread {
   readonly utterance: Utterance;
   readonly by?: string;
@@ -516,7 +516,7 @@ export const MEANINGS = ['yes', 'no', 'option', 'wait', 'repeat', 'other', 'uncl
 
 /** A model's reading of words. */
 export interface ModelReading {
-  /** Null: the model has failed, or has given no such answer. */
+  /** Null if the model has failed or gave no such answer. */
   readonly means: (typeof MEANINGS)[number] | null;
   /** The chosen option. */
   readonly optionId?: string;
@@ -547,7 +547,7 @@ export type Reading =
   | { readonly to: 'readBack' }
   /** The user only asked for time: the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
-  /** The language has no tables: a model reads the words. `otherwise`: how they are treated if it gives no answer. */
+  /** The language has no tables: a model reads the words. `otherwise`: their treatment if the model gives no answer. */
   | { readonly to: 'model'; readonly otherwise: Reading }
   /**
    * The lead agent receives the words. `about`: the question that had the floor, which the lead agent settles if the

@@ -325,7 +325,7 @@ export type SessionEvent =
   | ({ readonly type: 'session.recovered' } & RecoveryReport)
   | { readonly type: 'subagent.changed'; readonly subagent: SubagentView }
   | { readonly type: 'question.changed'; readonly question: QuestionView }
-  /** A call that a client of the user carries out: a tool with `runsAt: 'client'`. */
+  /** A call that a client of the user executes: a tool with `runsAt: 'client'`. */
   | { readonly type: 'client_call.changed'; readonly call: ClientCallView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
@@ -486,7 +486,7 @@ export interface RecoveryReport {
   readonly downMs: number;
 }
 
-/** A call that a client of the user carries out. */
+/** A call that a client of the user executes. */
 export interface ClientCallView {
   /** The id of the call: the same for every client, and after a restart. */
   readonly id: string;
@@ -494,13 +494,13 @@ export interface ClientCallView {
   readonly name: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The user whose clients may carry out the call; null: those of any user of the session. */
+  /** The user whose clients may execute the call; null for those of any user of the session. */
   readonly user: string | null;
-  /** The subagent that made the call; null: the lead agent made it. */
+  /** The subagent that made the call; null if the lead agent made it. */
   readonly subagentId: string | null;
-  /** `left`: the client has lost its connection, and may come back. */
+  /** `left`: the client has lost its connection, and may return. */
   readonly state: ClientCallSnapshot['value'];
-  /** The client that has the call, or had it last; null: none. */
+  /** The client that has the call, or had it last; null if there is none. */
   readonly by: string | null;
   /** The end of the time for the call, in milliseconds since 1970. */
   readonly dueAt: number;

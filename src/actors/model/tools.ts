@@ -83,7 +83,7 @@ export interface ToolEntry {
   readonly delegates: boolean;
   /** Whether a call with an unknown outcome may be repeated, with the same key. */
   readonly idempotent: boolean;
-  /** Null: a call runs in a process of the app. */
+  /** Null if a call runs in the app's process. */
   readonly client: ClientTool | null;
   /** Where a call runs; undefined to follow the configuration. */
   readonly runs: RunsWhere | undefined;
@@ -112,7 +112,7 @@ const anyFunction = z.custom<(...args: unknown[]) => unknown>(
   { error: 'expected a function' },
 );
 
-/** The properties of a tool whose calls a client carries out. */
+/** The properties of a tool whose calls a client executes. */
 export const clientChecks = {
   runsAt: z.literal('client').optional(),
   resultSchema: z.unknown().optional(),
@@ -120,11 +120,11 @@ export const clientChecks = {
   timeoutMs: z.number().positive().optional(),
 };
 
-/** How long a call waits for the result of a client, if its tool sets no `timeoutMs`. */
+/** How long a call waits for a client's result, if its tool sets no `timeoutMs`. */
 const CLIENT_TIMEOUT_MS = 300_000;
 
 /**
- * Returns how a client carries out the calls of a tool; null: no client does.
+ * Returns how a client executes a tool's calls; null if no client does.
  * @throws {ConfigurationError} `INVALID_TOOL`, `INVALID_SCHEMA`
  */
 export function clientToolOf(tool: object, where: string): ClientTool | null {

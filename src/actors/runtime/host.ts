@@ -46,10 +46,10 @@ export interface Host {
   /** The actors that apps and inspectors observe. */
   readonly actors: ActorTree;
   readonly onUnfoldable: OnUnfoldable;
-  /** The clients of the session's user, which carry out calls of tools. Absent: there is no session. */
+  /** The clients of the session's user, which execute tool calls. Absent without a session. */
   clientCalls?: {
     run(call: ClientCallRequest): Promise<unknown>;
-    /** Returns whether a client may have carried out the call. */
+    /** Returns whether a client may have executed the call. */
     cancel(id: string): boolean;
   };
   /** Identifies this host to third-party code, which may only compare it. */

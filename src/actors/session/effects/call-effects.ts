@@ -108,7 +108,7 @@ export class CallEffects {
   readonly #works = new Map<string, string>();
   /** Calls for work that a call before them may be stopping. */
   readonly #waiting = new Set<string>();
-  /** The words of the user to which a work was last held back, by work. */
+  /** The user's words for which a work was last held back, by work. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
@@ -407,7 +407,7 @@ export class CallEffects {
     const call = session.records.calls.get(callId);
     const config = call && session.configs[call.name];
     this.#waiting.delete(callId);
-    // If the outbox had no room for the result, the call was rejected in the same step.
+    // If the outbox had no room for the result, the same step rejected the call.
     if (!config || session.unit.calls.stateOf(callId)?.value !== 'acknowledged') return;
     const definition = checkSubagentConfig(config);
     const task = {
@@ -521,7 +521,7 @@ export class CallEffects {
     return true;
   }
 
-  /** Records an accepted work, and cancels the earlier one, of which the new one is now a full replacement. */
+  /** Records an accepted work, and cancels the earlier work that the new one fully replaces. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');

@@ -7,7 +7,7 @@
 // Does not: decide which client has a call (its machine does), or know connections (serve/session-hub.ts).
 //
 // Invariants
-//   CLIENT-CALLS-1. A tool gets the result of its call once, also in a later process: the journal has the result first.
+//   CLIENT-CALLS-1. A tool receives its call's result once, even in a later process: the journal has the result first.
 //   CLIENT-CALLS-2. A result that is too large, or that the schema of the tool refuses, changes nothing: the call stays open.
 //   CLIENT-CALLS-3. Only a client of the user for whom the call is made can claim it.
 
@@ -53,8 +53,8 @@ export interface CallsOfClients {
    */
   claim(id: string, client: string, options?: VouchedFor): Promise<boolean>;
   /**
-   * Takes the result of the client that has the call, or why it could not carry it out. Resolves with false if another client has
-   * the call, or if it is over.
+   * Accepts the result from the client that has the call, or why the client could not execute it. Resolves with false
+   * if another client has the call, or if it is over.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_RESULT` for a result that does not fit the tool's `resultSchema`: the
    *   call stays open (rejects).
    * @throws {CapacityError} `RESULT_TOO_LARGE` above 32,768 bytes of JSON: the call stays open; `MAILBOX_FULL` (rejects).
@@ -68,13 +68,13 @@ export interface CallsOfClients {
   left(client: string): void;
 }
 
-/** The calls that clients carry out, as the session sees them. */
+/** The calls that clients execute, as the session sees them. */
 export interface ClientCalls extends CallsOfClients {
-  /** Resolves with the client's result. A call that an earlier process began continues. */
+  /** Resolves with the client's result. A call that an earlier process started continues. */
   run(call: ClientCallRequest): Promise<unknown>;
-  /** Ends a call whose result is no longer wanted. Returns whether a client may have carried it out. */
+  /** Ends a call whose result is no longer wanted. Returns whether a client may have executed it. */
   cancel(id: string): boolean;
-  /** Continues after a restart: no client of the earlier process is here, and calls without a tool have no use. */
+  /** Continues after a restart: no client of the earlier process is here, and calls without a tool are useless. */
   resume(): void;
   /** Shows a call that has changed; the end of a call reaches its tool. */
   changed(id: string): void;
