@@ -8,7 +8,7 @@ import { bundle } from '../support/bundle.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-test('imports no package and no module of Node.js', async () => {
+test('imports no package and no Node.js module', async () => {
   const reached = reachedFrom(['src/ai-sdk-ui/index.ts'], (file) =>
     readFileSync(root + file, 'utf8'),
   );

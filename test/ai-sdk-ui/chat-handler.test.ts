@@ -69,7 +69,7 @@ const words = (text: string, id = 'c1') => ({
   messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }],
 });
 
-test('a reply, a task with its question, an answer by a button, and the result that came late', async () => {
+test('sends a reply, a task with its question, an answer by a button, and a late result', async () => {
   const session = closing(rideSession());
   const { chat, until } = talkTo(handlerOf(session));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -98,7 +98,7 @@ test.each([
   ['words with the answer beside them', { text: 'Premium' }],
   ['a button', { optionId: 'premium' }],
 ])(
-  'CHAT-FEED-4: keeps an answer by %s from the chat that sent it, and sends it to others',
+  'CHAT-FEED-4: hides an answer by %s from the chat that sent it, and sends it to others',
   async (_how, answer) => {
     const session = closing(rideSession());
     const handle = handlerOf(session);
@@ -127,7 +127,7 @@ test.each([
   },
 );
 
-test('an approval that is denied does nothing', async () => {
+test('does nothing for a denied approval', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
@@ -148,7 +148,7 @@ test('an approval that is denied does nothing', async () => {
   expect(ran).toEqual([]);
 });
 
-test('says that another user has to answer a question, and not who', async () => {
+test('shows that another user has to answer a question, but not which one', async () => {
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
     config: {
@@ -166,7 +166,7 @@ test('says that another user has to answer a question, and not who', async () =>
   expect(JSON.stringify(open)).not.toContain('the secret manager');
 });
 
-test('sends what was said before a message by itself, and not as the reply', async () => {
+test('sends words from before a message separately, not as the reply', async () => {
   const session = closing(rideSession());
   await session.start();
   await session.sendText('hello');
@@ -181,7 +181,7 @@ test('sends what was said before a message by itself, and not as the reply', asy
   ]);
 });
 
-test('counts nothing as shown that only a supervisor was sent', async () => {
+test('does not count a delivery as shown that only a supervisor received', async () => {
   const session = closing(rideSession());
   const along = talkTo(chatHandler({ authorize: () => ({ session, user: 'root', hears: false }) }));
   await along.chat.sendMessage({ text: 'use book_ride' });
@@ -198,7 +198,7 @@ test('counts nothing as shown that only a supervisor was sent', async () => {
   ).not.toContain('delivered');
 });
 
-test('counts nothing as shown while no response is open', async () => {
+test('does not count a delivery as shown while no response is open', async () => {
   const session = closing(rideSession());
   const { chat } = talkTo(handlerOf(session), { isHeld: false });
   await chat.sendMessage({ text: 'use book_ride' });
@@ -227,7 +227,7 @@ test.each([
   expect(errors).toEqual([]);
 });
 
-test('sends nothing to a refused client, and reports a failure of the app to the app alone', async () => {
+test('sends nothing to a refused client, and reports an app failure only to the app', async () => {
   const errors: unknown[] = [];
   const refused = chatHandler({ authorize: () => null });
   expect((await refused(post(words('hello')))).status).toBe(403);
@@ -242,7 +242,7 @@ test('sends nothing to a refused client, and reports a failure of the app to the
   expect(errors).toHaveLength(1);
 });
 
-test('forgets the least recently used chat, and sends it everything again', async () => {
+test('drops the least recently used chat, and sends it everything again', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, { maxChats: 1 });
   const sse = async (id: string, text?: string): Promise<string> => {
@@ -255,12 +255,12 @@ test('forgets the least recently used chat, and sends it everything again', asyn
   expect(await sse('c1')).toContain('"hello"');
 });
 
-test('wrong options are refused by name', () => {
+test('refuses wrong options by name', () => {
   expect(() => chatHandler({} as ChatHandlerOptions)).toThrow('`authorize`: expected a function');
   expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
 });
 
-test('CHAT-HANDLER-4: a pool keeps a session awake while a response is open, each user has their own, and it wakes again', async () => {
+test("CHAT-HANDLER-4: keeps a pool's session awake while a response is open, separately for each user, and wakes it again", async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({ otherwise: ({ user }) => ({ text: `You said: ${user}` }) });
@@ -303,7 +303,7 @@ describe('a held request', () => {
   const get = (signal?: AbortSignal, id = 'c1') =>
     new Request(`${URL_OF_CHAT}/${id}/stream`, { signal: signal ?? null });
 
-  test('CHAT-HANDLER-6: ends empty after `holdMs`, and the page asks again by itself', async () => {
+  test('CHAT-HANDLER-6: ends empty after `holdMs`, and the page requests again by itself', async () => {
     const environment = simulatedEnvironment();
     const session = closing(rideSession());
     let asked = 0;
@@ -319,7 +319,7 @@ describe('a held request', () => {
     expect([chat.error, chat.messages]).toEqual([undefined, []]);
   });
 
-  test('CHAT-HANDLER-5: ends for the next one of a user with too many, and does not ask again', async () => {
+  test('CHAT-HANDLER-5: ends for the next one of a user with too many, and does not request again', async () => {
     const session = closing(rideSession());
     const handle = handlerOf(session, { responsesPerUser: 2 });
     const gone = new AbortController();
@@ -336,7 +336,7 @@ describe('a held request', () => {
   });
 });
 
-test('CHAT-HANDLER-5: a user with too many replies under way is refused, and no other user', async () => {
+test('CHAT-HANDLER-5: refuses only the user with too many running replies', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, {
     responsesPerUser: 2,
@@ -353,7 +353,7 @@ test('CHAT-HANDLER-5: a user with too many replies under way is refused, and no 
   expect((await handle(post(words('more', 'c3')))).status).toBe(200);
 });
 
-test('CHAT-HANDLER-6: a reply that is long in coming has its headers at once, and signs of life', async () => {
+test('CHAT-HANDLER-6: sends headers at once for a slow reply, and signs of activity', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({
@@ -378,7 +378,7 @@ test('CHAT-HANDLER-6: a reply that is long in coming has its headers at once, an
   expect(rest.join('')).toContain('hello');
 });
 
-test('takes the last message alone, as the recipe of the AI SDK for long chats sends it', async () => {
+test("reads only the last message, which the AI SDK's recipe for long chats sends", async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session);
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] };
@@ -388,7 +388,7 @@ test('takes the last message alone, as the recipe of the AI SDK for long chats s
   expect(again.status).toBe(400);
 });
 
-test('an identity without the id of a session of the pool is a mistake of the app', async () => {
+test('reports an identity without a session id of the pool as an app error', async () => {
   const errors: unknown[] = [];
   const session = closing(rideSession());
   const handle = chatHandler({

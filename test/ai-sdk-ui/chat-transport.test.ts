@@ -145,7 +145,7 @@ test('shows the same messages once after connection and server were lost in mid-
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
 });
 
-test('two chats: what one says and answers the other sees; its own words do not come back', async () => {
+test('shows in one chat what another says and answers, but does not return its own words', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [one, two] = [talkTo(it), talkTo(it)];
@@ -174,7 +174,7 @@ test('two chats: what one says and answers the other sees; its own words do not 
   expect(one.chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('words that answer a question have no reply, and the chat is ready again', async () => {
+test('gives no reply to words that answer a question, and leaves the chat ready again', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -184,7 +184,7 @@ test('words that answer a question have no reply, and the chat is ready again', 
   await expect.poll(() => chat.status).toBe('ready');
 });
 
-test('refuses an answer to a question that is over, and to an unknown one', async () => {
+test('refuses an answer to an ended question, and to an unknown one', async () => {
   const session = await closing(rideSession());
   const { chat, until, transport } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -243,7 +243,7 @@ test.each([
   expect(textOf(chat.messages.at(-1)!)).toBe('You said: hello again');
 });
 
-test('the page reports what it shows, if it says so', async () => {
+test('lets the page report what it shows, if configured', async () => {
   const session = await closing(rideSession());
   const { chat, until, ann } = talkTo(await served({ session: () => session }), {
     shownBy: 'page',
@@ -258,7 +258,7 @@ test('the page reports what it shows, if it says so', async () => {
   await until((messages) => questionsOf(messages)[0]?.state === 'open');
 });
 
-test('a watcher sees all, and does nothing', async () => {
+test('shows everything to a watcher, who can do nothing', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [ann, eve] = [talkTo(it), talkTo(it, {}, { token: 'eve' })];
@@ -284,7 +284,7 @@ test.each([
   [{}, {}],
   [undefined, { shownBy: 'nobody' }],
   [undefined, { shown: 'page' }],
-] as const)('chatTransport(%s, %s) is refused', async (given, options) => {
+] as const)('refuses chatTransport(%s, %s)', async (given, options) => {
   const session = await closing(rideSession());
   const { it } = (await served({ session: () => session })).client();
   expect(() =>
@@ -292,7 +292,7 @@ test.each([
   ).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
 });
 
-test('a result counts as shown when the page is visible', async () => {
+test('counts a result as shown when the page is visible', async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -317,7 +317,7 @@ test('a result counts as shown when the page is visible', async () => {
   await ann.until(() => result()?.grade === 'shown');
 });
 
-test('a chat with nothing but a transport: a held stream brings what it did not ask for', async () => {
+test('delivers unprompted messages on a held stream to a chat with only a transport', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const transport = chatTransport(it.client().it);
@@ -342,7 +342,7 @@ test('a chat with nothing but a transport: a held stream brings what it did not 
   expect(chat.error).toBeUndefined();
 });
 
-test('the same words as before the chat are words of their own', async () => {
+test('keeps words that repeat those before the chat separate', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const bob = it.client({ token: 'bob' });
@@ -362,7 +362,7 @@ test('the same words as before the chat are words of their own', async () => {
   expect(chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('stop ends no work, and what is said then comes all the same', async () => {
+test('stops no work, and still delivers what is said afterwards', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   const sent = chat.sendMessage({ parts: [{ type: 'text', text: 'hello' }] });
@@ -372,7 +372,7 @@ test('stop ends no work, and what is said then comes all the same', async () => 
   expect(said).toHaveLength(2);
 });
 
-test('a message of the app keeps its place', async () => {
+test('keeps an app message in its position', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'one' });
@@ -394,7 +394,7 @@ test('a message of the app keeps its place', async () => {
   ]);
 });
 
-test('the text of a reply only grows on the screen', async () => {
+test('extends the text of a reply on the screen, and never shortens it', async () => {
   const session = await closing(rideSession());
   const { chat } = talkTo(await served({ session: () => session }));
   const lengths: number[] = [];
@@ -409,7 +409,7 @@ test('the text of a reply only grows on the screen', async () => {
   expect(lengths).toEqual(lengths.toSorted((a, b) => a - b));
 });
 
-test('follow of anything but a function is refused', async () => {
+test('refuses to follow anything but a function', async () => {
   const session = await closing(rideSession());
   const transport = chatTransport((await served({ session: () => session })).client().it);
   expect(() => transport.follow(null as never)).toThrow(
@@ -417,7 +417,7 @@ test('follow of anything but a function is refused', async () => {
   );
 });
 
-test('a function connects at the first use, once: a server that renders the page makes none', async () => {
+test('connects once, at the first use, so server rendering opens no connection', async () => {
   const session = await closing(rideSession());
   const host = await served({ session: () => session });
   let connections = 0;
@@ -433,7 +433,7 @@ test('a function connects at the first use, once: a server that renders the page
   expect([connections, textOf(chat.messages.at(-1)!)]).toEqual([1, 'You said: hello']);
 });
 
-test('a function that gives no client is refused at the first use', () => {
+test('refuses a function that returns no client at the first use', () => {
   const transport = chatTransport(() => null as never);
   expect(() => transport.follow(() => undefined)).toThrow(
     expect.objectContaining({ code: 'INVALID_OPTION' }),

@@ -47,7 +47,7 @@ describe('a refund', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('P3: makes a refund once that the user approves by a button', async () => {
+  test('P3: makes a refund once when the user approves by a button', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width: 375, height: 740, colorScheme: 'dark' });

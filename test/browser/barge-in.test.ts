@@ -8,7 +8,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('barge-in', () => {
-  test('P4, P5: a result that is interrupted is silent at once, and heard later, once', async () => {
+  test('P4, P5: silences an interrupted result at once, and the user hears it later, once', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

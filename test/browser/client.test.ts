@@ -91,7 +91,7 @@ async function open(
   };
 }
 
-test('a call of a tool is carried out by the page that was loaded again', async () => {
+test('runs a tool in the page after it was reloaded', async () => {
   const locate = defineTool({
     name: 'locate',
     description: 'Finds the language of the user',
@@ -114,7 +114,7 @@ test('a call of a tool is carried out by the page that was loaded again', async 
   await session.close();
 });
 
-test('a question is answered in the page, over a connection that was lost meanwhile', async () => {
+test('answers a question in the page across a lost connection', async () => {
   const session = rideSession();
   const { cut } = await open(session);
   await page.evaluate(() => client.send('use book_ride'));
@@ -139,7 +139,7 @@ test('a question is answered in the page, over a connection that was lost meanwh
   await session.close();
 });
 
-test('the user is heard, and what the page has played is reported', async () => {
+test('hears the user, and reports what the page has played', async () => {
   const talk = voiceTalk();
   onTestFinished(() => talk.close());
   const played: { itemId: string; playedMs: number }[] = [];

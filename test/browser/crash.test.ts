@@ -41,7 +41,7 @@ async function start(): Promise<string> {
   throw new Error(`Expected a link in: ${said}`);
 }
 
-test('a server that is killed over a question is back, and the question with it', async () => {
+test('restores a killed server and its open question', async () => {
   const link = await start();
   const page = await browser.newPage();
   onTestFinished(() => page.close());

@@ -83,7 +83,7 @@ async function visit(project: Project, prepare?: (page: Page) => Promise<void>):
   return page;
 }
 
-test('terminal: a question is answered in words', async () => {
+test('terminal: accepts an answer in words', async () => {
   const project = await start('terminal');
   await project.printed('SCRIPTED');
   project.type('Book me a ride to the airport.');
@@ -92,7 +92,7 @@ test('terminal: a question is answered in words', async () => {
   await project.printed('Your premium ride to the airport is booked.');
 });
 
-test('web: no line is written from `create` to a question with buttons', async () => {
+test('web: shows a question with buttons directly after `create`', async () => {
   const page = await visit(await start('web'));
   const problems: string[] = [];
   page.on('pageerror', ({ message }) => problems.push(message));
@@ -105,7 +105,7 @@ test('web: no line is written from `create` to a question with buttons', async (
   expect(problems).toEqual([]);
 });
 
-test('voice: what is said starts the work, a button answers', async () => {
+test('voice: starts the work from speech, and accepts a button as the answer', async () => {
   const page = await visit(await start('voice'), plugInMicrophone);
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();
@@ -123,7 +123,7 @@ test('voice: what is said starts the work, a button answers', async () => {
   await page.getByText('Your premium ride to the airport is booked.').waitFor();
 });
 
-test('telephone: a call is rehearsed in the terminal', async () => {
+test('telephone: rehearses a call in the terminal', async () => {
   const project = await start('telephone');
   await project.printed('REHEARSAL');
   project.type('Book me a ride to the airport.');

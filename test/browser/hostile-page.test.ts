@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test('an approval and a question of hostile words are text, and accessible in light and dark', async () => {
+test('shows an approval and a question with hostile words as text, accessible in light and dark', async () => {
   const options = [
     { id: 'a', label: `A ${hostile}`, description: hostile },
     { id: 'b', label: 'B' },

@@ -36,17 +36,17 @@ beforeEach(async () => {
 });
 afterAll(() => browser.close());
 
-test('the bundle imports no module of Node.js', () => {
+test('imports no Node.js module in the bundle', () => {
   expect(builtIns).toEqual([]);
 });
 
-test('a text conversation with a subagent in a page', async () => {
+test('runs a text conversation with a subagent in a page', async () => {
   await page.addScriptTag({ content: code });
   expect(await page.evaluate(() => bundled.converse())).toEqual(expected);
   expect(problems).toEqual([]);
 });
 
-test('a text conversation with a subagent in a worker', async () => {
+test('runs a text conversation with a subagent in a worker', async () => {
   const script = `${code}
     bundled.converse().then(postMessage, (error) => postMessage(String(error.stack)));`;
   const heard = await page.evaluate((text) => {

@@ -68,7 +68,7 @@ const madeIn = (page: Page): Promise<unknown> =>
   }));
 const nothing = { ran: false, made: 0, isWide: false, turns: false, polluted: 0 };
 
-test('hostile names, words, questions, inputs, results, ids and event types are text', async () => {
+test('shows hostile names, words, questions, inputs, results, ids and event types as text', async () => {
   const journal = memoryJournal({ keep: Infinity });
   const sessionId = named;
   const options = [{ id: 'one', label: markup, description: hostile }];
@@ -192,7 +192,7 @@ test('hostile names, words, questions, inputs, results, ids and event types are 
   await session.close();
 }, 120_000);
 
-test('INSPECTOR-1: the page of another origin reads nothing from an open inspector, and does nothing in it', async () => {
+test("INSPECTOR-1: lets another origin's page read nothing from an open inspector, and do nothing in it", async () => {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

@@ -69,7 +69,7 @@ async function isClean(page: Page): Promise<void> {
 const choose = (page: Page, name: string | RegExp) =>
   page.getByRole('treeitem', { name }).first().click();
 
-test('a running session is watched and acted in, and its past is stepped through', async () => {
+test('shows a running session, acts on it, and steps through its past', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -180,7 +180,7 @@ test('a running session is watched and acted in, and its past is stepped through
   expect(problems).toEqual([]);
 });
 
-test("the lead agent's model fails: the lane and the wait say so, live, and end with its answer", async () => {
+test("shows a failure of the lead agent's model in the lane and the wait, live, until its answer", async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const environment = nodeEnvironment();
@@ -255,7 +255,7 @@ test("the lead agent's model fails: the lane and the wait say so, live, and end 
   expect(problems).toEqual([]);
 });
 
-test('a page without its secret, without a session, and without its process says so', async () => {
+test('reports a missing secret, session or process', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const { page, url, close } = await opened({ journal });
@@ -284,7 +284,7 @@ test('a page without its secret, without a session, and without its process says
   await session.close();
 });
 
-test('each button has its receipt: approve, refuse, a message of each kind, a raised budget, cancel, dismiss', async () => {
+test('gives each button its receipt: approve, refuse, a message of each kind, a raised budget, cancel, dismiss', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const paid = Promise.withResolvers<void>();
@@ -384,7 +384,7 @@ test('each button has its receipt: approve, refuse, a message of each kind, a ra
   await session.close();
 });
 
-test('the machines of an app have placed charts that move, and their names run nothing', async () => {
+test("shows moving charts of the app's machines, whose names run no code", async () => {
   problems.length = 0;
   const hostile = '<img src=x onerror="throw new Error(1)">';
   const order = createMachine({
@@ -434,7 +434,7 @@ test('the machines of an app have placed charts that move, and their names run n
   }
 });
 
-test('10,000 subagents and 100,000 entries are at most 2,000 nodes', async () => {
+test('shows 10,000 subagents and 100,000 entries in at most 2,000 nodes', async () => {
   problems.length = 0;
   const { page, errors } = await opened({ journal: await manyEntries(10_000, 10) });
   await page.locator('#of', { hasText: 'of 100' }).waitFor({ timeout: 90_000 });

@@ -60,7 +60,7 @@ describe('the page by keyboard alone', () => {
 });
 
 describe('the page on a screen of 375 px', () => {
-  test('nothing has to be scrolled sideways', async () => {
+  test('requires no sideways scrolling', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width: 375, height: 740 });
@@ -92,7 +92,7 @@ describe('the page on a screen of 375 px', () => {
 });
 
 describe('the page in light and dark', () => {
-  test('the edge of each control has 3:1 against what is around it', async () => {
+  test('gives the edge of each control a contrast of 3:1 to its surroundings', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.button('Type instead').click();
@@ -116,7 +116,7 @@ describe('the page in light and dark', () => {
 });
 
 describe('the page of a typed conversation', () => {
-  test('nothing sounds, and the words on the screen were read: none is cut off, or said again', async () => {
+  test('plays no sound, and counts words on the screen as read: none is cut off or repeated', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -140,7 +140,7 @@ describe('the page of a typed conversation', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('news of an order comes by a button', async () => {
+  test('shows news of an order after a button is pressed', async () => {
     const stage = await open();
     const tab = await stage.visit();
     // The button starts the conversation.
@@ -151,7 +151,7 @@ describe('the page of a typed conversation', () => {
 });
 
 describe('the page without the right link', () => {
-  test.each(['#not-the-token', ''])('turns %j away with a reason', async (fragment) => {
+  test.each(['#not-the-token', ''])('refuses %j with a reason', async (fragment) => {
     const stage = await open();
     const url = stage.demo.url.replace(/#.*$/, fragment);
     const tab = await stage.visit({ url });
@@ -163,7 +163,7 @@ describe('the page without the right link', () => {
 });
 
 describe('the page without a microphone', () => {
-  test('a user who does not allow it types, and is answered by voice', async () => {
+  test('lets a user without a microphone type, and answers by voice', async () => {
     const stage = await open();
     const tab = await stage.visit({ microphone: 'refused' });
     await tab.startTalking();
@@ -177,7 +177,7 @@ describe('the page without a microphone', () => {
 });
 
 describe('push to talk', () => {
-  test('the button is held by pointer and keys, Space from anywhere but a field; `m` mutes', async () => {
+  test('works by pointer and keys, with Space outside fields; `m` mutes', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.startTalking();
@@ -225,7 +225,7 @@ describe('push to talk', () => {
 });
 
 describe('the page in two tabs', () => {
-  test('both show everything, one has the voice, and it goes where it is wanted', async () => {
+  test('shows everything in both tabs, gives one the voice, and moves it on request', async () => {
     const stage = await open();
     const { watch } = stage;
     const first = await stage.visit();

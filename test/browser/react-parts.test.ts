@@ -24,7 +24,7 @@ async function stage(session: TextSession) {
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('data-part') ?? null);
 
-test('a whole page: questions in line, digits, results, notes; accessible in light and dark', async () => {
+test('shows a whole page: queued questions, digit keys, results, notes; accessible in light and dark', async () => {
   const pay = {
     script: steps(calls(['pay', { to: 'Ann', sum: 7 }]), say('Paid.')),
     config: { tools: { pay: simpleTool(() => 'paid', { needsApproval: true }) } },
@@ -99,7 +99,7 @@ test('a whole page: questions in line, digits, results, notes; accessible in lig
   expect(problems).toEqual([]);
 });
 
-test('words that cannot be sent come back with the reason, and the connection says how it stands', async () => {
+test('returns unsent words with the reason, and shows the state of the connection', async () => {
   const { page, problems } = await stage(rideSession());
   const field = page.getByLabel('Message');
   await page.evaluate(() => bundled.seen.client?.close());
@@ -111,7 +111,7 @@ test('words that cannot be sent come back with the reason, and the connection sa
   expect(problems).toEqual([]);
 });
 
-test('a reader keeps the words of a line that was cut off, and asks for it again', async () => {
+test('keeps the words of an interrupted line for a reader, who can request it again', async () => {
   const { tabs, open, problems } = await serve(rideSession());
   const page = await open();
   expect(tabs).toHaveLength(1);

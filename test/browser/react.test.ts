@@ -34,7 +34,7 @@ const rendered = (page: Page) =>
     return { questions, transcript, tasks };
   });
 
-test('a question is answered by keyboard, over a lost connection, and both tabs show it', async () => {
+test('answers a question by keyboard, across a lost connection, and shows it in both tabs', async () => {
   const { open, problems, tabs, upgrades, cut } = await stage(rideSession());
   const page = await open();
   // REACT-3
@@ -83,7 +83,7 @@ test('a question is answered by keyboard, over a lost connection, and both tabs 
   expect(problems).toEqual([]);
 });
 
-test('the progress of a task renders the tasks, and neither the transcript nor the questions', async () => {
+test('renders only the tasks for progress, not the transcript or the questions', async () => {
   const words = Array.from({ length: 20 }, (_, index) => `${index + 1} of 20`);
   const work = counting(words);
   const { open, problems } = await stage(rideSession({ subagents: { work: work.subagent } }));
@@ -105,7 +105,7 @@ test('the progress of a task renders the tasks, and neither the transcript nor t
   expect(problems).toEqual([]);
 });
 
-test('REACT-PARTS-3: tells the user whom a question excludes so, and takes the answer of the other', async () => {
+test("REACT-PARTS-3: tells the user that a question excludes them, and accepts the other user's answer", async () => {
   const ask = {
     script: steps(
       calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),

@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('a reload in mid-question', () => {
-  test('asks it again, under the same id, and takes the answer by voice', async () => {
+  test('asks it again, under the same id, and accepts the answer by voice', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -54,7 +54,7 @@ describe('a reload in mid-question', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('asks again what was heard but not answered; a button answers it', async () => {
+  test('asks again a question that was heard but not answered; a button answers it', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

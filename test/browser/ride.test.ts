@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('a ride by voice alone', () => {
-  test('books a ride that is asked for, answered and delivered by voice', async () => {
+  test('books and delivers a ride by voice', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

@@ -45,7 +45,7 @@ async function type(page: Page, text: string): Promise<void> {
 const linesOf = (page: Page, role: string): Promise<string[]> =>
   page.locator(`article[data-role=${role}]`).allTextContents();
 
-test('a question is answered by its button over a lost connection, and a result comes by itself', async () => {
+test('answers a question by its button across a lost connection, and shows an unprompted result', async () => {
   const { session, problems, cut, open } = await stage();
   const [page, second] = [await open(), await open()];
   await type(page, 'use book_ride');
@@ -81,7 +81,7 @@ test('a question is answered by its button over a lost connection, and a result 
   expect(problems).toEqual([]);
 });
 
-test('an approval that is denied, under hostile names and words', async () => {
+test('shows a denied approval with hostile names and words', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: HOSTILE }]), say(HOSTILE)),

@@ -37,7 +37,7 @@ async function pages() {
   return { open, problems };
 }
 
-test('a ride is asked for in useChat, chosen in React, and both tell of it', async () => {
+test('requests a ride in useChat, chooses it in React, and shows it in both', async () => {
   const { open, problems } = await pages();
   const [react, chat] = [await open('react'), await open('use-chat')];
   await chat.getByRole('button', { name: 'Send' }).click();
@@ -54,7 +54,7 @@ test('a ride is asked for in useChat, chosen in React, and both tell of it', asy
   expect(problems).toEqual([]);
 });
 
-test('a machine of the page invokes a subagent, is asked, answers, and calls another one off', async () => {
+test("lets a page's machine invoke a subagent, answer its question, and cancel another one", async () => {
   const { open, problems } = await pages();
   const page = await open('actors');
   const order = page.getByRole('button', { name: 'Order it' });

@@ -22,7 +22,7 @@ const wires: readonly {
 describe.each(wires)('on $wire', ({ wire, model, width }) => {
   const open = theatreOfFile(() => buildRemoteTheatre(wire));
 
-  test('a ride: asked, interrupted, reloaded, reconnected, and its result heard once', async () => {
+  test('completes a ride: asked, interrupted, reloaded, reconnected, and its result heard once', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width, height: 800 });

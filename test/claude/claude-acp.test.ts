@@ -79,21 +79,21 @@ describe('ACP-SESSION-5: its mode', () => {
     return { outcome, asked, done: linesOf(log).map(({ what }) => what) };
   }
 
-  test('`default` asks the user', async () => {
+  test('asks the user with `default`', async () => {
     const { outcome, asked, done } = await play({ mode: 'default' });
     expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
     expect(asked).toHaveLength(1);
     expect(done).toEqual(['ask']);
   });
 
-  test('`bypassPermissions` asks for no permission, and so the mode is what was set', async () => {
+  test('requests no permission with `bypassPermissions`, which shows that the mode is set', async () => {
     const { outcome, asked, done } = await play({ mode: 'bypassPermissions' });
     expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
     expect(asked).toEqual([]);
     expect(done).toEqual(['ask']);
   });
 
-  test('one that it does not have is an error that names those it has, and nothing is begun', async () => {
+  test('fails for an unknown mode with the known ones, before anything starts', async () => {
     const { outcome, done } = await play({ mode: 'cautious' });
     expect(outcome).toMatchObject({
       status: 'failed',

@@ -12,7 +12,7 @@ const permission = (path: string) => ({
   permission: { title: 'ask', kind: 'other', input: { path } },
 });
 
-test('a call that was permitted for good is not asked about again, another one is', async () => {
+test('does not ask again for a call with a lasting permission, but for another one', async () => {
   const { relay, endpoint, close } = await claudeStage(query);
   onTestFinished(close);
   const { scheduler, ids } = nodeEnvironment();

@@ -26,7 +26,7 @@ const manifestIn = (folder: string) =>
   };
 
 describe('offstage create', () => {
-  test('makes a project in a new folder, and says what to do', async () => {
+  test('creates a project in a new folder, and prints what to do', async () => {
     const folder = join(newFolder(), 'deep', 'My Chat!');
     const { status, said } = await run('terminal', folder);
     expect(said).toContain('npm install\n  npm start');
@@ -48,7 +48,7 @@ describe('offstage create', () => {
   });
 
   test.each(['web', 'terminal', 'voice', 'telephone', 'cloudflare'])(
-    'the versions of %s are those of this repository, and it installs the voice only if it speaks',
+    "uses this repository's versions for %s, and installs the voice only if it speaks",
     async (template) => {
       const folder = join(newFolder(), 'ws');
       expect(await run(template, folder)).toMatchObject({ status: 0 });
@@ -62,7 +62,7 @@ describe('offstage create', () => {
     },
   );
 
-  test('a Worker has the name of its project, and no project that of a program that it needs', async () => {
+  test('gives a Worker the name of its project, but no project the name of a dependency', async () => {
     const [chats, same] = ['My Chats', 'wrangler'].map((name) => join(newFolder(), name));
     const { said } = await run('cloudflare', chats ?? '');
     expect(said).toContain('npm run deploy');
@@ -75,11 +75,11 @@ describe('offstage create', () => {
     expect(manifestIn(same ?? '').name).toBe('my-wrangler');
   });
 
-  test('an empty folder will do', async () => {
+  test('accepts an empty folder', async () => {
     expect(await run('web', newFolder())).toMatchObject({ status: 0 });
   });
 
-  test('nothing is overwritten', async () => {
+  test('overwrites nothing', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'notes.txt'), 'mine');
     const { status, said } = await run('web', folder);
@@ -111,7 +111,7 @@ describe('offstage create', () => {
     expect(status).toBe(2);
   });
 
-  test('a project that is made from a packed file installs that file', async () => {
+  test('installs the packed file in a project that was created from it', async () => {
     const folder = newFolder();
     const packed = join(folder, 'offstage-0.1.0.tgz');
     mkdirSync(join(folder, 'project'));

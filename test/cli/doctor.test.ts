@@ -49,7 +49,7 @@ const texts = (found: Machine, name: string): string[] =>
     .map(({ status, text }) => `${status}: ${text}`);
 
 describe('keys', () => {
-  test('FINDINGS-1: a key is never printed, however it is malformed', async () => {
+  test('FINDINGS-1: never prints a key, however malformed', async () => {
     for (const value of [KEY, ` ${KEY}`, `"${KEY}"`, `${KEY} ${KEY}`]) {
       const { printed } = await run([], {
         variables: { OPENAI_API_KEY: value, GOOGLE_API_KEY: value },
@@ -69,7 +69,7 @@ describe('keys', () => {
     );
   });
 
-  test('an empty variable is none', () => {
+  test('treats an empty variable as missing', () => {
     const found = texts(machine({ variables: { OPENAI_API_KEY: '' } }), 'openai-realtime');
     expect(found).toContain('missing: No key: set OPENAI_API_KEY');
   });
@@ -88,7 +88,7 @@ describe('keys', () => {
     ['openai-realtime', openaiRealtime],
     ['openai-live', openaiLive],
     ['gemini-live', geminiLive],
-  ])('names the keys that %s asks for, in the same order', (name, make) => {
+  ])('names the keys that %s requires, in the same order', (name, make) => {
     const { keys } = REQUIREMENTS.find((one) => one.name === name)!;
     for (const key of keys) vi.stubEnv(key, undefined);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -102,7 +102,7 @@ describe('keys', () => {
   });
 });
 
-test('shows an address by its host only, since the rest may hold a secret', () => {
+test('shows only the host of a URL, because the rest may contain a secret', () => {
   const variables = {
     OPENAI_API_KEY: KEY,
     OPENAI_BASE_URL: 'https://me:secret@proxy.test/v1?key=secret',
@@ -113,12 +113,12 @@ test('shows an address by its host only, since the rest may hold a secret', () =
 });
 
 describe('packages', () => {
-  test('a missing one is named with its remedy', () => {
+  test('names a missing variable with its remedy', () => {
     const found = texts(machine({ installed: () => null }), 'local-voice');
     expect(found).toContain('missing: The package ws is missing: run npm install ws');
   });
 
-  test('reports missing packages of the local voice for the local voice only', () => {
+  test('reports missing packages of the local voice only for the local voice', () => {
     const without = machine({ voiceFolder: () => null });
     const remedy =
       'missing: The packages of the local voice are missing: run npx offstage voice install';
@@ -129,7 +129,7 @@ describe('packages', () => {
     );
   });
 
-  test('one of another major version does not do', () => {
+  test('refuses another major version', () => {
     const found = texts(
       machine({ installed: () => '6.4.0', range: () => '^7.0.0' }),
       'local-voice',
@@ -155,7 +155,7 @@ describe('packages', () => {
     expect(isInCaretRange(version, range)).toBe(isIn);
   });
 
-  test('Node that is too old', async () => {
+  test('reports a Node version that is too old', async () => {
     const { status, printed } = await run([], { nodeVersion: '22.12.0' });
     expect(status).toBe(1);
     expect(printed).toContain('Node 22.13 or newer is needed, this is 22.12.0');
@@ -163,20 +163,20 @@ describe('packages', () => {
 });
 
 describe('the exit status', () => {
-  test('fails for a named transport that lacks something, and not for one that was not named', async () => {
+  test('fails for a named transport that lacks something, but not for an unnamed one', async () => {
     expect((await run([])).status).toBe(0);
     expect((await run(['gemini-live'])).status).toBe(1);
     expect((await run(['gemini-live'], { variables: { GEMINI_API_KEY: KEY } })).status).toBe(0);
   });
 
-  test.each([[['gemini']], [['--nonsense']]])('a wrong call: %j', async (args) => {
+  test.each([[['gemini']], [['--nonsense']]])('reports a wrong call: %j', async (args) => {
     const { status, printed } = await run(args);
     expect(status).toBe(2);
     expect(printed).toContain('offstage doctor [adapter');
   });
 });
 
-test('every adapter of the package has a row, and can be asked for', async () => {
+test('has a row for every adapter of the package, which can be selected', async () => {
   const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     exports: Record<string, { 'offstage-source'?: string }>;
   };
@@ -197,7 +197,7 @@ test('every adapter of the package has a row, and can be asked for', async () =>
   expect((await run(['--all'])).printed).toContain('encrypted-journal: ready');
 });
 
-test('--json is the findings, for a script', async () => {
+test('prints the findings as --json for a script', async () => {
   const { printed } = await run(['openai-realtime', '--json'], {
     variables: { OPENAI_API_KEY: KEY },
   });
@@ -234,13 +234,13 @@ describe('--connect', () => {
       connectable: new Map([['openai-realtime', make]]),
     });
 
-  test('a connection that is ready', async () => {
+  test('reports a connection that is ready', async () => {
     const { status, printed } = await tried(transport({ type: 'transport.ready' }));
     expect(status).toBe(0);
     expect(printed).toMatch(/Connected in \d+ ms/);
   });
 
-  test('a refused connection says why', async () => {
+  test('gives the reason for a refused connection', async () => {
     const reason = 'The server refused the connection (HTTP 401)';
     const closed = { type: 'transport.closed', code: 401, reason, retryable: false } as const;
     const { status, printed } = await tried(transport(closed));
@@ -248,7 +248,7 @@ describe('--connect', () => {
     expect(printed).toContain(`MISSING ${reason}`);
   });
 
-  test('a transport that cannot be created', async () => {
+  test('reports a transport that cannot be created', async () => {
     const { status, printed } = await tried(() => Promise.reject(new Error('no such adapter')));
     expect(status).toBe(1);
     expect(printed).toContain('no such adapter');
@@ -256,13 +256,13 @@ describe('--connect', () => {
 });
 
 describe('for programs', () => {
-  test('an adapter that is none is refused with those that are', () => {
+  test('refuses an unknown adapter with the known ones', () => {
     expect(() => examine(machine(), ['gemini'])).toThrow(
       /^examine\(machine, names\): expected names in a list, of openai-realtime, .*, got "gemini"$/,
     );
   });
 
-  test('a machine without a part is refused by its name', () => {
+  test('refuses a machine without a part by its name', () => {
     const { installed: _, ...broken } = machine();
     expect(() => examine(broken as Machine, [])).toThrow('`installed`: expected a function');
   });

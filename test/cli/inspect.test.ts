@@ -25,7 +25,7 @@ async function recording(sessionId = 'ses_1', entries = Infinity): Promise<strin
   return path;
 }
 
-test('serves the sessions of a recording to those who have the address, until it is ended', async () => {
+test('serves the sessions of a recording to clients with the URL, until it is stopped', async () => {
   const path = await recording();
   let printed = '';
   const ended = Promise.withResolvers<void>();
@@ -44,7 +44,7 @@ test('serves the sessions of a recording to those who have the address, until it
   await expect(ask(token)).rejects.toThrow();
 });
 
-test('SEVERAL-JOURNALS-1: lists several journals as one, and distinguishes a session that two have', async () => {
+test('SEVERAL-JOURNALS-1: lists several journals as one, and distinguishes a session that two of them have', async () => {
   const [first, second] = [await recording('ses_1'), await recording('ses_2')];
   const copy = await recording('ses_1', 2);
   let printed = '';

@@ -120,7 +120,7 @@ test.each([
 test.each([
   ['28P01', 'password authentication failed for user "ann"'],
   ['3D000', 'database "app" does not exist'],
-])('a PostgreSQL server that refuses (%s)', async (code, says) => {
+])('reports a PostgreSQL server that refuses (%s)', async (code, says) => {
   const fields = `SFATAL\0VFATAL\0C${code}\0M${says}\0\0`;
   const answer = Buffer.from(`E0000${fields}`);
   answer.writeInt32BE(fields.length + 4, 1);
@@ -146,7 +146,7 @@ test.each([
   }
 });
 
-test('a variable that is not set names no journal', async () => {
+test('treats an unset variable as no journal', async () => {
   for (const call of [...calls, ...writes]) {
     const { of, status, complained } = await run(call, '');
     expect([of, status]).toEqual([of, 2]);

@@ -56,7 +56,7 @@ async function run(...args: string[]) {
   return { status, printed };
 }
 
-test('--mermaid draws who spoke, called, asked and reported', async () => {
+test('draws speech, calls, questions and reports with --mermaid', async () => {
   const { status, printed } = await run(recorded, '--mermaid');
   expect(status).toBe(0);
   const lines = printed.trimEnd().split('\n');
@@ -73,7 +73,7 @@ test('--mermaid draws who spoke, called, asked and reported', async () => {
     expect(line).toMatch(/^ {2}(?:actor|participant|Note over|[a-z0-9]+-{1,2}>>[a-z0-9]+:)/);
 });
 
-test('MERMAID-1: no text of a session is read as a line or as syntax of the diagram', () => {
+test('MERMAID-1: reads no session text as a line or as syntax of the diagram', () => {
   const entry = { scope: 's', unit: 's', seq: 1, at: 0, actor: 'user', definitionVersion: 2 };
   const changes = { 'user u1': 'so;end\nuser->>lead: <b>#35;%%{init}%%' };
   const step = { number: 1, entry: { ...entry, event: { type: 'user.said' } }, isAccepted: true };
@@ -97,7 +97,7 @@ describe('a journal', () => {
     ]);
   });
 
-  test('stays as it is when it is read', async () => {
+  test('does not change when it is read', async () => {
     const own = join(folder, 'looked-at');
     mkdirSync(own);
     const file = join(own, 'calls.db');
@@ -120,7 +120,7 @@ describe('a journal', () => {
     expect((await run(file)).printed).toContain('3 sessions');
   });
 
-  test('says how to update an older layout, and does not update it by reading', async () => {
+  test('explains how to update an older layout, and does not update it by reading', async () => {
     const old = join(folder, 'old.db');
     copyFileSync(new URL('../corpus/sqlite-layout-2.journal', import.meta.url), old);
     const before = readFileSync(old);
@@ -130,7 +130,7 @@ describe('a journal', () => {
     expect(readFileSync(old).equals(before)).toBe(true);
   });
 
-  test('prints the session that is named', async () => {
+  test('prints the named session', async () => {
     const { status, printed } = await run(database, '--session', 'ses_1');
     expect(status).toBe(0);
     expect(printed).toMatch(/^ses_1, 2023-11-14 22:13:20 UTC, \d+ entries$/m);
@@ -173,7 +173,7 @@ describe('a recording', () => {
     expect(printed).toMatch(/^ses, /);
   });
 
-  test('--at shows all of a moment', async () => {
+  test('shows the whole state at a moment with --at', async () => {
     const { status, printed } = await run(recorded, '--at', String(asked));
     expect(status).toBe(0);
     expect(printed).toMatch(/^ {2}sub_1\.q1 +open +ride: Which class\?$/m);
@@ -191,7 +191,7 @@ describe('a recording', () => {
     );
   });
 
-  test('--json is a line for each entry', async () => {
+  test('prints a line for each entry with --json', async () => {
     const { printed } = await run(recorded, '--json');
     const lines = printed
       .trimEnd()
@@ -207,7 +207,7 @@ describe('a recording', () => {
     });
   });
 
-  test('--check finds no difference, or names the first one', async () => {
+  test('finds no difference with --check, or names the first one', async () => {
     expect(await run(recorded, '--check')).toEqual({
       status: 0,
       printed: `${recorded}: ${length} entries, and each leads to what it led to\n`,
@@ -221,14 +221,14 @@ describe('a recording', () => {
     });
   });
 
-  test('--fork goes into a journal', async () => {
+  test('forks into a journal with --fork', async () => {
     const into = join(folder, 'forks.db');
     const { status } = await run(recorded, '--fork', 'f', '--after', '12', '--into', into);
     expect(status).toBe(0);
     expect((await run(into)).printed).toMatch(/^ {2}f +12 /m);
   });
 
-  test('an entry that would not be accepted is marked', async () => {
+  test('marks an entry that would not be accepted', async () => {
     const path = join(folder, 'refused.jsonl');
     const text = readFileSync(recorded, 'utf8');
     writeFileSync(path, text.replaceAll('"type":"client.attached"', '"type":"client.flew_in"'));
@@ -238,7 +238,7 @@ describe('a recording', () => {
     expect(printed).toMatch(/would not accept \d+ of them/);
   });
 
-  test('--step waits after each entry, until the reader has seen enough', async () => {
+  test('waits after each entry with --step, until the reader stops', async () => {
     let waited = 0;
     let printed = '';
     const say = (text: string) => (printed += text);

@@ -60,7 +60,7 @@ function entriesOf(path: string) {
 }
 
 describe('a journal', () => {
-  test('ls and show, as text and as JSON, change nothing', async () => {
+  test('changes nothing with ls and show, as text and as JSON', async () => {
     const before = readFileSync(database);
     expect((await run('ls', '--journal', database)).printed).toMatch(
       /1 session\n\n.*\n {2}ses +\d+ /,
@@ -84,7 +84,7 @@ describe('a journal', () => {
     expect(readFileSync(database)).toEqual(before);
   });
 
-  test('SESSIONS-1: answer, message and cancel write one entry each under the name, and print the receipt', async () => {
+  test('SESSIONS-1: writes one entry each for answer, message and cancel under the name, and prints the receipt', async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses', '--by', 'ann'];
     const { length } = entriesOf(path);
@@ -113,7 +113,7 @@ describe('a journal', () => {
     expect(entriesOf(path)).toHaveLength(length + 3);
   });
 
-  test('SESSIONS-2: one that a process has is refused with the way there, and keeps what it has', async () => {
+  test('SESSIONS-2: refuses a session that a process has with instructions, and changes nothing', async () => {
     const path = copied();
     const journal = sqliteJournal({ path, environment: nodeEnvironment() });
     onTestFinished(() => journal.close());
@@ -176,7 +176,7 @@ describe('a journal', () => {
     expect(complained).toContain(message);
   });
 
-  test('an unknown subagent, an unknown question and hostile ids are refused, and nothing is written', async () => {
+  test('refuses an unknown subagent, an unknown question and hostile ids, and writes nothing', async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses'];
     const { length } = entriesOf(path);
@@ -214,7 +214,7 @@ describe('a running process', () => {
     return { session, url, requestId: open()?.requestId ?? '' };
   }
 
-  test('SESSIONS-1: shows it, and acts through the doors of a client, under the identity of the token', async () => {
+  test("SESSIONS-1: shows the process, and acts as a client under the token's identity", async () => {
     const { session, url, requestId } = await running();
     expect((await run('ls', '--url', url)).printed).toContain('1 questions open');
     const shown = await run('show', '--url', url);
@@ -257,7 +257,7 @@ describe('a running process', () => {
     expect(none.complained).toContain('it has no limit of tokens of its own');
   });
 
-  test('cancels a subagent for a user, and not for a watcher', async () => {
+  test('cancels a subagent for a user, but not for a watcher', async () => {
     const { session, url } = await running();
     const { id = '' } = session.subagents.list()[0] ?? {};
     const watcher = await run('cancel', id, '--url', url, '--token', 'eve');
@@ -268,7 +268,7 @@ describe('a running process', () => {
     expect(await run('cancel', id, '--url', url)).toMatchObject({ status: 1 });
   });
 
-  test('refuses a wrong token, and an address without a server', async () => {
+  test('refuses a wrong token, and a URL without a server', async () => {
     const { url } = await running();
     const refused = await run('show', '--url', url, '--token', 'nobody');
     expect(refused.status).toBe(1);

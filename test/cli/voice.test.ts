@@ -56,7 +56,7 @@ const filesOf = (name: string): readonly string[] => {
 };
 
 describe('offstage voice install', () => {
-  test('keeps what is used, of this platform, and the licences; a second call finds it', async () => {
+  test('keeps the needed files, of this platform, and the licences; a second call finds them', async () => {
     const to = await newFolder();
     vi.stubEnv('OFFSTAGE_VOICE_DIR', to);
     const { status, said } = await run(INSTALLS, 'install');
@@ -88,7 +88,7 @@ describe('offstage voice install', () => {
     expect(existsSync(voiceFolder())).toBe(true);
   });
 
-  test('VOICE-PACKAGES-2: leaves nothing behind when npm fails, and prints what npm said', async () => {
+  test("VOICE-PACKAGES-2: leaves nothing behind when npm fails, and prints npm's output", async () => {
     const to = await newFolder();
     const { status, said } = await run(
       'console.error("no network here"); process.exit(1)',
@@ -101,7 +101,7 @@ describe('offstage voice install', () => {
     expect(readdirSync(to)).toEqual([]);
   });
 
-  test('settings of the project reach npm, and do not stay', async () => {
+  test("passes the project's settings to npm, and removes them afterwards", async () => {
     const [to, project] = [await newFolder(), await newFolder()];
     mkdirSync(project, { recursive: true });
     writeFileSync(join(project, '.npmrc'), 'registry=http://127.0.0.1:1/\n');
@@ -123,7 +123,7 @@ describe('offstage voice install', () => {
     [['install', 'all'], 'got `install all`'],
     [['install', '--to', ''], 'Expected the name of a folder after --to'],
     [['install', '--where', 'x'], "Unknown option '--where'"],
-  ])('a wrong call %j is answered with the usage', async (args, words) => {
+  ])('prints the usage for a wrong call %j', async (args, words) => {
     const { status, said } = await run('process.exit(9)', ...args);
     expect(status).toBe(2);
     expect(said).toContain(words);

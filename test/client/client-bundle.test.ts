@@ -11,7 +11,7 @@ import { bundle } from '../support/bundle.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const KILOBYTES = 1_024;
 
-test('has at most 15 KB with all that it imports', async () => {
+test('has at most 15 KB with all its imports', async () => {
   const built = await build({
     root,
     configFile: false,
@@ -31,7 +31,7 @@ test('has at most 15 KB with all that it imports', async () => {
   expect(size).toBeLessThanOrEqual(15 * KILOBYTES);
 });
 
-test('imports no module of Node.js, no zod and no AI SDK', async () => {
+test('imports no Node.js module, no zod and no AI SDK', async () => {
   const reached = reachedFrom(['src/client/index.ts'], (file) => readFileSync(root + file, 'utf8'));
   // The code checks whether `setImmediate` exists before it uses it.
   expect(reached.map(({ name }) => name).toSorted()).toEqual(['setImmediate']);
@@ -39,6 +39,6 @@ test('imports no module of Node.js, no zod and no AI SDK', async () => {
     expect((await bundle('src/client/index.ts', host)).builtIns).toEqual([]);
 });
 
-test('the file of the audio thread imports nothing', () => {
+test('imports nothing in the file of the audio thread', () => {
   expect(readFileSync(`${root}src/client/worklet.ts`, 'utf8')).not.toMatch(/^import|import\(/m);
 });

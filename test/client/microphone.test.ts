@@ -123,7 +123,7 @@ test('sends the words of a short disconnect after it, in order', async () => {
   expect(sent).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('a wrong option is refused by name', async () => {
+test('refuses a wrong option by name', async () => {
   const { microphone } = await listening();
   await expect(microphone.start({ mode: 'hold' as never })).rejects.toMatchObject({
     code: 'INVALID_OPTION',
@@ -133,7 +133,7 @@ test('a wrong option is refused by name', async () => {
   expect(microphone.status.get().state).toBe('on');
 });
 
-test('a browser that takes the microphone at no rate is said to, and leaves no rejection behind', async () => {
+test('reports a browser that accepts the microphone at no rate, without an unhandled rejection', async () => {
   const { microphone } = await listening();
   let made = 0;
   vi.stubGlobal(
@@ -158,7 +158,7 @@ test('a browser that takes the microphone at no rate is said to, and leaves no r
   expect(made).toBe(2);
 });
 
-test('the last 10 s are kept, also over several attempts', async () => {
+test('keeps the last 10 s, even across several attempts', async () => {
   const { say, lose, comeBack, sent } = await listening();
   lose();
   say(...Array.from({ length: 300 }, (_, index) => index));
@@ -168,7 +168,7 @@ test('the last 10 s are kept, also over several attempts', async () => {
   expect(sent).toEqual(Array.from({ length: 500 }, (_, index) => 100 + index));
 });
 
-test('forgets what another client must not hear', async () => {
+test('drops audio that another client must not hear', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   lose();
   say(1);
@@ -189,7 +189,7 @@ test('forgets what another client must not hear', async () => {
   expect(sent).toEqual([]);
 });
 
-test('a line takes kept sound at once, and what is said behind it, but not without end', () => {
+test('sends buffered audio on a new connection at once, and limits what is said after it', () => {
   let unsent = 0;
   class Socket implements SocketLike {
     binaryType = '';
@@ -238,7 +238,7 @@ test('reports `blocked` while the browser pauses it, and records again afterward
   expect(microphone.status.get().state).toBe('off');
 });
 
-test('says that a page is insecure, and asks for nothing', async () => {
+test('reports an insecure page, and requests nothing', async () => {
   const { microphone } = await listening();
   microphone.stop();
   vi.stubGlobal('isSecureContext', false);

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { rideSession, served } from '../serve/support/served.ts';
 
-test('calls its listeners when its value changes, and for nothing else', async () => {
+test('calls its listeners only when its value changes', async () => {
   const session = rideSession();
   const { client } = await served({ session: () => session });
   const { it, until } = client();

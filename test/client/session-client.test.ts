@@ -83,7 +83,7 @@ function clientOfFakes(options: Partial<ConnectOptions> = {}) {
   };
 }
 
-test('the socket of these tests makes a client open', async () => {
+test("creates an open client with the tests' socket", async () => {
   const { client, socket, status } = clientOfFakes();
   (await socket()).welcome();
   expect(status()).toBe('open');
@@ -92,7 +92,7 @@ test('the socket of these tests makes a client open', async () => {
 
 const changes = ['connecting', 'open', 'waiting'] as const;
 test.each(changes)(
-  'SESSION-CLIENT-5: a listener of the status that closes the client while it is %s closes it for good',
+  'SESSION-CLIENT-5: closes permanently when a status listener closes the client while it is %s',
   async (state) => {
     const { client, environment, socket, status, live } = clientOfFakes();
     const first = await socket();
@@ -111,7 +111,7 @@ test.each(changes)(
   },
 );
 
-test('SESSION-CLIENT-5: a listener of the store, or of a server that says goodbye, closes it for good', async () => {
+test('SESSION-CLIENT-5: closes permanently when a store listener does, or when the server says goodbye', async () => {
   const welcomed = clientOfFakes();
   const first = await welcomed.socket();
   welcomed.client.store.subscribe(() => welcomed.client.close());
@@ -131,7 +131,7 @@ test('SESSION-CLIENT-5: a listener of the store, or of a server that says goodby
   }
 });
 
-test('SESSION-CLIENT-5: a listener that connects again at once opens one line, not a second one later', async () => {
+test('SESSION-CLIENT-5: opens one connection when a listener connects again at once, and no second one later', async () => {
   const { client, environment, socket, sockets, status, live } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -146,7 +146,7 @@ test('SESSION-CLIENT-5: a listener that connects again at once opens one line, n
   expect(status()).toBe('connecting');
 });
 
-test('SESSION-CLIENT-2: words that a listener sends when it opens go once', async () => {
+test("SESSION-CLIENT-2: sends a listener's words once when the client opens", async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   const { unsubscribe } = client.status.subscribe(({ state }) => {
@@ -158,7 +158,7 @@ test('SESSION-CLIENT-2: words that a listener sends when it opens go once', asyn
   expect(first.sent.map(({ type }) => type)).toEqual(['hello', 'send']);
 });
 
-test('a listener that causes a newer value does not leave the others with the old one', async () => {
+test('gives the other listeners the newest value when a listener causes it', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -171,7 +171,7 @@ test('a listener that causes a newer value does not leave the others with the ol
   expect(seen).toEqual(['connecting']);
 });
 
-test('an `onError` that throws keeps no listener from its value, and its error is thrown in a task of its own', async () => {
+test('delivers values although `onError` throws, and rethrows its error in a separate task', async () => {
   const later: (() => void)[] = [];
   const { clock, scheduler, ids, random } = simulatedEnvironment();
   const { client, socket, status } = clientOfFakes({
@@ -204,7 +204,7 @@ test('an `onError` that throws keeps no listener from its value, and its error i
   expect(later[0]).toThrow('of onError');
 });
 
-test('the answers of this client are remembered as long as their questions are shown', async () => {
+test("remembers this client's answers as long as their questions are shown", async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -247,7 +247,7 @@ function streamsOf() {
   return { opened, fetch };
 }
 
-test('SESSION-CLIENT-6: a stream that stands in for a WebSocket gives way to the next one that opens', async () => {
+test('SESSION-CLIENT-6: replaces a fallback stream with the next WebSocket that opens', async () => {
   const { opened, fetch } = streamsOf();
   const it = clientOfFakes({ transport: 'auto', fetch });
   const { client, environment, sockets } = it;

@@ -16,7 +16,7 @@ const item = (id: string, change: Partial<TranscriptItem> = {}): SessionEvent =>
 });
 
 describe('the reducer', () => {
-  test('a client that applies the events has the state of the session', () => {
+  test('gives a client that applies the events the state of the session', () => {
     const id = fc.integer({ min: 0, max: 30 }).map((n) => `i${n}`);
     const event = fc.oneof(
       fc.record({ id, text: fc.string(), final: fc.boolean() }).map((each) => item(each.id, each)),
@@ -61,14 +61,14 @@ describe('the reducer', () => {
     );
   });
 
-  test('views that are over are kept up to a limit, and open ones always', () => {
+  test('keeps ended views up to a limit, and always the open ones', () => {
     let state = applySessionEvent(emptySessionState, item('i0', { final: false }));
     for (let n = 1; n <= 600; n++) state = applySessionEvent(state, item(`i${n}`));
     expect(state.transcript).toHaveLength(501);
     expect([state.transcript[0]?.id, state.transcript[1]?.id]).toEqual(['i0', 'i101']);
   });
 
-  test('an event changes what it names, and nothing else is made anew', () => {
+  test('changes only what an event names', () => {
     let state: SessionState = emptySessionState;
     for (let n = 0; n < 500; n++) state = applySessionEvent(state, item(`i${n}`));
     const next = applySessionEvent(state, item('i250', { text: 'new' }));
@@ -85,7 +85,7 @@ describe('patches', () => {
     fc.jsonValue().map((value) => json(value)),
   );
 
-  test('a patch holds what differs, and gives the view back', () => {
+  test('puts the differences into a patch, which restores the view', () => {
     fc.assert(
       fc.property(view, view, (before, after) => {
         expect(json(applyPatch(before, json(patchOf(before, after)) as object))).toEqual(
@@ -95,14 +95,14 @@ describe('patches', () => {
     );
   });
 
-  test('a text that continues is sent as its continuation', () => {
+  test('sends a continuing text as its continuation', () => {
     const before = { id: 'i1', text: 'The lead agent says', final: false };
     const after = { id: 'i1', text: 'The lead agent says more', final: false };
     expect(patchOf(before, after)).toEqual({ append: { text: ' more' } });
     expect(patchOf(before, before)).toEqual({});
   });
 
-  test('a patch of a view that is not there asks for the whole state', () => {
+  test('requests the whole state for a patch of a missing view', () => {
     const patch = { type: 'patch', of: 'questions', id: 'q1', set: { state: 'open' } } as const;
     expect(eventOfPatch(emptySessionState, patch)).toBeNull();
     expect(eventOfPatch(emptySessionState, { ...patch, of: 'nothing' as 'questions' })).toBeNull();

@@ -87,7 +87,7 @@ function speaker(workletUrl = () => 'worklet.js') {
   };
 }
 
-test('silence that is wanted opens no sound; sound after it closes the silence, and the other way round', async () => {
+test('opens no audio for requested silence, and switches between audio and silence', async () => {
   const { it, contexts, noticed } = speaker();
   expect(await it.start({ silent: true })).toBe('silent');
   expect(contexts()).toBe(0);
@@ -100,7 +100,7 @@ test('silence that is wanted opens no sound; sound after it closes the silence, 
   it.stop();
 });
 
-test('a host whose sound fails in any way is silent, and can be started again', async () => {
+test('stays silent on a host whose audio fails in any way, and can be started again', async () => {
   const nowhere = speaker(() => {
     throw new TypeError('no address');
   });
@@ -114,7 +114,7 @@ test('a host whose sound fails in any way is silent, and can be started again', 
   expect(it.status.get().state).toBe('off');
 });
 
-test('a speaker that a listener stops as soon as it is on takes no voice', async () => {
+test('takes no voice if a listener stops the speaker as soon as it is on', async () => {
   const { it, noticed, contexts } = speaker();
   it.status.subscribe(({ state }) => {
     if (state === 'on') it.stop();
@@ -124,7 +124,7 @@ test('a speaker that a listener stops as soon as it is on takes no voice', async
   expect(contexts()).toBe(0);
 });
 
-test('a wrong option is refused by name', async () => {
+test('refuses a wrong option by name', async () => {
   const { it, noticed } = speaker();
   await expect(it.start({ silent: 'yes' as never })).rejects.toMatchObject({
     code: 'INVALID_OPTION',
@@ -149,7 +149,7 @@ test('SPEAKER-3: takes the voice again after a reconnect, unless another client 
   it.stop();
 });
 
-test('SPEAKER-4: counts speech as heard when it has arrived in silent mode, item by item, in few reports', async () => {
+test('SPEAKER-4: counts speech as heard on arrival in silent mode, item by item, in few reports', async () => {
   const { it, onFrame, sound, played, environment } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });
@@ -174,7 +174,7 @@ test('SPEAKER-4: counts speech as heard when it has arrived in silent mode, item
   expect(played).toHaveLength(4);
 });
 
-test('SPEAKER-5: gives the voice back while the browser pauses the sound, and takes it when it runs again', async () => {
+test('SPEAKER-5: releases the voice while the browser pauses the audio, and takes it when it runs again', async () => {
   const { it, device, noticed, onFrame, onOpen, contexts } = speaker();
   expect(await it.start()).toBe('on');
   device.mayResume = false;
@@ -200,7 +200,7 @@ test('SPEAKER-5: gives the voice back while the browser pauses the sound, and ta
   expect(it.status.get().state).toBe('off');
 });
 
-test('takes no voice of another client when its sound runs again', async () => {
+test("takes no other client's voice when its audio runs again", async () => {
   const { it, device, noticed, onFrame } = speaker();
   await it.start();
   onFrame.emit({ type: 'voice', own: false });
@@ -211,7 +211,7 @@ test('takes no voice of another client when its sound runs again', async () => {
   expect(noticed).toEqual(['voice.take']);
 });
 
-test('resumes paused sound when the page is seen again', async () => {
+test('resumes paused audio when the page is visible again', async () => {
   let seen = (): void => undefined;
   const page = {
     visibilityState: 'hidden',
@@ -231,7 +231,7 @@ test('resumes paused sound when the page is seen again', async () => {
   expect(it.status.get().state).toBe('on');
 });
 
-test('says that a page is insecure, where the user reads', async () => {
+test('reports an insecure page, where the user reads', async () => {
   const { it, sound, onFrame, played, environment, noticed } = speaker();
   vi.stubGlobal('isSecureContext', false);
   vi.stubGlobal('AudioWorkletNode', undefined);

@@ -11,7 +11,7 @@ const pull = (queue: PlaybackQueue, ms: number): readonly WorkletReport[] =>
   queue.pull(new Float32Array((RATE_HZ * ms) / 1_000));
 
 describe('the queue of the speaker', () => {
-  test('every item is reported to its end, and never more than was played', () => {
+  test('reports every item to its end, and never more than was played', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 1, max: 200 })), {
@@ -50,7 +50,7 @@ describe('the queue of the speaker', () => {
     expect(output.every((sample) => sample === 0)).toBe(true);
   });
 
-  test('sound without an item is played and not reported', () => {
+  test('plays audio without an item and does not report it', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push(null, samplesOf(300));
     const output = new Float32Array(2_400);
@@ -60,7 +60,7 @@ describe('the queue of the speaker', () => {
   });
 });
 
-test('a microphone that is shut sends a second of silence, and then nothing', () => {
+test('sends a second of silence for a muted microphone, and then nothing', () => {
   const framer = new CaptureFramer(RATE_HZ);
   const loud = new Float32Array(480).fill(0.5);
   expect(framer.push(loud)).toEqual([]);

@@ -63,7 +63,7 @@ const clientOf = (session: string, token: string): TestClient =>
 const told = (client: TestClient, words: string) =>
   client.until(({ transcript }) => transcript.some(({ text }) => text.includes(words)));
 
-test('a question with options is answered after the object was evicted, and the ride is booked', async () => {
+test('answers a question with options after the object was evicted, and books the ride', async () => {
   const { evict } = await deployed();
   const page = clientOf('ann', '');
   await page.it.send('Book me a ride to the airport.');
@@ -76,7 +76,7 @@ test('a question with options is answered after the object was evicted, and the 
   await told(page, 'Your premium ride to the airport is booked.');
 });
 
-test('opens a model that costs money only to clients with the token', async () => {
+test('allows a paid model only for clients with the token', async () => {
   await deployed({ OPENAI_API_KEY: 'none', ACCESS_TOKEN: 'let-me-in' });
   for (const token of ['', 'let-me-out']) {
     const { reason } = await clientOf('bob', token).status(({ state }) => state === 'closed');
@@ -91,19 +91,19 @@ test('refuses every client with a key and no token', async () => {
   expect(reason?.code).toBe('UNAUTHORIZED');
 });
 
-test('other paths, and a chat without a name, reach no object', async () => {
+test('routes other paths, and a chat without a name, to no object', async () => {
   const { url } = await deployed();
   for (const path of ['offstage', 'offstage?session=', 'elsewhere?session=ann'])
     expect((await fetch(new URL(path, url))).status).toBe(404);
 });
 
-test('the page is bundled where wrangler serves it, and the Worker has the name of the project', () => {
+test('bundles the page where wrangler serves it, and names the Worker after the project', () => {
   expect(readFileSync(join(project, 'web', 'index.html'), 'utf8')).toContain('src="/page.js"');
   expect(readFileSync(join(project, 'web', 'page.js'), 'utf8')).toContain('/offstage');
   expect(readFileSync(join(project, 'wrangler.jsonc'), 'utf8')).toContain('"name": "my-chats"');
 });
 
-test('the project has the programs that it is tested with', () => {
+test('gives the project the programs that it is tested with', () => {
   const read = (path: string) =>
     JSON.parse(readFileSync(path, 'utf8')) as Record<string, Readonly<Record<string, string>>>;
   const { dependencies = {} } = read(fileURLToPath(new URL('package.json', import.meta.url)));

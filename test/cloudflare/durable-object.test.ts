@@ -93,7 +93,7 @@ function upgrade(session: string, headers: Record<string, string>, path = 'offst
   }).finally(() => socket.terminate());
 }
 
-test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: the suite for journals, and an event of 5 MB in pieces', async () => {
+test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite, and stores an event of 5 MB in pieces', async () => {
   await run(suite);
   const { results, large } = await ask<{
     results: readonly { name: string; result: string }[];
@@ -107,7 +107,7 @@ test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: the suite for journals, and an event 
 });
 
 describe('the clients of an object', () => {
-  test('DURABLE-JOURNAL-3: a question waits with its deadline as the alarm, and nothing else in memory', async () => {
+  test('DURABLE-JOURNAL-3: wait with a question whose deadline is the alarm, and nothing else in memory', async () => {
     await run();
     const ann = clientOf('a');
     await ann.it.send('Book me a ride');
@@ -130,7 +130,7 @@ describe('the clients of an object', () => {
     expect(await asleep('a')).toMatchObject({ alarm: null, errors: [] });
   });
 
-  test('SESSION-HOST-1: the object is evicted under an open tab: the tab stays connected, answers, and hears the result', async () => {
+  test('SESSION-HOST-1: stay connected when the object is evicted, answer, and hear the result', async () => {
     const { evict } = await run();
     const ann = await connected('b', 'ann');
     const eve = await connected('b', 'eve');
@@ -160,7 +160,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: hello');
   });
 
-  test('a tab asks for a sign of life, and is answered while the object sleeps', async () => {
+  test('get an answer to a ping while the object sleeps', async () => {
     const { evict } = await run();
     let [pings, pongs] = [0, 0];
     let ponged = (): void => undefined;
@@ -192,7 +192,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: again');
   });
 
-  test('SESSION-HOST-4: refuses a bad token and an identity of another session, and opens nothing for them', async () => {
+  test("SESSION-HOST-4: fail with a bad token or another session's identity, and open nothing", async () => {
     await run();
     for (const token of ['nobody', 'mallory']) {
       const { it, status } = clientOf('e', token);
@@ -207,7 +207,7 @@ describe('the clients of an object', () => {
     });
   });
 
-  test('a watcher sees all and does nothing; the first valid answer wins', async () => {
+  test('see everything as watchers but do nothing; the first valid answer wins', async () => {
     await run();
     const [ann, bob, eve] = [clientOf('f'), clientOf('f', 'bob'), clientOf('f', 'eve')];
     await ann.it.send('Book me a ride');
@@ -228,7 +228,7 @@ describe('the clients of an object', () => {
     await told(eve, 'Booked: economy');
   });
 
-  test('foreign pages, other paths, plain requests and large frames are refused', async () => {
+  test('fail from foreign pages, for other paths, plain requests and large frames', async () => {
     const { url } = await run();
     expect(await upgrade('g', {})).toBe(101);
     expect(await upgrade('g', { origin: new URL(url).origin })).toBe(101);
@@ -245,7 +245,7 @@ describe('the clients of an object', () => {
     expect((await look('g')).errors).toEqual([]);
   });
 
-  test('a forgotten session leaves no row with its words and no alarm, and its clients learn of it', async () => {
+  test('learn that a session was deleted, which leaves no row with its words and no alarm', async () => {
     await run();
     const ann = clientOf('h');
     await ann.it.send('Book me a ride to the xylophone');

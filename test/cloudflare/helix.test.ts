@@ -15,7 +15,7 @@ beforeAll(() => bundle('helix-worker.js', worker));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  'the run continues by its alarm after a kill, and repeats no sub-agent that has ended',
+  'continues the run by its alarm after a kill, and repeats no ended sub-agent',
   { tags: ['H7'] },
   async () => {
     const begun: string[] = [];

@@ -60,10 +60,10 @@ describe('durable object: home', () => {
 
 describe('planted faults', () => {
   test.each([
-    ['never looks', 'in a model call'],
+    ['never looks', 'a model call during'],
     ['never looks', 'while all is dead'],
-    ['forgets its tabs', 'under an open tab'],
-  ])('%s: "%s" finds it', async (fault, name) => {
+    ['forgets its tabs', 'an open tab'],
+  ])('finds %s with "%s"', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
     await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
   });

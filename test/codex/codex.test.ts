@@ -76,7 +76,7 @@ async function stage(acts: readonly RelayAct[], asks = false) {
 }
 
 describe('a permission', () => {
-  test('names the very command, and lets it run once', async () => {
+  test('names the exact command, and lets it run once', async () => {
     const { begin, asked, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: true })).result;
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
@@ -98,7 +98,7 @@ describe('a permission', () => {
   });
 });
 
-test('words that are a question are put to the user, by a rule of the task manager', async () => {
+test('puts words that are a question to the user, by a rule of the task manager', async () => {
   const { begin, asked, ended } = await stage([{ question: 'Which one?' }], true);
   const outcome = await begin(() => ({ text: 'The blue one' })).result;
   expect(asked.map(({ kind, question }) => [kind, question])).toEqual([
@@ -111,7 +111,7 @@ test('words that are a question are put to the user, by a rule of the task manag
   ended();
 });
 
-test('a cancel ends its turn and its processes', async () => {
+test('ends its turn and its processes at a cancellation', async () => {
   const { begin, endpoint, marks, ended } = await stage([{ untilCancelled: true }]);
   const { promise: atWork, resolve } = Promise.withResolvers<void>();
   endpoint.onRequest = resolve;

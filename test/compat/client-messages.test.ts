@@ -75,7 +75,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
     },
   );
 
-  test('a queued question is announced when its turn comes', { tags: ['B52'] }, async () => {
+  test('reaches the client when it leaves the queue', { tags: ['B52'] }, async () => {
     const { start, type, of, send, environment } = clientTalk({
       subagents: { ride: asks, table: asks },
     });
@@ -95,7 +95,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
   });
 
   test(
-    'an approval is a confirmation; a form is answered with its fields, as words',
+    "becomes a confirmation for an approval, and accepts a form's fields as words",
     { tags: ['B47'] },
     async () => {
       const { start, type, of, send, environment, question } = clientTalk({
@@ -232,7 +232,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
 });
 
 describe('tool calls', { tags: ['B23'] }, () => {
-  test('pass the cause of an error to their hooks, and how each came to its answer', async () => {
+  test('pass the cause of an error to their hooks, and how each got its answer', async () => {
     const cause = new Error('no line');
     const thrown: unknown[] = [];
     const results: string[] = [];
@@ -315,7 +315,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
     },
   );
 
-  test('an agent and a tool may send JSON of their own', { tags: ['B7', 'B9'] }, async () => {
+  test('passes on JSON of an agent and of a tool', { tags: ['B7', 'B9'] }, async () => {
     const show = defineTool({
       name: 'show',
       description: 'Shows',
@@ -332,8 +332,8 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
   });
 });
 
-describe('what clients say', { tags: ['B55', 'B63'] }, () => {
-  test('text is typed; a result can be shown and waved away', async () => {
+describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
+  test('include typed text, and the display or dismissal of a result', async () => {
     const { start, send, said, environment, session, state } = clientTalk();
     await start();
     expect(await send({ type: 'text_input', text: ' hello ' })).toEqual({ accepted: true });
@@ -371,7 +371,7 @@ describe('what clients say', { tags: ['B55', 'B63'] }, () => {
     expect(state().connection).toBe('active');
   });
 
-  test('refuses words before the start, and answers to unknown questions', async () => {
+  test('fail before the start, and as answers to unknown questions', async () => {
     const { start, send } = clientTalk();
     expect(await send({ type: 'text_input', text: 'hello' })).toMatchObject({
       accepted: false,
@@ -385,7 +385,7 @@ describe('what clients say', { tags: ['B55', 'B63'] }, () => {
   });
 });
 
-test('late messages are reported to those who subscribe', { tags: ['B91'] }, async () => {
+test('reach subscribers of late messages', { tags: ['B91'] }, async () => {
   const ignored: string[] = [];
   const { start, session, environment } = clientTalk({
     hooks: { onIgnored: ({ actor, type }) => ignored.push(`${actor} ${type}`) },

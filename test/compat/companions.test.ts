@@ -25,7 +25,7 @@ function withCompanions(options: ProgramOptions = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the tools', { tags: ['H18'] }, () => {
-  test('have their names, and waitForResult for a blocking child only', () => {
+  test('have their names, and waitForResult only for a blocking child', () => {
     const { tools } = withCompanions();
     const five = ['getChildStatus', 'listChildren', 'sendMessage', 'spawnAgent', 'terminateChild'];
     expect(Object.keys(tools).toSorted()).toEqual(
@@ -37,7 +37,7 @@ describe('the tools', { tags: ['H18'] }, () => {
     expect(Object.values(tools).filter(delegates)).toHaveLength(3);
   });
 
-  test('need agents with names of their own', () => {
+  test('require agents with unique names', () => {
     expect(() => companions([])).toThrow(ConfigurationError);
     expect(() => companions([{ agent: critic }, { agent: critic }])).toThrow(/critic/);
   });
@@ -45,7 +45,7 @@ describe('the tools', { tags: ['H18'] }, () => {
 
 describe('a background companion', { tags: ['H18'] }, () => {
   test(
-    'starts, takes messages, shows its status and ends while its parent works',
+    'starts, accepts messages, shows its status and ends while its parent works',
     { tags: ['HW6'] },
     async () => {
       const { service, call } = withCompanions();
@@ -73,7 +73,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     },
   );
 
-  test('COMPANIONS-1: begins its next run under the same name for a message when it is idle', async () => {
+  test('COMPANIONS-1: starts its next run under the same name for a message when it is idle', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1', { result: 'Doubtful' });
@@ -91,7 +91,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(await call('listChildren')).toMatchObject({ children: [{ status: 'running' }] });
   });
 
-  test('runs share one configuration, and so one instance, also with a model of the program', async () => {
+  test('shares one configuration and one instance among its runs, even with a model of the program', async () => {
     const { service, call } = withCompanions({ model: 'some/model' });
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1');
@@ -100,7 +100,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(service.spawned[1]?.config).toBe(service.spawned[0]?.config);
   });
 
-  test('takes the next message as the answer to its question', { tags: ['M9'] }, async () => {
+  test('accepts the next message as the answer to its question', { tags: ['M9'] }, async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.ask('sub_1', 'Which?');
@@ -108,7 +108,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(service.sent).toMatchObject([{ content: 'The second', inResponseTo: 'sub_1.q1' }]);
   });
 
-  test('gets a name of its own beside another of its type', async () => {
+  test('gets a unique name next to another of its type', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'a' });
     await call('spawnAgent', { agentType: 'critic', message: 'b' });
@@ -117,7 +117,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
 });
 
 describe('a blocking companion', { tags: ['H18'] }, () => {
-  test('answers a spawn and a message with what it found', async () => {
+  test('answers a spawn and a message with its findings', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });
     await turn();
@@ -147,7 +147,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
     });
   });
 
-  test('refusals and broken-off waits are data', async () => {
+  test('returns refusals and interrupted waits as data', async () => {
     const { service, call } = withCompanions();
     service.refuse('SESSION_LIMIT');
     expect(await call('spawnAgent', { agentType: 'researcher', message: 'Go' })).toMatchObject({
@@ -168,7 +168,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
   });
 });
 
-test('COMPANIONS-2: an agent does not see the companions of another', async () => {
+test('COMPANIONS-2: hides the companions of another agent', async () => {
   const { service, call } = withCompanions();
   await call('spawnAgent', { agentType: 'critic', message: 'a' });
   const context = withCaller(undefined, {

@@ -14,7 +14,7 @@ const summarizer = Object.assign(tool({ inputSchema: z.object({}), execute: () =
 });
 
 describe('names', { tags: ['H2'] }, () => {
-  test('the prefix is subagent__, and the agent type is the rest of the name', () => {
+  test('strips the prefix subagent__ to get the agent type', () => {
     expect(SUBAGENT_TOOL_PREFIX).toBe('subagent__');
     expect(isSubAgentTool('subagent__summarizer')).toBe(true);
     expect(isSubAgentTool('summarizer')).toBe(false);
@@ -22,7 +22,7 @@ describe('names', { tags: ['H2'] }, () => {
     expect(isSubAgentTool('subagent__')).toBe(false);
   });
 
-  test('a tool is known by what it is, whatever it is called', { tags: ['HW1'] }, () => {
+  test('recognises a tool by its marks, whatever its name', { tags: ['HW1'] }, () => {
     expect(isSubAgentTool(summarizer)).toBe(true);
     expect(isSubAgentTool(plain)).toBe(false);
     expect(isSubAgentTool(null)).toBe(false);
@@ -47,7 +47,7 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test('takes calls as they are recorded, too', { tags: ['H8'] }, () => {
+  test('also accepts calls as they are recorded', { tags: ['H8'] }, () => {
     const calls = [{ id: 's1', name: 'subagent__summarizer', arguments: { texts: [] } }];
     expect(planStepProcessing(calls)).toEqual({
       toolCalls: [],
@@ -55,18 +55,14 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test(
-    'the name that the model uses may differ from the type of the agent',
-    { tags: ['HW1'] },
-    () => {
-      const calls = [{ toolCallId: '1', toolName: 'summarize', input: {} }];
-      expect(planStepProcessing(calls, { summarize: summarizer }).subAgentCalls).toEqual([
-        { id: '1', agentType: 'summarizer', input: {} },
-      ]);
-    },
-  );
+  test('lets the name for the model differ from the type of the agent', { tags: ['HW1'] }, () => {
+    const calls = [{ toolCallId: '1', toolName: 'summarize', input: {} }];
+    expect(planStepProcessing(calls, { summarize: summarizer }).subAgentCalls).toEqual([
+      { id: '1', agentType: 'summarizer', input: {} },
+    ]);
+  });
 
-  test("a user's own tool that has such a name is a tool", { tags: ['HW1'] }, () => {
+  test("treats a user's own tool with such a name as a tool", { tags: ['HW1'] }, () => {
     const calls = [{ toolCallId: '1', toolName: 'subagent__mine', input: {} }];
     expect(planStepProcessing(calls, { subagent__mine: plain })).toEqual({
       toolCalls: calls,
@@ -74,7 +70,7 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test('changes nothing that it is given', () => {
+  test('modifies none of its arguments', () => {
     const calls = Object.freeze([
       Object.freeze({ toolCallId: '1', toolName: 'toString', input: Object.freeze({}) }),
     ]);

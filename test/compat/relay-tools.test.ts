@@ -37,7 +37,7 @@ function relayed(
 }
 
 describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
-  test('start, a question, an answer, completed; dispose ends all', async () => {
+  test('start, ask, accept an answer and complete; dispose ends all', async () => {
     const { call, config, relay } = relayed(() => [
       { question: 'Which?', options: [{ id: 'r', label: 'Red' }] },
       { say: 'Done.' },
@@ -62,7 +62,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('a question in words needs input; the answer is the next turn', async () => {
+  test('report a question in words as needed input, whose answer is the next turn', async () => {
     const { call } = relayed((prompt) => [{ say: prompt === 'blue' ? 'Done.' : 'Which?' }]);
     expect(await call('start', { task: 'paint' })).toMatchObject({ status: 'needs_input' });
     expect(await call('respond', { sessionId: 'session-1', response: 'blue' })).toMatchObject({
@@ -71,7 +71,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('no model gives a permission: only the program does', async () => {
+  test('accept a permission only from the program, never from a model', async () => {
     const script = (): readonly RelayAct[] => [
       { permission: { title: 'Edit', kind: 'edit', input: null } },
     ];
@@ -83,7 +83,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('continues the thread by default, begins one with force_fresh, and needs one for force_resume', async () => {
+  test('continue the thread by default, start one with force_fresh, and need one for force_resume', async () => {
     const { call, relay } = relayed(() => [{ say: 'Done.' }], { prefix: 'claude_code' });
     expect(await call('start', { task: 'a', continuity: 'force_resume' })).toEqual({
       status: 'error',
@@ -103,7 +103,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     ).toMatchObject({ status: 'completed', sessionId: 'session-1', threadId: 'claude_thread_1' });
   });
 
-  test('an agent that fails, dies, or has had its turns is an error; a call that is aborted ends its turn', async () => {
+  test('return an error for a failed, dead or exhausted agent, and end the turn of an aborted call', async () => {
     const failed = relayed(() => [{ end: 'refused' }]);
     expect(await failed.call('start', { task: 'a' })).toMatchObject({
       status: 'error',
@@ -126,7 +126,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     expect(await waiting.call('respond', respond, abort.signal)).toMatchObject({ status: 'error' });
   });
 
-  test('ask_claude: the agent works in the background, and its words come back', async () => {
+  test('lets ask_claude work in the background, and returns its words', async () => {
     const relay = scriptedRelay({ script: () => [{ say: 'The bug is fixed.' }] });
     const { tool, subagentConfigs } = askClaude(relay);
     const session = new TextSession({
@@ -159,11 +159,11 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     ['Sing', 'other', 'read'],
     ['confirm that reschedule', 'calendar', 'write'],
     ['Rescheduling is fine', 'calendar', 'read'],
-  ] as const)('%s: %s, %s', (words, domain, operation) => {
+  ] as const)('maps %s to %s, %s', (words, domain, operation) => {
     expect(openClawTaskKind(words)).toEqual({ domain, operation });
   });
 
-  test('the plan: a topic for each domain or hint, the lock of a writer', () => {
+  test("plans a topic for each domain or hint, and a writer's lock", () => {
     const task = { toolName: 'ask', description: 'Book a meeting', args: {}, scope: {} };
     expect(openClawPlan(task)).toEqual({ topic: 'calendar', writes: ['calendar-write:primary'] });
     expect(openClawPlan({ ...task, args: { thread: 't1', resource: 'work' } })).toEqual({

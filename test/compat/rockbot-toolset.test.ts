@@ -43,7 +43,7 @@ function rockbot(agent?: RockbotToolsetOptions['agent']) {
 }
 
 describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
-  test('answers at once, with the task_id', async () => {
+  test('answers at once with the task_id', async () => {
     const { service, words } = rockbot();
     expect(await words('spawn_subagent', { description: 'Research X', context: 'On Mars' })).toBe(
       'Subagent spawned with task_id: sub_1. It will report progress and send a final result when complete.',
@@ -57,16 +57,24 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
     expect(service.spawned[0]?.config.instructions).not.toContain('On Mars');
   });
 
-  test('a subagent manages no subagents, and has ReportProgress', { tags: ['R10'] }, async () => {
-    const { service, words } = rockbot();
-    await words('spawn_subagent', { description: 'x' });
-    const { grant, config } = service.spawned[0] ?? {};
-    expect(grant?.disallowedTools).toEqual(['spawn_subagent', 'cancel_subagent', 'list_subagents']);
-    expect(Object.keys(config?.tools ?? {})).toEqual(['ReportProgress']);
-  });
+  test(
+    'gives a subagent ReportProgress, but no tools to manage subagents',
+    { tags: ['R10'] },
+    async () => {
+      const { service, words } = rockbot();
+      await words('spawn_subagent', { description: 'x' });
+      const { grant, config } = service.spawned[0] ?? {};
+      expect(grant?.disallowedTools).toEqual([
+        'spawn_subagent',
+        'cancel_subagent',
+        'list_subagents',
+      ]);
+      expect(Object.keys(config?.tools ?? {})).toEqual(['ReportProgress']);
+    },
+  );
 
   test(
-    'gives the model an error at the limit, and a program its code',
+    'gives the model an error at the limit, and a program the code',
     { tags: ['RW15'] },
     async () => {
       const { service, run } = rockbot();
@@ -93,7 +101,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   );
 
   test.each([0, -1, 1441, 1e9, Number.NaN, '10'])(
-    '%s is no timeout_minutes',
+    'refuses %s as timeout_minutes',
     { tags: ['RW8'] },
     async (timeout_minutes) => {
       const { service, run } = rockbot();
@@ -103,14 +111,14 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
     },
   );
 
-  test('timeout_minutes is the time of the run', { tags: ['RW8'] }, async () => {
+  test("uses timeout_minutes as the run's timeout", { tags: ['RW8'] }, async () => {
     const { service, words } = rockbot();
     await words('spawn_subagent', { description: 'x', timeout_minutes: 0.5 });
     expect(service.spawned[0]?.config.timeout).toBe(30_000);
   });
 
   test(
-    '`agent` says what every subagent is; `timeout` where the call says no minutes',
+    'configures every subagent with `agent`, and uses `timeout` if the call gives no minutes',
     { tags: ['RW8'] },
     async () => {
       const agent = {
@@ -134,7 +142,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
     },
   );
 
-  test('a missing argument is named', { tags: ['R3'] }, async () => {
+  test('names a missing argument', { tags: ['R3'] }, async () => {
     const { words } = rockbot();
     expect(await words('spawn_subagent', {})).toMatch(/Missing required argument: description/);
     expect(await words('spawn_subagent', { description: '' })).toMatch(
@@ -145,7 +153,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
 });
 
 test(
-  'cancel_subagent answers a cancellation and an ended task in words, not as errors',
+  'answers a cancellation and an ended task in words from cancel_subagent, not as errors',
   { tags: ['R4'] },
   async () => {
     const { words, run } = rockbot();
@@ -159,7 +167,7 @@ test(
 );
 
 test(
-  'list_subagents lists the active subagents with their task and time',
+  'lists the active subagents with their task and time in list_subagents',
   { tags: ['R5'] },
   async () => {
     const { service, words } = rockbot();
@@ -173,7 +181,7 @@ test(
   },
 );
 
-test('ReportProgress, inside a subagent only', { tags: ['R9'] }, async () => {
+test('offers ReportProgress only inside a subagent', { tags: ['R9'] }, async () => {
   const { service, words, run } = rockbot();
   await words('spawn_subagent', { description: 'x' });
   const context = withCaller(undefined, {
@@ -196,7 +204,7 @@ test('ReportProgress, inside a subagent only', { tags: ['R9'] }, async () => {
   });
 });
 
-test('the limits allow three subagents at a time, and no queue', { tags: ['R12'] }, () => {
+test('limits to three subagents at a time, without a queue', { tags: ['R12'] }, () => {
   expect(sessionLimits(rockbotLimits)).toMatchObject({
     maxConcurrentPerSession: 3,
     whenFull: 'reject',

@@ -26,19 +26,23 @@ function chunks(more: object, serviceId = 'service') {
 }
 
 describe('chunks', { tags: ['H6', 'H22'] }, () => {
-  test('subagent_start has the input, the parent and the call', () => {
+  test('includes the input, the parent and the call in subagent_start', () => {
     expect(
       chunks({ type: 'spawned', task: 'x', input: { texts: ['a'] }, workstreamId: null }),
     ).toEqual([{ type: 'subagent_start', ...ofChild, input: { texts: ['a'] } }]);
   });
 
-  test('the children of a lead agent or a program belong to the service', { tags: ['H4'] }, () => {
-    expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
-      { parentAgentId: 'service' },
-    ]);
-  });
+  test(
+    'attributes the children of a lead agent or a program to the service',
+    { tags: ['H4'] },
+    () => {
+      expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
+        { parentAgentId: 'service' },
+      ]);
+    },
+  );
 
-  test('words and calls of a child appear under its id', () => {
+  test('streams the words and calls of a child under its id', () => {
     const streamed = (chunk: object) => chunks({ type: 'streamed', chunk: { step: 1, ...chunk } });
     expect(streamed({ type: 'text_delta', delta: 'Sum' })).toEqual([
       { ...own, type: 'text_delta', delta: 'Sum' },
@@ -55,7 +59,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('a result is an output, then the end', () => {
+  test('emits a result as an output, then the end', () => {
     const output = { summary: 'ab' };
     expect(chunks({ type: 'ended', outcome: completedOutcome('', { output }) })).toEqual([
       { type: 'output', ...own, output },
@@ -63,7 +67,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('a failure is an error, then the end with the message', { tags: ['H10'] }, () => {
+  test('emits a failure as an error, then the end with the message', { tags: ['H10'] }, () => {
     const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
     expect(
       chunks({ type: 'ended', outcome: unfinishedOutcome({ status: 'failed', error }) }),
@@ -79,7 +83,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('every chunk says whose it is, of what type, and when', () => {
+  test('states the owner, the type and the time in every chunk', () => {
     for (const chunk of chunks({ type: 'ended', outcome: completedOutcome('') })) {
       expect('agentId' in chunk ? chunk.agentId : chunk.subAgentId).toBe('child');
       expect(chunk).toMatchObject({ agentType: 'summarizer', timestamp: 7 });
@@ -87,7 +91,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('SUB-AGENT-STREAM-2: chunks come in the order of the events', async () => {
+test('SUB-AGENT-STREAM-2: emits chunks in the order of the events', async () => {
   const events = from([
     { ...base, type: 'spawned', input: {} },
     { ...base, subagentId: 'other', type: 'spawned', input: {} },

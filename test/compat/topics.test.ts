@@ -16,7 +16,7 @@ function heard<T extends keyof SubagentTopics>(
 }
 
 describe('the topics', () => {
-  test('progress, with whose and where', { tags: ['R28'] }, async () => {
+  test('report progress with its owner and place', { tags: ['R28'] }, async () => {
     const { subagent, next } = counting();
     const { session, start, type, environment } = textTalk({ subagents: { report: subagent } });
     const messages = heard(session, 'subagent.progress');
@@ -36,37 +36,33 @@ describe('the topics', () => {
     );
   });
 
-  test(
-    'a result, with what was asked, what was done, and its batch',
-    { tags: ['R29'] },
-    async () => {
-      const { session, start, type, finish } = siblingTalk(['flight', 'hotel']);
-      const messages = heard(session, 'subagent.result');
-      await start();
-      await type('use flight and hotel');
-      await finish('flight', 'hotel');
-      expect(messages[0]).toEqual({
-        taskId: 'sub_1',
-        subagentSessionId: 'subagent/sub_1',
-        primarySessionId: session.id,
-        timestamp: expect.any(Number),
-        output: 'flight is found',
-        isSuccess: true,
-        error: null,
-        status: 'completed',
-        batchId: 'batch_call_1',
-        consolidate: true,
-        originatingUserRequest: 'use flight and hotel',
-        description: 'Does flight',
-        toolCalls: [],
-        toolCallCount: 0,
-      });
-      expect(messages[1]).toMatchObject({ output: 'hotel is found', batchId: 'batch_call_1' });
-    },
-  );
+  test('report a result with the question, the work and its batch', { tags: ['R29'] }, async () => {
+    const { session, start, type, finish } = siblingTalk(['flight', 'hotel']);
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use flight and hotel');
+    await finish('flight', 'hotel');
+    expect(messages[0]).toEqual({
+      taskId: 'sub_1',
+      subagentSessionId: 'subagent/sub_1',
+      primarySessionId: session.id,
+      timestamp: expect.any(Number),
+      output: 'flight is found',
+      isSuccess: true,
+      error: null,
+      status: 'completed',
+      batchId: 'batch_call_1',
+      consolidate: true,
+      originatingUserRequest: 'use flight and hotel',
+      description: 'Does flight',
+      toolCalls: [],
+      toolCallCount: 0,
+    });
+    expect(messages[1]).toMatchObject({ output: 'hotel is found', batchId: 'batch_call_1' });
+  });
 
   test(
-    'carry the error of a failure, and the calls that were made',
+    'report the error of a failure, and the calls that were made',
     { tags: ['R29'] },
     async () => {
       const { session, start, type } = textTalk({

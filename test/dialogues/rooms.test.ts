@@ -36,12 +36,12 @@ const cases = dialogues.flatMap((dialogue): readonly Case[] => {
   return rooms.map((room) => ({ room, name, dialogue }));
 });
 
-test('every dialogue that is named is there', () => {
+test('finds every named dialogue', () => {
   const named = cases.filter(({ room }) => room === undefined).map(({ name }) => name);
   expect(named.toSorted()).toEqual([...ofAnyRoom].toSorted());
 });
 
-test('television: before the user has spoken the greeting that it cuts is said again, and nothing else', async () => {
+test('television: repeats only an interrupted greeting before the user has spoken', async () => {
   const stage = await stages.open({
     name: 'a television is on',
     kind: 'room',

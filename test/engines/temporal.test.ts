@@ -17,7 +17,7 @@ import { missingServer, openTemporal, temporalAbilities } from './support/tempor
 const histories = fileURLToPath(new URL('histories', import.meta.url));
 
 describe('the workflow in the sandbox, without a server', () => {
-  test('bundles without a warning, and holds nothing but itself', async () => {
+  test('bundles without a warning, and contains only itself', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'bundle-'));
     onTestFinished(() => rm(directory, { recursive: true, force: true }));
     const { warnings, code } = await bundle(join(directory, 'workflows.js'));
@@ -40,12 +40,12 @@ describe('the workflow in the sandbox, without a server', () => {
     'steps-guided',
     'steps-guide-stopped',
     'steps-told',
-  ])('TEMPORAL-WORKFLOW-2: the history `%s` of a live server is played again', async (name) => {
+  ])('TEMPORAL-WORKFLOW-2: replays the history `%s` of a live server', async (name) => {
     const text = await readFile(join(histories, `${name}.json`), 'utf8');
     await replay(JSON.parse(text));
   });
 
-  test('a history of another workflow is refused', async () => {
+  test('refuses a history of another workflow', async () => {
     const [name = ''] = await readdir(histories);
     const text = await readFile(join(histories, name), 'utf8');
     const other = fileURLToPath(new URL('support/other-workflows.js', import.meta.url));

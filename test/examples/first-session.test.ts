@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('the README prints the program that the tests run', () => {
+test('runs the program that the README prints', () => {
   const [printed = ''] = /(?<=^```ts\n)[^]*?(?=^```$)/m.exec(readme) ?? [];
   expect(printed).toBe(source.slice(source.indexOf('\n\n') + 2));
   expect(printed.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(25);
@@ -99,7 +99,7 @@ it('prints what the README says, with a model of its provider', async () => {
   expect(readme).toContain(`\`\`\`\n${shown}\`\`\`\n`);
 });
 
-it('says which key is missing', async () => {
+it('names the missing key', async () => {
   // Without the variables of a test runner, under which an app's errors go elsewhere.
   const { errors } = await talk({ PATH: process.env['PATH'] }, [[/^$/, 'Hello']], /offstage: .*\n/);
   expect(errors).toMatch(/^offstage: lead model: PROVIDER_UNAUTHORIZED: .*OPENAI_API_KEY/);

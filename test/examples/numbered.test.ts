@@ -140,14 +140,14 @@ for (const { name, shows, covers } of cases)
     expect(stdout).toMatch(shows as RegExp);
   });
 
-test('each is in the list of examples, and the list names no other', () => {
+test('lists each example, and no other', () => {
   const listed = readFileSync(new URL('README.md', folder), 'utf8').matchAll(
     /\]\((\d\d-.*?\.ts)\)/g,
   );
   expect([...listed].map(([, name]) => name)).toEqual(programs);
 });
 
-test('code that the documentation shows as "after" is a part of the program that it names', () => {
+test('contains the code that the documentation shows as "after" in the named program', () => {
   const page = readFileSync(new URL('../docs/coming-from.md', folder), 'utf8');
   const excerpts = [...page.matchAll(/^After, in \[(.*?\.ts)\][^]*?^```ts\n([^]*?)^```$/gm)];
   expect(excerpts).toHaveLength(4);

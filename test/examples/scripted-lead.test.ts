@@ -24,15 +24,15 @@ async function callsOn(prompt: Messages): Promise<readonly string[]> {
   return asked;
 }
 
-test('a question of a task after the words of the user is not taken for words', async () => {
+test("does not take a task's question after the user's words for words", async () => {
   expect(await callsOn([says('Where are we?'), says(NOTE)])).toEqual(['Where are we?']);
 });
 
-test('words that were replied to are not acted on again', async () => {
+test('does not act again on words that were already answered', async () => {
   expect(await callsOn([says('remove it'), ...told, says(NOTE)])).toEqual(['']);
 });
 
-test('all words since the last reply are acted on', async () => {
+test('acts on all words since the last reply', async () => {
   expect(
     await callsOn([says('hello'), ...told, says('remove it'), says(NOTE), says('and quick')]),
   ).toEqual(['remove it and quick']);

@@ -25,7 +25,7 @@ const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
 describe('questions', () => {
   test(
-    'the third unanswered question in a row ends the run; the count is not forgotten',
+    'ends the run at the third unanswered question in a row, and keeps the count',
     { tags: ['BW1'] },
     async () => {
       const { start, type, environment, state } = textTalk({
@@ -72,7 +72,7 @@ describe('questions', () => {
   );
 
   test(
-    'a second question queues behind the others, once, and none starves',
+    'queues a second question behind the others, once, and starves none',
     { tags: ['BW3'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -107,7 +107,7 @@ describe('questions', () => {
   );
 
   test(
-    'a question that is removed from the queue ends, and leaves nothing waiting',
+    'ends a question that is removed from the queue, and leaves nothing waiting',
     { tags: ['BW4'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -125,7 +125,7 @@ describe('questions', () => {
   );
 
   test(
-    'an answer in the very moment in which the question is put counts',
+    'counts an answer at the very moment at which the question is put',
     { tags: ['BW5'] },
     async () => {
       const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
@@ -145,7 +145,7 @@ describe('questions', () => {
   );
 
   test(
-    'ten minutes for a run, two for an answer; a run outlives all its questions',
+    'allows ten minutes for a run, two for an answer; a run outlives all its questions',
     { tags: ['BW13'] },
     async () => {
       const { start, type, environment, state } = textTalk({
@@ -170,7 +170,7 @@ describe('questions', () => {
     },
   );
 
-  test('a run whose time is over never hangs on a question', { tags: ['BW14'] }, async () => {
+  test('never delays a run whose time is over by a question', { tags: ['BW14'] }, async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -192,7 +192,7 @@ describe('questions', () => {
   });
 
   test(
-    'the second question is put when the first is over, and its time begins then',
+    'puts the second question when the first is over, and its timeout begins then',
     { tags: ['BW15'] },
     async () => {
       const {
@@ -226,25 +226,29 @@ describe('questions', () => {
     },
   );
 
-  test('a button releases the floor as words do', { tags: ['BW16'] }, async () => {
-    const { start, type, session, said, question, environment } = textTalk({
-      subagents: {
-        ask: {
-          ...asking('Well?'),
-          script: steps(calls(['ask_user', { question: 'Well?' }]), () => never()),
+  test(
+    'releases the floor by a button in the same way as by words',
+    { tags: ['BW16'] },
+    async () => {
+      const { start, type, session, said, question, environment } = textTalk({
+        subagents: {
+          ask: {
+            ...asking('Well?'),
+            script: steps(calls(['ask_user', { question: 'Well?' }]), () => never()),
+          },
         },
-      },
-    });
-    await start();
-    await type('use ask');
-    void session.answer(question()?.requestId ?? '', { text: 'yes' });
-    await environment.settle();
-    // The run continues; the user talks to the lead agent again.
-    await type('hello');
-    expect(said().at(-1)).toBe('You said: hello');
-  });
+      });
+      await start();
+      await type('use ask');
+      void session.answer(question()?.requestId ?? '', { text: 'yes' });
+      await environment.settle();
+      // The run continues; the user talks to the lead agent again.
+      await type('hello');
+      expect(said().at(-1)).toBe('You said: hello');
+    },
+  );
 
-  test('the options reach the client, as buttons', { tags: ['BW17'] }, async () => {
+  test('shows the client the options as buttons', { tags: ['BW17'] }, async () => {
     const options = [{ id: 'a', label: 'Economy', description: '$12' }];
     const { start, type, parts, events } = textTalk({
       subagents: {
@@ -266,7 +270,7 @@ describe('questions', () => {
   });
 
   test(
-    'a stale or doubled click answers nothing else; an unknown option is no answer',
+    'ignores a stale or doubled click for other questions, and an unknown option',
     { tags: ['BW18'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -297,7 +301,7 @@ describe('questions', () => {
   );
 
   test(
-    'an answer to a subagent is not also answered by the lead model',
+    "does not answer a subagent's answer with the lead model as well",
     { tags: ['BW19'] },
     async () => {
       const {
@@ -363,7 +367,7 @@ describe('the runtime', () => {
   };
 
   test(
-    'a throw while something is carried out reaches no sender, and blocks nothing',
+    'isolates senders from a throw during an effect, and blocks nothing',
     { tags: ['BW6'] },
     () => {
       const { send, taken, errors } = unitOf((name) => {
@@ -376,7 +380,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'nothing is taken in before the start is over, or after the end',
+    'accepts nothing before the start is over, or after the end',
     { tags: ['BW7'] },
     async () => {
       const { send, unit, taken } = unitOf(() => {});
@@ -398,7 +402,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'an instance under construction at the close is disposed with the session',
+    'disposes an instance under construction at the close with the session',
     { tags: ['BW12'] },
     async () => {
       const made: string[] = [];
@@ -429,7 +433,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'closing ends every subagent; leaving withdraws questions after a grace',
+    'ends every subagent at a close, and withdraws questions after a grace period',
     { tags: ['BW20'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -449,7 +453,7 @@ describe('the runtime', () => {
     },
   );
 
-  test('a settled wait leaves no timer, and no rejection', { tags: ['BW27'] }, async () => {
+  test('leaves no timer, and no rejection, after a settled wait', { tags: ['BW27'] }, async () => {
     const { start, type, environment, state } = textTalk({ subagents: { ask: asking('Well?') } });
     await start();
     await type('use ask');
@@ -459,7 +463,7 @@ describe('the runtime', () => {
   });
 
   test(
-    'ended records are forgotten, however long the conversation lasts',
+    'deletes ended records, however long the conversation lasts',
     { tags: ['BW31'] },
     async () => {
       const prompts: number[] = [];
@@ -481,7 +485,7 @@ describe('the runtime', () => {
     },
   );
 
-  test('a hook that throws breaks no run', { tags: ['BW33'] }, async () => {
+  test('tolerates a hook that throws in a run', { tags: ['BW33'] }, async () => {
     const { start, type, state } = textTalk({
       subagents: { work: done },
       hooks: {
@@ -496,33 +500,29 @@ describe('the runtime', () => {
     expect(state().subagents[0]?.outcome?.status).toBe('completed');
   });
 
-  test(
-    'a subagent that waits for a turn holds nothing, and gets none after it was cancelled',
-    { tags: ['BW34'] },
-    async () => {
-      const begun: string[] = [];
-      let finish: () => void = () => {};
-      const { start, type, session, environment } = textTalk({
-        limits: { maxConcurrentPerSession: 1 },
-        subagents: {
-          slow: { script: () => new Promise((resolve) => (finish = () => resolve(say('done')))) },
-          next: {
-            script: () => {
-              begun.push('next');
-              return say('done');
-            },
+  test('gives no slot to a queued subagent that was cancelled', { tags: ['BW34'] }, async () => {
+    const begun: string[] = [];
+    let finish: () => void = () => {};
+    const { start, type, session, environment } = textTalk({
+      limits: { maxConcurrentPerSession: 1 },
+      subagents: {
+        slow: { script: () => new Promise((resolve) => (finish = () => resolve(say('done')))) },
+        next: {
+          script: () => {
+            begun.push('next');
+            return say('done');
           },
-          ask: asking('Well?'),
         },
-      });
-      await start();
-      await type('use ask and slow and next {"n":1} and next {"n":2}');
-      session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
-      finish();
-      await environment.settle();
-      expect(begun).toEqual(['next']);
-    },
-  );
+        ask: asking('Well?'),
+      },
+    });
+    await start();
+    await type('use ask and slow and next {"n":1} and next {"n":2}');
+    session.subagents.cancel(session.subagents.list()[2]?.id ?? '');
+    finish();
+    await environment.settle();
+    expect(begun).toEqual(['next']);
+  });
 });
 
 describe('told results', () => {
@@ -589,7 +589,7 @@ describe('told results', () => {
   );
 
   test(
-    'notices wait in text, too: bounded, with a time, and nothing is cleared in silence',
+    'limits notices in text by number and time, and clears none silently',
     { tags: ['BW29'] },
     async () => {
       let release: () => void = () => {};
@@ -664,7 +664,7 @@ describe('told results', () => {
     ).toEqual(['call_1', 'call_2']);
   });
 
-  test('a slow tool holds up no other call', { tags: ['BW30'] }, async () => {
+  test('delays no other call by a slow tool', { tags: ['BW30'] }, async () => {
     const results: string[] = [];
     const tool = (name: string, execute: () => unknown) =>
       defineTool({ name, description: name, parameters: emptySchema, execute });
@@ -679,7 +679,7 @@ describe('told results', () => {
   });
 
   test(
-    'urgent means: it breaks off what is being said, where that is possible',
+    'stops the current speech for an urgent delivery, if possible',
     { tags: ['BW32'] },
     async () => {
       const { start, say: utter, session, model, play, environment, asked } = voiceTalk();
@@ -697,7 +697,7 @@ describe('told results', () => {
   );
 
   test(
-    'the rule "when idle" is ours: the wire hears of a result only then',
+    'applies "when idle" itself: the wire hears of a result only then',
     { tags: ['BW36'] },
     async () => {
       const {
@@ -724,7 +724,7 @@ describe('told results', () => {
   );
 
   test(
-    'a result that comes while the connection is gone is not lost, nor an error’s text',
+    'keeps a result that arrives during a lost connection, and an error’s text',
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -778,28 +778,24 @@ describe('tool calls', () => {
     expect(answered.toSorted()).toEqual(['call_1', 'call_2', 'call_3', 'call_4', 'call_5']);
   });
 
-  test(
-    'a background tool without a subagent is refused at construction',
-    { tags: ['BW23'] },
-    () => {
-      expect(
-        () =>
-          new TextSession({
-            environment: simulatedEnvironment(),
-            model: scriptedModel({ scripts: [] }),
-            agents: [{ ...agentOf({}), tools: [backgroundTool('report')] }],
-          }),
-      ).toThrow(
-        expect.objectContaining({
-          name: 'ConfigurationError',
-          message: expect.stringContaining('"report"'),
+  test('refuses a background tool without a subagent at construction', { tags: ['BW23'] }, () => {
+    expect(
+      () =>
+        new TextSession({
+          environment: simulatedEnvironment(),
+          model: scriptedModel({ scripts: [] }),
+          agents: [{ ...agentOf({}), tools: [backgroundTool('report')] }],
         }),
-      );
-    },
-  );
+    ).toThrow(
+      expect.objectContaining({
+        name: 'ConfigurationError',
+        message: expect.stringContaining('"report"'),
+      }),
+    );
+  });
 
   test(
-    'dispose runs once, after the end, and may fail; others that share it are not disturbed',
+    'disposes once, after the end, even if it fails, without affecting others that share it',
     { tags: ['BW25'] },
     async () => {
       const log: string[] = [];
@@ -836,7 +832,7 @@ describe('tool calls', () => {
   );
 
   test(
-    'a call id that comes again is another call, not the end of the first',
+    'treats a repeated call id as another call, not as the end of the first',
     { tags: ['BW26'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -856,7 +852,7 @@ describe('tool calls', () => {
 });
 
 describe('the conversation', () => {
-  test('a summary takes the place of what it covers', { tags: ['BW10'] }, () => {
+  test('replaces the items that a summary covers', { tags: ['BW10'] }, () => {
     let log = ConversationLog.empty();
     for (let index = 0; index < 4; index += 1)
       log = log.add({ id: `m${index}`, at: index, role: 'user', text: `line ${index}` });
@@ -865,23 +861,18 @@ describe('the conversation', () => {
     expect(JSON.stringify(summarised.toModelMessages())).not.toContain('line 2');
   });
 
-  test(
-    'white space and repetitions are kept, and words are recorded once',
-    { tags: ['BW11'] },
-    () => {
-      let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
-      for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat'])
-        log = log.append('a', delta);
-      const first = log.finish('a');
-      expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
-      // A second `finish`, from inside a listener, changes nothing.
-      expect(first.finish('a')).toBe(first);
-      expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
-    },
-  );
+  test('keeps white space and repetitions, and records words once', { tags: ['BW11'] }, () => {
+    let log = ConversationLog.empty().begin({ id: 'a', at: 0, role: 'assistant' });
+    for (const delta of ['hello', ' ', 'world', ' I see a', ' a cat']) log = log.append('a', delta);
+    const first = log.finish('a');
+    expect(first.get('a')).toMatchObject({ text: 'hello world I see a a cat' });
+    // A second `finish`, from inside a listener, changes nothing.
+    expect(first.finish('a')).toBe(first);
+    expect(first.add({ id: 'a', at: 1, role: 'assistant', text: 'again' }).items).toHaveLength(1);
+  });
 
   test(
-    'a subagent gets the facts that fit, and the last ten turns, not ten items',
+    'gives a subagent the matching facts, and the last ten turns, not ten items',
     { tags: ['BW21'] },
     async () => {
       let read: ReturnType<typeof readNotes> = [];

@@ -6,7 +6,7 @@ import { scriptedModel } from '../../src/testing/index.ts';
 import { puppets } from '../support/puppets.ts';
 
 test(
-  'every end of a subagent is an event, and the state says the same',
+  'emits an event for every end of a subagent, which matches the state',
   { tags: ['MW8'] },
   async () => {
     const stage = puppets({ graceMs: 1000 });

@@ -8,27 +8,24 @@ describe.each(Object.keys(hosts))('%s', (host) => {
   const inHost = async (session: ReturnType<typeof rideSession>) =>
     served({ session: () => session }, { mount: (web) => hosts[host]!(web) });
 
-  test.each(['websocket', 'stream'] as const)(
-    'a question and its answer over a %s',
-    async (transport) => {
-      const session = rideSession();
-      const { client, errors } = await inHost(session);
-      const ann = client({ transport });
-      await ann.it.send('use book_ride');
-      const { requestId } = await ann.question();
-      expect(await ann.it.answer(requestId, { optionId: 'premium' })).toEqual({
-        accepted: true,
-        by: 'ann',
-      });
-      await ann.until(({ deliveries }) => deliveries.some(({ kind }) => kind === 'result'));
-      expect(ann.it.status.get().transport).toBe(transport);
-      await session.close();
-      await ann.status(({ state }) => state === 'closed');
-      expect(errors).toEqual([]);
-    },
-  );
+  test.each(['websocket', 'stream'] as const)('answers a question over a %s', async (transport) => {
+    const session = rideSession();
+    const { client, errors } = await inHost(session);
+    const ann = client({ transport });
+    await ann.it.send('use book_ride');
+    const { requestId } = await ann.question();
+    expect(await ann.it.answer(requestId, { optionId: 'premium' })).toEqual({
+      accepted: true,
+      by: 'ann',
+    });
+    await ann.until(({ deliveries }) => deliveries.some(({ kind }) => kind === 'result'));
+    expect(ann.it.status.get().transport).toBe(transport);
+    await session.close();
+    await ann.status(({ state }) => state === 'closed');
+    expect(errors).toEqual([]);
+  });
 
-  test('a client without a token is refused by name', async () => {
+  test('refuses a client without a token by name', async () => {
     const session = rideSession();
     const { client } = await inHost(session);
     for (const transport of ['websocket', 'stream'] as const) {
@@ -39,7 +36,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test('pages and forms of the app are untouched', async () => {
+  test("leaves the app's pages and forms unchanged", async () => {
     const session = rideSession();
     const { url } = await inHost(session);
     expect(await (await fetch(new URL('/', url))).text()).toBe('the page');
@@ -53,7 +50,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test('keeps its clients waiting for the next server when it closes', async () => {
+  test('lets its clients wait for the next server when it closes', async () => {
     const session = rideSession();
     const it = await inHost(session);
     const ann = it.client({ transport: 'stream' });

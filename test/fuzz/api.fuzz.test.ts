@@ -9,11 +9,11 @@ import { fuzz } from './fuzzer.ts';
 import { hostileCount, hostileValueAt, inWords } from './hostile-values.ts';
 import { newEnvironment, publicSurface } from './public-surface.ts';
 
-test('every function and class that is exported has a row', async () => {
+test('has a row for every exported function and class', async () => {
   expect((await publicSurface()).unknown).toEqual([]);
 });
 
-test('the arguments of the rows are right: each is accepted', async () => {
+test('accepts the correct arguments of each row', async () => {
   const { callables } = await publicSurface();
   const directory = mkdtempSync(join(tmpdir(), 'offstage-rows-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -46,7 +46,7 @@ const noOptions: Readonly<Record<string, readonly string[]>> = {
   'options of an error, which must not fail itself': ['offstage#ProviderError 2'],
 }; // prettier-ignore
 
-test('unknown options of every exported function are refused by name', async () => {
+test('refuses unknown options of every exported function by name', async () => {
   const { callables } = await publicSurface();
   const directory = mkdtempSync(join(tmpdir(), 'offstage-rows-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -79,12 +79,12 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   );
 }
 
-test('hostile values can be shown in a report', () => {
+test('shows hostile values in a report', () => {
   for (let index = 0; index < hostileCount; index += 1)
     expect(typeof inWords(hostileValueAt(index))).toBe('string');
 });
 
-test('FUZZ-1 to FUZZ-4 hold for hostile calls of the whole public API', async () => {
+test('FUZZ-1 to FUZZ-4: hold for hostile calls of the whole public API', async () => {
   const report = await fuzz({ calls: 4_000, seed: 1 });
   expect(report.violations).toEqual([]);
   expect(report.calls).toBeGreaterThanOrEqual(4_000);

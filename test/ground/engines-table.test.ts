@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { hasAbilityFor, suites, written } from '../../scripts/engines-table.ts';
 
-test('docs/engines.md has each case of the suites, in order: `npm run docs:engines`', () => {
+test('lists each case of the suites in docs/engines.md, in order: `npm run docs:engines`', () => {
   const rows = written()
     .split('\n')
     .flatMap((line) => /^\| (.+?) +\| (yes|–) +\|/u.exec(line)?.slice(1, 3).join(': ') ?? []);
@@ -17,7 +17,7 @@ test('docs/engines.md has each case of the suites, in order: `npm run docs:engin
   expect(rows).toEqual(expected);
 });
 
-test('the runner shortens long titles to 40 characters: no two cases have the same', () => {
+test('keeps titles distinct that the runner shortens to 40 characters', () => {
   for (const { cases } of Object.values(suites)) {
     const shortened = cases.map(({ name }) => name.slice(0, 39));
     expect(shortened.filter((one, at) => shortened.indexOf(one) !== at)).toEqual([]);

@@ -88,7 +88,7 @@ function ensureInstall() {
 const callsFile = () => join(root, 'calls');
 const read = (path: string) => readFileSync(path, 'utf8');
 
-test('prints nothing when the installed packages are those of the lock file', () => {
+test('prints nothing when the installed packages match the lock file', () => {
   installed('1.0.0');
   expect(ensureInstall()).toEqual({ status: 0, stdout: '', stderr: '', calls: '' });
 });
@@ -137,14 +137,14 @@ test('fetches Node when npm ran no scripts', () => {
   expect(ensureInstall().calls).toMatch(/^rebuild node .*\n$/);
 });
 
-test('ends as npm ended when the install fails', () => {
+test('exits like npm when the install fails', () => {
   npmExitsWith(7);
   const { status, stderr } = ensureInstall();
   expect(status).toBe(7);
   expect(stderr).toContain('npm install failed');
 });
 
-test('installs the local voice with the Node of the project; one that cannot be had stops nothing', () => {
+test("installs the local voice with the project's Node, and tolerates a missing one", () => {
   installed('1.0.0');
   nodeExitsWith(1);
   const { status, stderr } = ensureInstall();

@@ -36,7 +36,7 @@ const FOR_TOOLS = new Set([
   'EPL-2.0 OR GPL-3.0-or-later',
 ]);
 
-test('THIRD-PARTY.md lists each package that an install brings, and no other', () => {
+test('lists each package that an install adds in THIRD-PARTY.md, and no other', () => {
   const brought = locked.filter(({ dev, peer, optional }) => !dev && !peer && !optional);
   const ours = brought.map(({ name, license }) => `${name}: ${license}`);
   const voice = Object.entries(VOICE_PACKAGES).map(([name, { licence }]) => `${name}: ${licence}`);
@@ -44,6 +44,6 @@ test('THIRD-PARTY.md lists each package that an install brings, and no other', (
   expect(brought.filter(({ license = '' }) => !ANY.includes(license))).toEqual([]);
 });
 
-test('every tool of the repository has a licence that was reviewed', () => {
+test('has a reviewed licence for every tool of the repository', () => {
   expect(locked.filter(({ license = '' }) => !FOR_TOOLS.has(license))).toEqual([]);
 });

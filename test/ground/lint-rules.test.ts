@@ -330,7 +330,7 @@ test.each(
   expect(reported[index]?.filter((rule) => houseRules.has(rule))).toEqual([]);
 });
 
-test('the rows of the table have no circle, and each of them is a file or a folder', () => {
+test('keeps the rows of the table free of cycles, each for a file or a folder', () => {
   const rows = layers.flatMap(({ files, sources }) =>
     files.endsWith('/*') ? [] : ([[files, sources]] as const),
   );

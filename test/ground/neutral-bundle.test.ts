@@ -28,14 +28,14 @@ function runWith(globals: object, code: string): unknown {
 }
 
 describe('on a platform about which nothing is known, with nothing left out', () => {
-  test('offstage/machines: a machine knows its states with nothing but the language', async () => {
+  test('runs a machine of offstage/machines with only the language', async () => {
     const { code, builtIns } = await bundle('src/entries/machines.ts');
     expect(builtIns).toEqual([]);
     const states = 'Object.keys(bundled.subagentMachine.states).join()';
     expect(runWith({}, `${code}; ${states}`)).toContain('waiting_for_input');
   });
 
-  test('offstage/voice: sound goes to the wire and back, and wrong options are named', async () => {
+  test('converts audio in offstage/voice, and names wrong options', async () => {
     const { code, builtIns } = await bundle('src/voice/index.ts');
     expect(builtIns).toEqual([]);
     const text = 'bundled.encodePcm16Base64(Int16Array.of(1, -2))';
@@ -50,7 +50,7 @@ describe('on a platform about which nothing is known, with nothing left out', ()
     );
   });
 
-  test('the unit of a subagent: it begins, and asks for what it needs first', async () => {
+  test('starts the unit of a subagent, which requests what it needs first', async () => {
     const { code, builtIns } = await bundle('src/actors/subagent/subagent-unit.ts');
     expect(builtIns).toEqual([]);
     const input = { at: 0, limits: { maxSteps: 9, timeoutMs: 60_000, maxInputRetries: 1 } };
@@ -60,7 +60,7 @@ describe('on a platform about which nothing is known, with nothing left out', ()
     expect(runWith(textGlobals, `${code}; {${begin}}`)).toContain('prepar');
   });
 
-  test('offstage: no file of ours asks for a module of Node.js', async () => {
+  test('imports no Node.js module in the files of offstage', async () => {
     const { builtIns } = await bundle('src/index.ts');
     // The AI SDK's gateway has separate files for browsers and for other platforms.
     expect(builtIns.filter((it) => !it.includes('(node_modules/@vercel/oidc/'))).toEqual([]);
@@ -68,7 +68,7 @@ describe('on a platform about which nothing is known, with nothing left out', ()
 });
 
 describe.each(['browser', 'worker'] as const)('for a %s', (host) => {
-  test('offstage, with the AI SDK and zod: no module of Node.js is reached, and it can be imported', async () => {
+  test('reaches no Node.js module from offstage with the AI SDK and zod, and can be imported', async () => {
     const { code, builtIns } = await bundle('src/index.ts', [
       'browser',
       ...(host === 'worker' ? [host] : []),

@@ -78,7 +78,7 @@ const readElsewhere: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-test('every option of the public API is read', () => {
+test('reads every option of the public API', () => {
   const { looked, unread, needless } = scanOptions(project, spreadInto);
   expect(unread).toEqual(Object.values(readElsewhere).flat().toSorted());
   expect(needless).toEqual([]);

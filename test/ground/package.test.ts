@@ -30,15 +30,15 @@ const locked = Object.entries(
   (readJson('package-lock.json') as { packages: Record<string, LockedPackage> }).packages,
 );
 
-test('the version that programs see is that of the manifest', () => {
+test('shows programs the version of the manifest', () => {
   expect(OFFSTAGE_VERSION).toBe(manifest.version);
 });
 
-test('the lock file names no registry host', () => {
+test('names no registry host in the lock file', () => {
   expect(locked.filter(([, { resolved }]) => resolved?.includes('://'))).toEqual([]);
 });
 
-test('the lock file holds the binaries of every platform, without which `npm ci` refuses it', () => {
+test('includes the binaries of every platform in the lock file, which `npm ci` requires', () => {
   const names = new Set(locked.map(([path]) => path.replace(/^.*node_modules\//, '')));
   const wanted = locked.flatMap(([, it]) => Object.keys(it.optionalDependencies ?? {}));
   expect(wanted.length).toBeGreaterThan(0);

@@ -12,7 +12,7 @@ const outside = (...entries: readonly string[]): Readonly<Record<string, string>
     reachedFrom(entries, source).map(({ name, way }) => [name, way.join(' → ')] as const),
   );
 
-describe('nothing but these packages is reached as a value', () => {
+describe('reaches only these packages as values', () => {
   test.each([
     ['offstage/machines', 'src/entries/machines.ts', ['xstate']],
     ['offstage/voice', 'src/voice/index.ts', ['rxjs']],
@@ -33,7 +33,7 @@ describe('nothing but these packages is reached as a value', () => {
   });
 });
 
-describe('an entry loads only what it is about', () => {
+describe('loads only its own theme in each entry', () => {
   it.each([
     ['offstage/subagents', 'src/entries/subagents.ts', 'src/actors/session/'],
     ['offstage/memory', 'src/entries/memory.ts', 'src/actors/session/'],
@@ -50,7 +50,7 @@ describe('an entry loads only what it is about', () => {
   });
 });
 
-describe('the ways are found', () => {
+describe('finds the import paths', () => {
   const files: Readonly<Record<string, string>> = {
     'src/a.ts': "import { b } from './deep/b.ts';\nimport type { z } from 'zod';\n// Buffer\n",
     'src/deep/b.ts': [
@@ -67,7 +67,7 @@ describe('the ways are found', () => {
       '/** Buffer, require */ export const BufferSize = 1;',
     ].join('\n'),
   };
-  test('values are, types and comments are not', () => {
+  test('counts values, but no types and comments', () => {
     const reached = reachedFrom(['src/a.ts'], (file) => files[file] ?? '');
     const way = ['src/a.ts', 'src/deep/b.ts', 'src/c.ts'];
     const names = ['Buffer', 'ai', 'node:fs', 'node:os', 'zod'];

@@ -24,7 +24,7 @@ const relays: Readonly<Record<string, Relay>> = {
 };
 const COLUMNS = ['openQuestionSurvives', 'resumes', 'steers', 'reportsTools'] as const;
 
-test('docs/relays.md has the capabilities of each relay', () => {
+test('lists the capabilities of each relay in docs/relays.md', () => {
   const page = readFileSync(new URL('../../docs/relays.md', import.meta.url), 'utf8');
   const [, written = ''] = /^\| relay \|.*\n\|[-|]+\n((?:\|.*\n)+)/m.exec(page) ?? [];
   const rows = Object.entries(relays).map(([name, { capabilities }]) => {

@@ -19,12 +19,12 @@ test.each([...longTests, ...testsWithOldestXState])('%s names files that exist',
   expect(globSync(pattern, { cwd: root })).not.toEqual([]);
 });
 
-test('`npm test` names every command that runs what it leaves out', () => {
+test('names every command in `npm test` that runs what it omits', () => {
   const commands = Object.keys(scripts).filter((name) => /^test:(?!all$)/.test(name));
   expect(new Set(suites)).toEqual(new Set(commands));
 });
 
-test('every project of vitest.config.ts is run by a command', () => {
+test('runs every project of vitest.config.ts with a command', () => {
   const projects = [...read('vitest.config.ts').matchAll(/ name: '([^']+)'/g)].map(([, it]) => it);
   const run = ['test', ...suites].flatMap((name) =>
     [...(scripts[name] ?? '').matchAll(/--project (\S+)/g)].map(([, it]) => it),
@@ -40,11 +40,11 @@ const ran = (commands: string): string[] =>
   [...commands.matchAll(/\bnpm (?:run )?(test(?::\w+)?)\b/g)].map(([, name]) => name ?? '');
 const inCi = ['test', ...suites.filter((name) => !onDemand.includes(name))];
 
-test('`npm run test:all` runs every command but those of large programs', () => {
+test('runs every command in `npm run test:all` except those of large programs', () => {
   expect(ran(scripts['test:all'] ?? '')).toEqual(inCi);
 });
 
-test('CI runs every command but those of large programs', () => {
+test('runs every command in CI except those of large programs', () => {
   const lines = read('.ci/run').split('\n');
   const commands = lines.filter((line) => !line.startsWith('step')).join('\n');
   expect(new Set(ran(commands))).toEqual(new Set(inCi));

@@ -11,7 +11,7 @@ interface Manifest {
 const manifestOf = (path: string): Manifest =>
   JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')) as Manifest;
 
-test('the oldest XState that is tested is the lower end of the range', () => {
+test('tests the oldest XState at the lower end of the range', () => {
   const { version } = manifestOf('../../node_modules/xstate-oldest/package.json');
   expect(manifestOf('../../package.json').dependencies['xstate']).toBe(`^${version}`);
 });

@@ -72,7 +72,7 @@ function factsOf(entries: Iterable<JournalEntry>): Map<string, string> {
   return facts;
 }
 
-test('INSPECTED-5: reports what a journal in memory has dropped, and shows all of the rest', async () => {
+test('INSPECTED-5: reports dropped entries of an in-memory journal, and shows all others', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const kept = memoryJournal({ keep: 120 });
   const both: Journal = {
@@ -201,7 +201,7 @@ test('INSPECTED-5: shows the entries without a snapshot, and the state from the 
   expect(page.errors).toEqual([]);
 });
 
-test('MEMORY-JOURNAL-3: a session continues from its snapshot after more entries than are kept', async () => {
+test('MEMORY-JOURNAL-3: continues a session from its snapshot after more entries than are kept', async () => {
   const journal = memoryJournal({ keep: 100 });
   const { session } = await long(journal, 60);
   const { transcript, questions } = session.store.getSnapshot().context;

@@ -44,7 +44,7 @@ async function statusOf(
   return answer.statusCode;
 }
 
-test('INSPECTOR-1: nothing leaves without the token, under a foreign name, or for a foreign page', async () => {
+test('INSPECTOR-1: sends nothing without the token, under a foreign name, or to a foreign page', async () => {
   const { journal, session } = await lived();
   const { port } = await mounted({ journal });
   const host = `127.0.0.1:${port}`;
@@ -75,7 +75,7 @@ test('INSPECTOR-1: nothing leaves without the token, under a foreign name, or fo
   await session.close();
 });
 
-test('INSPECTED-2: words leave only if the app says so', async () => {
+test('INSPECTED-2: sends words only if the app allows it', async () => {
   const { journal, session } = await lived();
   const hidden = await mounted({ journal });
   const count = journal.read({ scope: 'ses_1' }).length;
@@ -91,7 +91,7 @@ test('INSPECTED-2: words leave only if the app says so', async () => {
   await session.close();
 });
 
-test('INSPECTOR-2: acts only with `act`, by the frames of a client and under a name', async () => {
+test('INSPECTOR-2: acts only with `act`, by client frames and under a name', async () => {
   const { journal, session } = await lived();
   const post = (page: Awaited<ReturnType<typeof mounted>>, body: unknown) =>
     page.ask('act', {
@@ -136,7 +136,7 @@ test('INSPECTOR-2: acts only with `act`, by the frames of a client and under a n
   await session.close();
 });
 
-test('a subagent in line says which run slots are held, and by whom, until it gets one', async () => {
+test('shows a queued subagent which run slots are held, and by which subagents, until it gets one', async () => {
   const journal = memoryJournal();
   const worked = Promise.withResolvers<void>();
   const worker = {
@@ -196,7 +196,7 @@ test('a subagent in line says which run slots are held, and by whom, until it ge
   await session.close();
 });
 
-test('a session up to an entry is a test that runs, and fails once its machines react otherwise', async () => {
+test('saves a session up to an entry as a test that fails once its machines react differently', async () => {
   const journal = memoryJournal();
   const hostile = "`${process.exit(7)}` '); process.exit(7); //\u2028";
   const session = rideSession({ sessionId: 'ses 1/../x', runtime: createRuntime({ journal }) });
@@ -244,7 +244,7 @@ test('a session up to an entry is a test that runs, and fails once its machines 
   expect(await refused.text()).not.toContain('process');
 });
 
-test('a session is forked from an entry only where that is allowed, and the original stays as it is', async () => {
+test('forks a session from an entry only if allowed, and does not change the original', async () => {
   const { journal, session } = await lived();
   await session.close();
   const before = JSON.stringify(journal.read({ scope: 'ses_1' }));
@@ -301,7 +301,7 @@ test('reports a journal that fails, and keeps the process alive', async () => {
 });
 
 test.each([true, false])(
-  'INSPECTED-4: following reads what is new, and what was trimmed meanwhile stays in sight (readAfter: %s)',
+  'INSPECTED-4: reads new entries when following, and keeps those trimmed meanwhile (readAfter: %s)',
   async (hasIt) => {
     const journal = memoryJournal({ keep: Infinity });
     const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -361,7 +361,7 @@ test.each([true, false])(
   },
 );
 
-test('wrong options are refused by name', () => {
+test('refuses wrong options by name', () => {
   const journal = memoryJournal();
   expect(() => inspector({ journal, token: 'short' })).toThrow(/token/);
   expect(() => inspector({ journal, token: TOKEN, path: '/"><script>' })).toThrow(/path/);
@@ -456,7 +456,7 @@ test('shows the conversation of an ended subagent, live and from the journal', a
   await look(journal);
 });
 
-test('a service and its source are things of the page, with their charts and reasons', async () => {
+test('shows a service and its source with their charts and reasons', async () => {
   const journal = memoryJournal();
   const monitor = orderMonitor();
   const environment = simulatedEnvironment();

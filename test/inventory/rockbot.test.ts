@@ -6,7 +6,7 @@ import { leadTools } from '../../src/entries/subagents.ts';
 import { calls, never, say, simpleTool } from '../support/subagent-runs.ts';
 import { instructionsOf, textTalk } from '../support/text-talk.ts';
 
-test('every way out of a subagent gives one result', { tags: ['R17', 'R24', 'RW2'] }, async () => {
+test('gives one result for every end of a subagent', { tags: ['R17', 'R24', 'RW2'] }, async () => {
   const hanging = {
     script: () => calls(['hang']),
     config: { timeout: 1000, tools: { hang: simpleTool(never) } },
@@ -53,7 +53,7 @@ test('every way out of a subagent gives one result', { tags: ['R17', 'R24', 'RW2
 });
 
 test(
-  'a subagent has its role, the context that it was given, and the task; no history',
+  'gives a subagent its role, its context and the task, but no history',
   { tags: ['R21'] },
   async () => {
     const prompts: string[] = [];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { backchannelIn, humIn } from '../../src/language/backchannel.ts';
 
-describe('words of a listener', () => {
+describe('the words of a listener', () => {
   test.each([
     'Mm-hm.',
     'mhm',
@@ -58,7 +58,7 @@ describe('words that take the turn', () => {
     expect(backchannelIn(text)).toBe('none');
   });
 
-  test('knows no signs of another language', () => {
+  test('knows no backchannels of another language', () => {
     expect(backchannelIn('genau', 'en')).toBe('none');
     expect(backchannelIn('yeah', 'ja')).toBe('none');
   });
@@ -75,7 +75,7 @@ describe('a hum', () => {
 });
 
 test.each(['', '  ', 'got', 'yeah that makes', 'all'])(
-  'recognises the beginning of one: %j',
+  'recognises an unfinished one: %j',
   (text) => {
     expect(backchannelIn(text)).toBe('beginning');
   },

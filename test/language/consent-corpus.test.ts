@@ -162,7 +162,7 @@ test('has more than a hundred phrases, each once', () => {
   expect(new Set(all).size).toBe(all.length);
 });
 
-test('another tool is not named by the words of this one', () => {
+test('does not name another tool by the words of this one', () => {
   const ask = (action: string, said: string): string =>
     matchAnswer({ kind: 'approval', options: [], action }, said).kind;
   expect(ask('sendEmail', 'yes, send the email')).toBe('approved');

@@ -84,7 +84,7 @@ const condition = row(
 );
 
 describe('P3: consent is what is nothing but consent', () => {
-  test('every generated consent is one, however it is written', () => {
+  test('accepts every generated consent, however it is written', () => {
     fc.assert(
       fc.property(written(pureConsent), (said) => {
         // "Oh sure" may be meant ironically.
@@ -96,7 +96,7 @@ describe('P3: consent is what is nothing but consent', () => {
     );
   });
 
-  test('words around a yes make it doubtful', () => {
+  test('treats additional words around a yes as unclear', () => {
     const unrelated = fc.oneof(
       condition,
       row(verb, object),
@@ -113,7 +113,7 @@ describe('P3: consent is what is nothing but consent', () => {
     );
   });
 
-  test('a recogniser that drops, swaps or invents a word makes no consent of a negation', () => {
+  test('reads no consent from a negation after a recogniser drops, swaps or invents a word', () => {
     const noise = fc.tuple(
       row(opening, negation, yes, polite),
       fc.nat(9),
@@ -137,7 +137,7 @@ describe('P3: consent is what is nothing but consent', () => {
 });
 
 describe('P3: any negation wins', () => {
-  test('no sentence with a negation is consent, wherever it stands', () => {
+  test('reads no consent from a sentence with a negation, wherever it is', () => {
     const sentence = fc.oneof(
       row(opening, negation, pureConsent),
       row(pureConsent, from('but', 'and', 'though', ''), negation),
@@ -153,7 +153,7 @@ describe('P3: any negation wins', () => {
     );
   });
 
-  test('a refusal denies, after a yes and after a wait too', () => {
+  test('reads a refusal as a denial, even after a yes or a wait', () => {
     const refusal = row(
       fc.oneof(row(opening, yes, from('but', '')), row(opening, from('wait', 'hold on')), opening),
       from("don't", 'do not', "please don't"),
@@ -171,7 +171,7 @@ describe('P3: any negation wins', () => {
 });
 
 describe('P3: a hesitation or a question is neither', () => {
-  test('a hesitation is no answer, and beside a yes no consent', () => {
+  test('reads no answer from a hesitation, and no consent from a yes with one', () => {
     const alone = fc.oneof(hesitation, row(opening, hesitation, polite));
     fc.assert(
       fc.property(written(alone), (said) => {
@@ -189,7 +189,7 @@ describe('P3: a hesitation or a question is neither', () => {
     );
   });
 
-  test('a question is no answer', () => {
+  test('reads no answer from a question', () => {
     fc.assert(
       fc.property(row(opening, question), from('?', ''), (said, mark) => {
         expect(['digression', 'unclear']).toContain(verdict(said + mark));
@@ -205,7 +205,7 @@ describe('P3: a hesitation or a question is neither', () => {
   });
 });
 
-describe('fillers change nothing', () => {
+describe('ignores fillers', () => {
   test.each(['en', 'de', 'fr', 'es'])('%s', (code) => {
     const tables = languageFor(code);
     const said = fc.array(
@@ -225,7 +225,7 @@ describe('fillers change nothing', () => {
     );
   });
 
-  test('a filler alone is a hesitation', () => {
+  test('reads a filler alone as a hesitation', () => {
     fc.assert(
       fc.property(fc.array(filler, { minLength: 1, maxLength: 4 }), (sounds) => {
         expect(verdict(sounds.join(' '))).toBe('hold');
@@ -239,14 +239,14 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
   const has = (phrase: string, part: string): boolean =>
     findPhrase(wordsOf(phrase, language), wordsOf(part, language)).length > 0;
 
-  test('nothing that consents, or may stand beside a consent, negates or asks for time', () => {
+  test('contain no consent word that also negates or asks for time', () => {
     const harmless = [...language.consent.yes, ...language.consent.asides, ...language.polite];
     const others = [...language.negations, ...language.consent.no, ...language.holds];
     const wrong = harmless.filter((phrase) => others.some((part) => has(phrase, part)));
     expect(wrong).toEqual([]);
   });
 
-  test('every yes approves, every no denies, every hold is neither', () => {
+  test('read every yes as approval, every no as denial, every hold as neither', () => {
     for (const phrase of language.consent.yes)
       expect([phrase, verdict(phrase, code)]).toEqual([phrase, 'approved']);
     for (const phrase of language.consent.no)
@@ -257,7 +257,7 @@ describe.each(['en', 'de', 'fr', 'es'])('the tables of %s', (code) => {
       expect(['unclear', 'hold', 'repeat', 'digression']).toContain(verdict(phrase, code));
   });
 
-  test('any negation beside any yes is no consent', () => {
+  test('read no consent from any yes with a negation', () => {
     fc.assert(
       fc.property(
         from(...language.consent.yes),
@@ -330,7 +330,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
         language: code,
       }).kind;
 
-    test('a yes with an echo of the action is consent, in any order', () => {
+    test('reads a yes with an echo of the action as consent, in any order', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -346,11 +346,11 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('the action alone is neither a yes nor a no', () => {
+    test('reads the action alone as neither a yes nor a no', () => {
       for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
     });
 
-    test('another action, more or less than this one, a condition: no consent', () => {
+    test('reads no consent from another action, more or less than this one, or a condition', () => {
       fc.assert(
         fc.property(
           from(...plain[code], ...tables.consent.yes),
@@ -368,7 +368,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('a negation, a hesitation or a question beside the echo: no consent', () => {
+    test('reads no consent from a negation, a hesitation or a question with the echo', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -387,7 +387,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('irony is no consent, also beside politeness and an echo', () => {
+    test('reads no consent from irony, even with politeness and an echo', () => {
       fc.assert(
         fc.property(
           from(...tables.consent.ironies),
@@ -412,7 +412,7 @@ test.each([
   ['May I delete the 38 old photos?', 'yes, delete the old ones'],
   ['May I book the flight?', 'yes, cancel it'],
   ['May I book the flight?', 'yes, book the hotel'],
-])('MATCH-APPROVAL-1: part of an action is not the action: %s %s', (question, said) => {
+])('MATCH-APPROVAL-1: distinguishes part of an action from the action: %s %s', (question, said) => {
   const match = matchAnswer({ kind: 'approval', options: [], question }, said);
   expect([said, match.kind]).not.toEqual([said, 'approved']);
 });

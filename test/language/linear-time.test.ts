@@ -72,7 +72,7 @@ describe('matchers', () => {
   }, 300_000);
 
   it.each(['backchannel', 'unfinished', 'put off', 'acknowledgement'])(
-    'read a %s in a number of steps that grows with its length',
+    'read a %s in a number of steps proportional to its length',
     async (kind) => {
       const read = (text: string, language: string): unknown => {
         if (kind === 'backchannel') return backchannelIn(text, language);

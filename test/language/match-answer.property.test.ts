@@ -50,7 +50,7 @@ const chatter = [
   'ever',
 ];
 
-test('MATCH-APPROVAL-2: no sentence with a negation in it ever approves', () => {
+test('MATCH-APPROVAL-2: never approves a sentence that contains a negation', () => {
   const negated = fc
     .tuple(
       sentence(english.consent.yes, chatter),
@@ -73,7 +73,7 @@ test('MATCH-APPROVAL-2: no sentence with a negation in it ever approves', () => 
   );
 });
 
-test('MATCH-APPROVAL-1: an approval stays one only as long as nothing is added', () => {
+test('MATCH-APPROVAL-1: approves only as long as nothing is added', () => {
   const odd = fc
     .string({
       unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split('')),
@@ -90,7 +90,7 @@ test('MATCH-APPROVAL-1: an approval stays one only as long as nothing is added',
   );
 });
 
-test('MATCH-ANSWER-1: case, punctuation and politeness change nothing', () => {
+test('MATCH-ANSWER-1: ignores case, punctuation and politeness', () => {
   const said = fc.oneof(
     fc.constantFrom(
       ...names,
@@ -130,7 +130,7 @@ test('MATCH-ANSWER-1: case, punctuation and politeness change nothing', () => {
   );
 });
 
-test('every label of any set of options matches itself', () => {
+test('matches every label of any set of options with itself', () => {
   const label = fc
     .oneof(
       fc.string({ unit: 'grapheme', maxLength: 12 }),
@@ -157,7 +157,7 @@ test('every label of any set of options matches itself', () => {
   );
 });
 
-test('gives a result for any words about any options, with no id but theirs', () => {
+test('returns a result for any words about any options, with no id but theirs', () => {
   const anything = fc.string({ unit: 'binary', maxLength: 40 });
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 4 }), anything, (labels, utterance) => {
@@ -190,7 +190,7 @@ const frames = [
   'yeah, {}',
 ];
 
-test('a label is found in the sentences around it', () => {
+test('finds a label in the sentences around it', () => {
   for (const name of names) {
     for (const frame of frames) {
       const match = matchAnswer(question(names), frame.replace('{}', name.toLowerCase()));
@@ -237,7 +237,7 @@ const slip = fc
     }
   });
 
-test('one slip in a name of five letters or more is forgiven, where no other name is near', () => {
+test('tolerates one error in a name of five letters or more, if no other name is similar', () => {
   const cases = fc.tuple(fc.constantFrom(...names), slip);
   fc.assert(
     fc.property(cases, ([name, change]) => {
@@ -251,7 +251,7 @@ test('one slip in a name of five letters or more is forgiven, where no other nam
   );
 });
 
-test('MATCH-ANSWER-2: guesses nothing between two names that are one letter apart', () => {
+test('MATCH-ANSWER-2: guesses nothing between two names that differ by one letter', () => {
   const three = fc.uniqueArray(letters, { minLength: 3, maxLength: 3 });
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.nat(20), three, (name, position, [a, b, c]) => {

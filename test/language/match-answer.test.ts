@@ -14,7 +14,7 @@ test.each([
   'Hold the line is the title',
   'What a day, that is the title',
   'A pardon letter',
-])('takes as free text: %s', (text) => {
+])('reads as free text: %s', (text) => {
   expect(matchAnswer(open, `  ${text} `)).toEqual({ kind: 'free_text', text });
 });
 
@@ -23,7 +23,7 @@ test.each([
   'Maybe Tuesday?',
   'Tell him that I am late',
   'First the news',
-])('takes as doubtful free text: %s', (text) => {
+])('reads as unclear free text: %s', (text) => {
   expect(matchAnswer(open, text)).toEqual({ kind: 'free_text', text, doubt: true });
 });
 
@@ -50,7 +50,7 @@ test.each([
   expect(matchAnswer(open, utterance)).toEqual({ kind });
 });
 
-test('reads an answer by the tables of an app’s own language', () => {
+test('reads an answer with an app’s own language tables', () => {
   const language = {
     ...literal,
     code: 'de',
@@ -66,7 +66,7 @@ test('reads an answer by the tables of an app’s own language', () => {
 test.each([
   'One moment, my wife wants to say something.',
   "Don't send anything, I'll call her myself.",
-])('words that put off or call off what is asked for may be no answer: %s', (text) => {
+])('reads no answer from words that postpone or cancel the request: %s', (text) => {
   const { kind, doubt } = matchAnswer(open, text) as { kind: string; doubt?: boolean };
   expect(kind !== 'free_text' || doubt === true).toBe(true);
 });

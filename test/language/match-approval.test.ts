@@ -7,7 +7,7 @@ import { wordsOf } from '../../src/language/utterance.ts';
 const verdict = (utterance: string, language?: string): string =>
   matchAnswer({ kind: 'approval', options: [] }, utterance, { language }).kind;
 
-describe('MATCH-APPROVAL-1: only the closed list approves', () => {
+describe('MATCH-APPROVAL-1: the closed list of consent', () => {
   test.each(['yes', 'Yes.', 'YES PLEASE', 'yeah, thanks', 'yep', 'go ahead', 'Yes, go ahead.'])(
     '%s',
     (utterance) => {
@@ -49,21 +49,21 @@ describe('MATCH-APPROVAL-1: only the closed list approves', () => {
     expect(verdict(utterance)).toBe('unclear');
   });
 
-  test('a language without tables has no consent', () => {
+  test('has no consent in a language without tables', () => {
     expect(verdict('yes', 'fi')).toBe('unclear');
     expect(verdict('kyllä', 'fi')).toBe('unclear');
   });
 });
 
-describe('MATCH-APPROVAL-2: any negation wins', () => {
+describe('MATCH-APPROVAL-2: any negation, which wins', () => {
   test.each(['no', 'No thanks.', 'nope', 'NO!', "don't", 'do not', 'please do not', 'stop'])(
-    'denied: %s',
+    'denies: %s',
     (utterance) => {
       expect(verdict(utterance)).toBe('denied');
     },
   );
   test.each(['yes, no', 'no, yes', 'never do it', "don't go ahead", 'deny', 'cancel that please'])(
-    'denied: %s',
+    'denies: %s',
     (utterance) => {
       expect(verdict(utterance)).toBe('denied');
     },
@@ -78,7 +78,7 @@ describe('MATCH-APPROVAL-2: any negation wins', () => {
     "I don't think so",
     'stop asking',
     'never mind',
-  ])('denied, wherever it stands: %s', (utterance) => {
+  ])('denies in any position: %s', (utterance) => {
     expect(verdict(utterance)).toBe('denied');
   });
 
@@ -90,7 +90,7 @@ describe('MATCH-APPROVAL-2: any negation wins', () => {
     },
   );
 
-  test('no phrase of the yes list contains a negation', () => {
+  test('does not occur in a phrase of the yes list', () => {
     const negations = [...english.negations, 'stop', 'cancel'].map((word) =>
       wordsOf(word, english),
     );
@@ -124,7 +124,7 @@ describe('MATCH-APPROVAL-3: neither yes nor no', () => {
   });
 });
 
-describe('MATCH-APPROVAL-6: signs beside a yes', () => {
+describe('MATCH-APPROVAL-6: signs next to a yes', () => {
   test.each([
     'Yes ❌',
     'yes 👎',
@@ -148,7 +148,7 @@ describe('MATCH-APPROVAL-6: signs beside a yes', () => {
   );
 });
 
-describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
+describe('MATCH-APPROVAL-7: a request after a yes or a no', () => {
   const read = (utterance: string, language = 'en') =>
     matchAnswer({ kind: 'approval', options: [] }, utterance, { language });
 
@@ -156,14 +156,14 @@ describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
     ['No, and book a table for two.', 'en'],
     ['Forget it, make me the report instead.', 'en'],
     ['Nein, und buch einen Tisch für zwei.', 'de'],
-  ])('reports a wish with a denial: %s', (utterance, language) => {
+  ])('appears with a denial: %s', (utterance, language) => {
     expect(read(utterance, language)).toEqual({ kind: 'denied', more: true });
   });
 
   test.each([
     ['Yes, and then book a table.', 'en'],
     ['Ja, und dann buch einen Tisch.', 'de'],
-  ])('reports a wish with consent: %s', (utterance, language) => {
+  ])('appears with consent: %s', (utterance, language) => {
     expect(read(utterance, language)).toEqual({ kind: 'approved', more: true });
   });
 
@@ -175,7 +175,7 @@ describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
     'Yes, and then wait.',
     'Yes, but only half.',
     'Yes, and book it for Friday.',
-  ])('reads no consent where the wish may change the action: %s', (utterance) => {
+  ])('prevents consent if it may change the action: %s', (utterance) => {
     expect(verdict(utterance)).not.toBe('approved');
   });
 
@@ -184,7 +184,7 @@ describe('MATCH-APPROVAL-7: a wish behind a yes or a no', () => {
     "I've already paid that.",
     "That's too much.",
     'Only the blurry ones.',
-  ])('an objection or a correction is for the lead agent: %s', (utterance) => {
+  ])('reaches the lead agent as an objection or a correction: %s', (utterance) => {
     expect(verdict(utterance)).toBe('digression');
   });
 });

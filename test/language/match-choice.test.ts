@@ -46,7 +46,7 @@ describe('the label', () => {
     ['Premium plus please', 'Premium plus'],
     ['the premium one', 'Premium'],
     ['premium', 'Premium'],
-  ])('the longer label wins where both stand: %s', (utterance, label) => {
+  ])('matches the longer of two labels: %s', (utterance, label) => {
     expect(outcome(labelled('Premium', 'Premium plus'), utterance)).toBe(label);
   });
 
@@ -56,7 +56,7 @@ describe('the label', () => {
     ['cancel', 'Cancel'],
     ['Wait', 'Wait'],
     ['stop', 'Stop'],
-  ])('a label may be a word that means something else here: %s', (utterance, label) => {
+  ])('matches although the word has another meaning here: %s', (utterance, label) => {
     expect(outcome(labelled("Don't save", 'Save', 'Cancel', 'Wait', 'Stop'), utterance)).toBe(
       label,
     );
@@ -78,7 +78,7 @@ describe('the label', () => {
     expect(outcome(options, utterance)).toBe(label);
   });
 
-  test('an ordinary word is a label only where it is the point of the sentence', () => {
+  test('matches an ordinary word only if it is the point of the sentence', () => {
     const letters = labelled('A', 'B', 'C');
     expect(outcome(letters, "I'd like a premium")).toBe('unclear');
     expect(outcome(letters, "I'll go with a")).toBe('A');
@@ -95,7 +95,7 @@ describe('the label', () => {
     expect(choose(labelled('Same', 'same'), 'same').kind).toBe('ambiguous');
   });
 
-  test('matches the id of an option, and its label first', () => {
+  test('matches the id of an option, but its label first', () => {
     expect(choose(rides, 'opt_1')).toMatchObject({ optionId: 'opt_1', how: 'id' });
     // The label, which the user sees, takes precedence.
     const crossed = [
@@ -129,12 +129,12 @@ describe('the position', () => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('the former and the latter are of two', () => {
+  test('applies the former and the latter only to two options', () => {
     expect(outcome(labelled('Red', 'Green', 'Blue'), 'the latter')).toBe('unclear');
     expect(outcome(labelled('Red', 'Green', 'Blue'), 'the last')).toBe('Blue');
   });
 
-  test('a number that the labels have is not a position, an ordinal is', () => {
+  test('prefers a number in the labels to a position, but not an ordinal', () => {
     const tickets = labelled('2 tickets', '4 tickets', '1 ticket');
     expect(outcome(tickets, 'two')).toBe('2 tickets');
     expect(outcome(tickets, 'one ticket please')).toBe('1 ticket');
@@ -143,7 +143,7 @@ describe('the position', () => {
     expect(outcome(labelled('2 adults', '2 children', 'Pets'), 'two')).toBe('ambiguous');
   });
 
-  test('an ordinal that is also a word of a label is ambiguous', () => {
+  test('reads an ordinal that is also a word of a label as ambiguous', () => {
     const classes = labelled('Second class', 'First class');
     expect(outcome(classes, 'the first')).toBe('ambiguous');
     expect(outcome(classes, '2nd class')).toBe('Second class');
@@ -159,11 +159,11 @@ describe('words that only one option has', () => {
     // The words alone do not tell which one is cheap; the subagent that asked can tell.
     ['the cheap one', 'described'],
     ['the twelve minute one', 'described'],
-  ])('reads %s as %s', (utterance, expected) => {
+  ])('match: %s is %s', (utterance, expected) => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('matches a part of a label that only one option has', () => {
+  test('match part of a label that only one option has', () => {
     const seats = labelled('Window seat', 'Aisle seat');
     expect(choose(seats, 'the window one')).toMatchObject({ optionId: 'o0', how: 'words' });
     expect(outcome(seats, 'seat')).toBe('ambiguous');
@@ -173,7 +173,7 @@ describe('words that only one option has', () => {
   });
 });
 
-describe('slips of speech recognition, as they were really heard', () => {
+describe('errors of speech recognition, as they really occurred', () => {
   test.each([
     ['A con me please', rides, 'Economy', 'sound'],
     ['premier', rides, 'Premium', 'sound'],
@@ -207,22 +207,22 @@ describe('slips of speech recognition, as they were really heard', () => {
     expect(choose(options, utterance)).toEqual({ kind: 'unclear' });
   });
 
-  test('MATCH-ANSWER-2: finds two options that are about as near ambiguous', () => {
+  test('MATCH-ANSWER-2: remain ambiguous between two options that are about equally similar', () => {
     expect(outcome(labelled('Premium', 'Premier'), 'premiem')).toBe('ambiguous');
     expect(outcome(labelled('Window seat', 'Aisle seat'), "I'll seat.")).toBe('ambiguous');
   });
 
-  test('another number is never a slip', () => {
+  test('never turn into another number', () => {
     expect(outcome(labelled('1200 miles', '5000 miles'), '1250 miles')).toBe('described');
   });
 
-  test('the opposite is never a slip', () => {
+  test('never turn into the opposite', () => {
     expect(outcome(labelled('Subscribe', 'Later'), 'unsubscribe')).toBe('unclear');
     expect(outcome(labelled('Deactivate', 'Later'), 'activate')).toBe('unclear');
     expect(outcome(labelled('Deactivate', 'Activate'), 'activite')).toBe('Activate');
   });
 
-  test('words of politeness and of a frame are not names', () => {
+  test('do not include words of politeness and framing as names', () => {
     expect(outcome(labelled('Replace', 'Keep'), 'please')).toBe('unclear');
     expect(outcome(labelled('Thai', 'Indian'), "I'd like that")).toBe('unclear');
   });
@@ -242,7 +242,7 @@ describe('a yes or a no among the options', () => {
     expect(outcome(options, utterance)).toBe(expected);
   });
 
-  test('matches nothing where no option is a yes or a no', () => {
+  test('matches nothing if no option is a yes or a no', () => {
     expect(outcome(rides, 'yes')).toBe('unclear');
     expect(outcome(rides, 'no')).toBe('unclear');
   });
@@ -288,13 +288,13 @@ describe('no answer', () => {
     },
   );
 
-  test('takes the option that is called so', () => {
+  test('matches the option with that name', () => {
     const options = [...rides, { id: 'none', label: 'None' }];
     expect(choose(options, 'None')).toMatchObject({ optionId: 'none' });
   });
 
   test.each(['both', 'either is fine', "I don't care", 'surprise me'])(
-    'several or any is an answer in words: %s',
+    'reads several or any as an answer in words: %s',
     (text) => {
       expect(choose(rides, text)).toEqual({ kind: 'free_text', text });
     },
@@ -302,7 +302,7 @@ describe('no answer', () => {
 });
 
 describe('languages', () => {
-  test('a language without tables matches what is written, and guesses nothing', () => {
+  test('matches only literal words in a language without tables', () => {
     const seats = labelled('Fensterplatz', 'Gangplatz');
     const german = (utterance: string) =>
       matchAnswer({ kind: 'choice', options: seats }, utterance, { language: 'de-AT' });
@@ -314,7 +314,7 @@ describe('languages', () => {
     expect(german('')).toEqual({ kind: 'unclear' });
   });
 
-  test('a region does not matter', () => {
+  test('ignores the region', () => {
     const match = matchAnswer({ kind: 'choice', options: rides }, 'the second', {
       language: 'en-GB',
     });

@@ -37,13 +37,13 @@ describe.each([
     expect(all.filter(({ isFalseConsent }) => isFalseConsent).map(({ said }) => said)).toEqual([]);
   });
 
-  test('reads at least as many utterances right as before', () => {
+  test('reads at least as many utterances correctly as before', () => {
     const misread = all.filter(({ verdict }) => verdict === 'wrong');
     const shown = misread.map(({ asked, said, read }) => `${asked.name}: ${said} → ${read}`);
     expect({ ...tableOf(all), shown }).toEqual({ ...figures, shown: expect.anything() });
   });
 
-  test('no utterance has two labels', () => {
+  test('labels no utterance twice', () => {
     const keys = corpus.flatMap(({ name, said }) =>
       Object.values(said).flatMap((some) => some.map((one) => `${name}: ${one}`)),
     );

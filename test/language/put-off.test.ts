@@ -89,6 +89,6 @@ test.each(rows(others))('$language: "$text" puts nothing off', ({ language, text
   expect(putsOff(text, language)).toBe(false);
 });
 
-test('puts off nothing in a language without tables', () => {
+test('postpones nothing in a language without tables', () => {
   expect(putsOff('stop', 'xx')).toBe(false);
 });

@@ -211,7 +211,7 @@ const wishes: Readonly<Record<Code, readonly string[]>> = {
   ],
 };
 
-describe.each(codes)('over any question, %s', (code) => {
+describe.each(codes)('side talk over any question, %s', (code) => {
   test.each(holds[code])('asks for time: %s', (said) => {
     for (const text of written(said))
       for (const question of [rides[code], words[code], approvals])
@@ -222,7 +222,7 @@ describe.each(codes)('over any question, %s', (code) => {
         ]);
   });
 
-  test.each(repeats[code])('wants to hear it again: %s', (said) => {
+  test.each(repeats[code])('asks to hear it again: %s', (said) => {
     for (const text of written(said))
       for (const question of [rides[code], words[code], approvals])
         expect([text, question.kind, read(question, text, code).kind]).toEqual([
@@ -233,8 +233,8 @@ describe.each(codes)('over any question, %s', (code) => {
   });
 });
 
-describe.each(codes)('over a choice, %s', (code) => {
-  test.each(wishes[code])('a wish of its own is for the lead agent: %s', (said) => {
+describe.each(codes)('side talk over a choice, %s', (code) => {
+  test.each(wishes[code])('leaves another request to the lead agent: %s', (said) => {
     for (const text of written(said))
       expect([text, read(rides[code], text, code).kind]).toEqual([text, 'digression']);
   });
@@ -248,7 +248,7 @@ test.each([
   ["let's take economy", 'option'],
   ['make it premium', 'option'],
   ['order me the 12 dollar one', 'option'],
-] as const)('a request that chooses is none: %s', (said, kind) => {
+] as const)('reads a request that chooses as an answer: %s', (said, kind) => {
   for (const text of written(said))
     expect([text, read(rides.en, text, 'en').kind]).toEqual([text, kind]);
 });
@@ -271,7 +271,7 @@ test.each([
   ['fr', 'Demain, si possible'],
   ['es', 'El viernes por la noche'],
   ['es', 'Mañana, si puede ser'],
-] as const)('free text stays an answer (%s): %s', (code, said) => {
+] as const)('keeps free text as an answer (%s): %s', (code, said) => {
   expect(read(words[code], said, code)).toMatchObject({ kind: 'free_text', text: said });
 });
 
@@ -301,12 +301,12 @@ const frames: Readonly<Record<Code, readonly string[]>> = {
 };
 const names = ['Economy', 'Premium', 'Airport', 'Blueberry', 'Umbrella', 'Vegetarian'];
 
-describe.each(codes)('a choice that is corrected, %s', (code) => {
+describe.each(codes)('a corrected choice, %s', (code) => {
   const pick = (list: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...list);
   const pair = fc.shuffledSubarray(names, { minLength: 2, maxLength: 4 });
   const gap = fc.constantFrom(' ', ', ', '... ', '. ', ' - ');
 
-  test('the option behind the last hold or correction is chosen', () => {
+  test('selects the option after the last hold or correction', () => {
     fc.assert(
       fc.property(
         pair,
@@ -330,7 +330,7 @@ describe.each(codes)('a choice that is corrected, %s', (code) => {
     );
   });
 
-  test('asks for time when it is taken back without another', () => {
+  test('asks for time when it is withdrawn without another', () => {
     fc.assert(
       fc.property(
         pair,
@@ -358,7 +358,7 @@ test.each([
   ['premium - no, economy', 'eco'],
   ['the first, no wait, the second', 'pre'],
   ['premium, wait, no, hold on, economy', 'eco'],
-] as const)('chooses the corrected option: %s', (said, optionId) => {
+] as const)('selects the corrected option: %s', (said, optionId) => {
   expect(read(rides.en, said, 'en')).toMatchObject({ kind: 'option', optionId });
 });
 
@@ -370,7 +370,7 @@ test.each([
   'economy, no',
   'hold on, let me ask my wife about premium',
   'wait, is premium any good?',
-])('MATCH-ANSWER-2: nothing is chosen where nothing is certain: %s', (said) => {
+])('MATCH-ANSWER-2: selects nothing when nothing is certain: %s', (said) => {
   expect([said, read(rides.en, said, 'en').kind]).not.toEqual([said, 'option']);
 });
 
@@ -380,7 +380,7 @@ test.each([
   ['yes, no wait, no', 'n'],
   ['actually no', 'n'],
   ['yes please', 'y'],
-] as const)('chooses by a yes or a no that is an option: %s', (said, optionId) => {
+] as const)('selects by a yes or a no that is an option: %s', (said, optionId) => {
   const options = [
     { id: 'y', label: 'Yes' },
     { id: 'n', label: 'No' },
@@ -394,7 +394,7 @@ test.each([
   ['cancel the trip', 'cancel'],
   ['order a taxi', 'taxi'],
   ['taxi, no, wait for the next bus', 'wait'],
-] as const)('chooses among options that read like side talk: %s', (said, optionId) => {
+] as const)('selects among options that read like side talk: %s', (said, optionId) => {
   const options = [
     { id: 'wait', label: 'Wait for the next bus' },
     { id: 'taxi', label: 'Book a taxi' },

@@ -14,7 +14,7 @@ test.each([
   expect(editDistance(a, b)).toBe(distance);
 });
 
-test('distance is symmetric, zero only for the same, and at most the longer length', () => {
+test('measures distances that are symmetric, zero only for equals, and at most the longer length', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abc'.split('')), maxLength: 6 });
   fc.assert(
     fc.property(word, word, (a, b) => {
@@ -37,11 +37,11 @@ test.each([
   ['queue', 'cue'],
   ['physics', 'fizziks'],
   ['thumb', 'thum'],
-])('%s sounds like %s', (a, b) => {
+])('finds that %s sounds like %s', (a, b) => {
   expect(soundKey(a, english)).toBe(soundKey(b, english));
 });
 
-test('names of another script are compared by their letters', () => {
+test('compares names of another script by their letters', () => {
   expect(similarity('москва', 'масква', english)).toEqual({
     letters: 1 - 1 / 6,
     sound: 0,

@@ -28,7 +28,7 @@ describe('a sentence that breaks off', () => {
   });
 });
 
-describe('a sentence that is whole, or may be', () => {
+describe('a sentence that is complete, or may be', () => {
   test.each([
     ['en', ''],
     ['en', 'Premium'],

@@ -39,7 +39,7 @@ test.each([
   ['option one', []],
   ['the one ticket', []],
   ["I'd like one", [2]],
-])('"one" that stands for a noun: %s', (text, indexes) => {
+])('reads "one" as a replacement for a noun: %s', (text, indexes) => {
   expect([...readUtterance(text, english).proforms]).toEqual(indexes);
 });
 
@@ -52,7 +52,7 @@ test.each([
   expect(readUtterance(text, english).asks).toBe(asks);
 });
 
-test('reads words as words in a language without tables', () => {
+test('reads words literally in a language without tables', () => {
   expect(wordsOf('the second one, 2nd', literal).join(' ')).toBe('the second one 2 nd');
   expect(languageFor('en-US')).toBe(english);
   expect(languageFor('xx')).toBe(literal);

@@ -38,7 +38,7 @@ function setUp(options: Partial<WorkingMemoryToolsetOptions> = {}) {
 
 describe('working memory as tools', { tags: ['R37'] }, () => {
   test(
-    'TOOLSET-3: a save says under which full path it is, and that is what a read takes',
+    'TOOLSET-3: return the full path of a saved entry, which a read accepts',
     { tags: ['RW5'] },
     async () => {
       const { call } = setUp();
@@ -61,23 +61,19 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test(
-    'TOOLSET-3: reports a value that was not saved as not saved',
-    { tags: ['RW5'] },
-    async () => {
-      const { call, memory } = setUp();
-      for (const key of ['1', '2', '3'])
-        await call('save_to_working_memory', { key, value: key }, context('a'));
-      expect(await call('save_to_working_memory', { key: '4', value: 'x' }, context('a'))).toEqual({
-        saved: false,
-        error: { code: 'NAMESPACE_FULL', message: expect.stringContaining('maxEntries') },
-      });
-      expect(await memory.list({ sessionId: 's1', path: ['a'] })).toMatchObject({ total: 3 });
-    },
-  );
+  test('TOOLSET-3: report a value that was not saved as not saved', { tags: ['RW5'] }, async () => {
+    const { call, memory } = setUp();
+    for (const key of ['1', '2', '3'])
+      await call('save_to_working_memory', { key, value: key }, context('a'));
+    expect(await call('save_to_working_memory', { key: '4', value: 'x' }, context('a'))).toEqual({
+      saved: false,
+      error: { code: 'NAMESPACE_FULL', message: expect.stringContaining('maxEntries') },
+    });
+    expect(await memory.list({ sessionId: 's1', path: ['a'] })).toMatchObject({ total: 3 });
+  });
 
   test(
-    'the namespace is the caller’s: lead agent, subagent, nested subagent',
+    'use the caller’s namespace: lead agent, subagent, nested subagent',
     { tags: ['R35'] },
     async () => {
       const { call } = setUp();
@@ -98,7 +94,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('P8: the caller decides, whatever the factory was given', async () => {
+  test('P8: use the caller, whatever the factory was given', async () => {
     const { call } = setUp({ owner: { sessionId: 's1', path: [] } });
     await call('save_to_working_memory', { key: 'plan', value: 'v' }, context(null));
     expect(
@@ -109,7 +105,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     ).toEqual({ deleted: false, error: { code: 'NOT_OWNER', message: expect.any(String) } });
   });
 
-  test('outside Offstage the owner is an option, and is needed', async () => {
+  test('require the owner as an option outside Offstage', async () => {
     const owner: MemoryOwner = { sessionId: 'app', path: [] };
     expect(
       await setUp({ owner }).call('save_to_working_memory', { key: 'k', value: 'v' }),
@@ -119,7 +115,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     ).rejects.toMatchObject({ code: 'NO_MEMORY_OWNER' });
   });
 
-  test.each(['ttl_minutes', 'ttlMinutes'])('%s is how long an entry is kept', async (name) => {
+  test.each(['ttl_minutes', 'ttlMinutes'])('keep an entry for %s', async (name) => {
     const { call, environment } = setUp();
     const entry = { key: 'note', value: 'v' };
     await call('save_to_working_memory', { ...entry, [name]: 2 }, context('a'));
@@ -172,7 +168,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
   });
 
   test(
-    'TOOLSET-4: a long text comes in pages that lose nothing, whatever is in it',
+    'TOOLSET-4: return a long text in pages that lose nothing, whatever it contains',
     { tags: ['MW9'] },
     async () => {
       const { call, memory } = setUp({ pageBytes: 1024 });
@@ -195,7 +191,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('TOOLSET-4: a list that does not fit says how many it left out', async () => {
+  test('TOOLSET-4: state how many entries an incomplete list omits', async () => {
     const { call, memory } = setUp({ pageBytes: 1024 });
     for (const key of ['1', '2', '3'])
       await memory.save(
@@ -214,13 +210,13 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     });
   });
 
-  test('a page too small to be of use is refused when it is written', () => {
+  test('refuse a page too small to be useful when configured', () => {
     expect(() => setUp({ pageBytes: 100 })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION' }),
     );
   });
 
-  test('the tool that reads is known whatever it is called', () => {
+  test('recognise the read tool whatever its name', () => {
     const { tools } = setUp();
     expect(memoryReaderIn({ x: {}, recall: tools.get_from_working_memory })).toBe('recall');
     expect(memoryReaderIn({ save: tools.save_to_working_memory, odd: null })).toBeNull();

@@ -30,7 +30,7 @@ function setUp(options: Partial<WorkingMemoryOptions> = {}) {
 }
 
 describe('namespaces', { tags: ['R35'] }, () => {
-  test('an entry goes to the namespace of its owner by default', async () => {
+  test("stores an entry in its owner's namespace by default", async () => {
     const { save } = setUp();
     expect(await save(lead, 'plan')).toBe('session/s1/plan');
     expect(await save(ab, 'notes/a')).toBe('subagent/ab/notes/a');
@@ -38,7 +38,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
   });
 
   test(
-    'KEYS-1: a key that begins with a namespace is absolute in every operation',
+    'KEYS-1: treats a key that begins with a namespace as absolute in every operation',
     { tags: ['R37', 'RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -56,7 +56,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
   );
 
   test(
-    'a key with a slash that is no namespace is relative in every operation',
+    'treats a key with a slash that is not a namespace as relative in every operation',
     { tags: ['R37', 'RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -84,7 +84,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
     expect(await memory.list(lead)).toMatchObject({ total: 0 });
   });
 
-  test('ids are escaped: a session called "a/b" has one namespace', async () => {
+  test('escapes ids: a session called "a/b" has one namespace', async () => {
     const { memory, save } = setUp();
     const odd: MemoryOwner = { sessionId: 'a/b c', path: [] };
     expect(await save(odd, 'x')).toBe('session/a%2Fb%20c/x');
@@ -92,8 +92,8 @@ describe('namespaces', { tags: ['R35'] }, () => {
   });
 });
 
-describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
-  test('reads go up to ancestors and down to descendants, by full path', async () => {
+describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
+  test('allow reads of ancestors and descendants, by full path', async () => {
     const { save, text } = setUp();
     await save(lead, 'plan');
     await save(ab, 'notes');
@@ -104,7 +104,7 @@ describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
     expect(await text(lead, 'subagent/kid/finding')).toBe('finding');
   });
 
-  test('P8: a sibling sees nothing, and cannot tell that there is something', async () => {
+  test('P8: hide entries and their existence from a sibling', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     expect(await text(abc, 'subagent/ab/secret')).toBe('NOT_FOUND');
@@ -119,7 +119,7 @@ describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
     });
   });
 
-  test('WORKING-MEMORY-1 P8: another session sees nothing, even under the same ids', async () => {
+  test('WORKING-MEMORY-1 P8: hide entries from another session, even under the same ids', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     await save(lead, 'plan');
@@ -133,7 +133,7 @@ describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
   });
 
   test(
-    'writes and deletes in another namespace are refused, and say so',
+    'refuse writes and deletes in another namespace, and report it',
     { tags: ['RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -153,7 +153,7 @@ describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
     },
   );
 
-  test('a shared entry can be read by one more subagent, a new value too, and nothing else', async () => {
+  test('let one more subagent read a shared entry, including a new value, and nothing else', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'report');
     await save(ab, 'secret');
@@ -170,7 +170,7 @@ describe('WORKING-MEMORY-5: who may do what', { tags: ['R35'] }, () => {
     expect(await text({ ...abc, path: ['abc', 'kid2'] }, 'subagent/ab/report')).toBe('NOT_FOUND');
   });
 
-  test('an agent that cannot read an entry cannot share it', async () => {
+  test('do not let an agent share an entry that it cannot read', async () => {
     const { memory, save } = setUp();
     await save(ab, 'secret');
     expect(await memory.share(abc, 'subagent/ab/secret', 'abc')).toMatchObject({
@@ -196,7 +196,7 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
     },
   );
 
-  test('the times are options, and an entry may have its own', async () => {
+  test('follow the options, and an entry may have its own', async () => {
     const { environment, memory, text } = setUp({ subagentTtlMs: 10, sessionTtlMs: 20 });
     await memory.save(ab, { key: 'notes', value: '1' });
     await memory.save(ab, { key: 'long', value: '2', ttlMs: HOUR });
@@ -210,7 +210,7 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
   });
 
   test(
-    'an expired entry is in no list and no search, and leaves room',
+    'remove an expired entry from every list and search, and free its space',
     { tags: ['R36'] },
     async () => {
       const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
@@ -222,7 +222,7 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
     },
   );
 
-  test('an entry that is deleted during a search is not found', async () => {
+  test('hide an entry that is deleted during a search', async () => {
     const { memory, save } = setUp();
     await save(ab, 'a', 'words');
     const searching = memory.search(ab, { query: 'words' });
@@ -230,12 +230,15 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
     expect(await searching).toMatchObject({ matches: [], total: 0 });
   });
 
-  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])('%d ms is no time to keep it', async (ttlMs) => {
-    const { memory } = setUp();
-    expect(await memory.save(ab, { key: 'k', value: 'v', ttlMs })).toMatchObject({
-      error: { code: 'INVALID_ENTRY' },
-    });
-  });
+  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])(
+    'refuse %d ms as the time to keep an entry',
+    async (ttlMs) => {
+      const { memory } = setUp();
+      expect(await memory.save(ab, { key: 'k', value: 'v', ttlMs })).toMatchObject({
+        error: { code: 'INVALID_ENTRY' },
+      });
+    },
+  );
 });
 
 describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] }, () => {
@@ -261,7 +264,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     expect(await save(ab, 'key-51')).toBe('subagent/ab/key-51');
   });
 
-  test('the bytes of an entry, of a session and of all are bounded', async () => {
+  test('restrict the bytes of an entry, of a session and of all', async () => {
     const { memory, save } = setUp({ maxEntryBytes: 10, maxSessionBytes: 60, maxTotalBytes: 80 });
     expect(await memory.save(ab, { key: 'k', value: 'ä'.repeat(5) })).toMatchObject({
       ok: true,
@@ -278,7 +281,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     expect(await save({ sessionId: 's3', path: [] }, 'k', 'xxxxx')).toBe('session/s3/k');
   });
 
-  test('WORKING-MEMORY-4: a refused overwrite leaves the old value', async () => {
+  test('WORKING-MEMORY-4: keep the old value at a refused overwrite', async () => {
     const { save, text } = setUp({ maxEntryBytes: 5 });
     await save(ab, 'k', 'old');
     expect(await save(ab, 'k', 'much too long')).toBe('ENTRY_TOO_LARGE');
@@ -295,7 +298,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     },
   );
 
-  test('labels are bounded', async () => {
+  test('restrict labels', async () => {
     const { memory } = setUp();
     const entry = { key: 'k', value: 'v' };
     for (const labels of [
@@ -315,11 +318,11 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     { subagentTtlMs: -1 },
     { maxEntry: 3 },
     { maxTtlMs: 5 },
-  ])('refuses the limits %j', (limits) => {
+  ])('refuse the limits %j', (limits) => {
     expect(() => setUp(limits)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
-  test('keeps its counts right through any saving, overwriting, deleting and expiring', async () => {
+  test('keep the counts correct for any saving, overwriting, deleting and expiring', async () => {
     const step = fc.record({
       who: fc.constantFrom(lead, ab, childOfAb, otherLead),
       key: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -364,7 +367,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
 });
 
 describe('lists and searches', { tags: ['R36'] }, () => {
-  test('KEYS-2: a prefix ends where a segment ends', { tags: ['RW5'] }, async () => {
+  test('KEYS-2: end a prefix at the end of a segment', { tags: ['RW5'] }, async () => {
     const { keys, save } = setUp();
     await save(ab, 'x');
     await save(ab, 'report');
@@ -384,7 +387,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await keys(lead, 'subagent/a')).toEqual([]);
   });
 
-  test('own entries come first; what is beyond the limit is counted', async () => {
+  test('return own entries first, and count those beyond the limit', async () => {
     const { memory, keys, save } = setUp();
     await save(lead, 'plan');
     await save(childOfAb, 'finding');
@@ -399,7 +402,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await memory.list(ab, { limit: 0 })).toMatchObject({ error: { code: 'INVALID_ENTRY' } });
   });
 
-  test('filters by the beginning of a category, and by all of the tags', async () => {
+  test('filter by the beginning of a category, and by all of the tags', async () => {
     const { memory } = setUp();
     await memory.save(ab, { key: 'a', value: '', category: 'Research/Flights', tags: ['x', 'Y'] });
     await memory.save(ab, { key: 'b', value: '', category: 'research', tags: ['x'] });
@@ -416,7 +419,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await found({ tags: [] })).toEqual(['a', 'b', 'c']);
   });
 
-  test('a search ranks by words of text, key and labels, with an excerpt', async () => {
+  test('rank a search by words of text, key and labels, with an excerpt', async () => {
     const { memory, environment } = setUp();
     const long = `${'filler '.repeat(100)}the VISAS for Brazil ${'filler '.repeat(100)}`;
     await memory.save(ab, { key: 'long', value: long });
@@ -437,7 +440,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     await environment.settle();
   });
 
-  test('JSON is kept as it is, and found by its words', async () => {
+  test('keep JSON unchanged, and find it by its words', async () => {
     const { memory } = setUp();
     const value = { flights: [{ to: 'Lisbon', price: 120 }] };
     await memory.save(ab, { key: 'data', value });

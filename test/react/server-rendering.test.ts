@@ -18,7 +18,7 @@ import {
   useTranscript,
 } from '../../src/react/index.ts';
 
-test('every hook renders, and no connection is opened (REACT-2)', () => {
+test('renders every hook without opening a connection (REACT-2)', () => {
   let opened = 0;
   function NoSocket(): never {
     opened += 1;
@@ -42,7 +42,7 @@ test('every hook renders, and no connection is opened (REACT-2)', () => {
   expect(opened).toBe(0);
 });
 
-test('the parts show words of others as text', () => {
+test("shows others' words as text in the components", () => {
   const hostile = '<img src=x onerror="alert(1)">';
   const html = renderToString(
     h(
@@ -97,7 +97,7 @@ test('the parts show words of others as text', () => {
 test.each([
   [{ lasting: 'Always allow <b>edits</b>' }, 3],
   [{}, 2],
-])('an approval has a button for each thing that it may permit: %j', (offer, buttons) => {
+])('shows a button for each thing that an approval may permit: %j', (offer, buttons) => {
   const input = { title: 'Edit', kind: 'edit', input: {}, ...offer };
   const html = renderToString(
     h(QuestionCard, {
@@ -121,7 +121,7 @@ test.each([
   expect(html).not.toContain('<b>');
 });
 
-test('an approval shows its call once', () => {
+test('shows the call of an approval once', () => {
   const input = { to: '$& and $1', sum: 7 };
   const question = approvalQuestion({ callId: 'c', toolName: 'pay', input });
   const html = renderToString(
@@ -150,7 +150,7 @@ test.each([
   [false, 'open', 2],
   [false, 'queued', 2],
 ] as const)(
-  'REACT-PARTS-3: a card says whether its user may answer: %s, %s',
+  'REACT-PARTS-3: shows on a card whether its user may answer: %s, %s',
   (mayAnswer, state, disabled) => {
     const input = { sum: 7 };
     const html = renderToString(
@@ -201,13 +201,13 @@ describe('the card of a question', () => {
       }),
     );
 
-  test('mentions speech only where the session has a voice', () => {
+  test('mentions speech only if the session has a voice', () => {
     expect(cardOf(true)).toContain('>say it or press it<');
     for (const hasVoice of [false, null])
       expect(cardOf(hasVoice)).toContain('>waits for your answer<');
   });
 
-  test('names the people who can answer, where the page may know them', () => {
+  test('names the users who can answer, if the page may know them', () => {
     const others = { mayAnswer: false };
     expect(cardOf(false, others)).toContain('>Only another person can answer this.<');
     expect(cardOf(false, { ...others, answerableBy: ['ann', 'bob'] })).toContain(
@@ -216,7 +216,7 @@ describe('the card of a question', () => {
   });
 });
 
-test('names who else has said or answered something', () => {
+test('names the other user who has said or answered something', () => {
   const said = { role: 'user', final: true, at: 0 } as const;
   const items = [
     { ...said, id: '1', text: 'Refund me.', by: 'ann' },
@@ -258,7 +258,7 @@ test('names who else has said or answered something', () => {
   expect(answered('bob')).toContain('>Answered: Premium<');
 });
 
-test('a question that is put again says so, in the words of that time', () => {
+test('marks a repeated question, with the words of that time', () => {
   const card = (times: number) =>
     renderToString(
       h(QuestionCard, {

@@ -54,7 +54,7 @@ function setUp(scripts: Record<string, Script>, options: object = {}) {
 }
 
 describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
-  test('a parent can read the entries of its child; a sibling cannot', async () => {
+  test("lets a parent read its child's entries, but not a sibling", async () => {
     let found: unknown[] = [];
     const { memory, spawn, ended, lead } = setUp({
       'I am writer': steps(
@@ -83,7 +83,7 @@ describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
   });
 
   test(
-    'a nested subagent reads what its ancestors wrote, and writes in its own place',
+    "lets a nested subagent read its ancestors' entries, and write in its own place",
     { tags: ['R37'] },
     async () => {
       let read: unknown;
@@ -139,7 +139,7 @@ describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
 describe('large outputs in subagents', { tags: ['MW9'] }, () => {
   const rows = JSON.stringify(Array.from({ length: 20_000 }, (_, id) => ({ id })));
 
-  test('a large tool output is kept whole; the model reads an excerpt, and the rest in pages', async () => {
+  test('keep a large tool output completely; the model reads an excerpt, and the rest in pages', async () => {
     let excerpt: unknown;
     let page: unknown;
     const { memory, spawn, ended, lead } = setUp({
@@ -174,7 +174,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: rows } });
   });
 
-  test('the output of toModelOutput is kept as well', async () => {
+  test('also keep the output of toModelOutput', async () => {
     let read: unknown;
     const { spawn, ended } = setUp({
       'I am reader': steps(calls(['fetch', {}, 'c1']), (prompt) => {
@@ -191,7 +191,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(read).toMatchObject({ reference: `subagent/${id}/outputs/fetch-c1-read` });
   });
 
-  test('cuts an output at 256 KB without a working memory, and says so', async () => {
+  test('end at 256 KB without a working memory, with a remark', async () => {
     let read: unknown;
     const { spawn, ended } = setUp(
       {
@@ -206,7 +206,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(read).toMatchObject({ truncated: true, originalBytes: 300_000, reference: null });
   });
 
-  test('a large result is a summary, an excerpt and a reference, for every reader', async () => {
+  test('show a large result as a summary, an excerpt and a reference, to every reader', async () => {
     const report = `# Report\n\nIt is long. ${'A line of it. '.repeat(4000)}`;
     const { service, spawn, ended } = setUp({ 'I am writer': () => say(report) });
     const id = spawn('writer');
@@ -221,7 +221,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
 });
 
 describe('claims in subagents', { tags: ['R27'] }, () => {
-  test('the declared effects of a tool are compared with the report', async () => {
+  test("compare a tool's declared effects with the report", async () => {
     const { spawn, ended } = setUp({
       'I am clerk': steps(calls(['post_letter']), say('I sent the email to Anna.')),
     });
@@ -242,7 +242,7 @@ describe('claims in subagents', { tags: ['R27'] }, () => {
 });
 
 describe('failures in subagents', { tags: ['R25'] }, () => {
-  test('a timeout in the middle of a tool leaves a record', async () => {
+  test('leave a record of a timeout during a tool', async () => {
     const { environment, memory, spawn, ended, lead } = setUp({
       'I am slow': steps({ text: 'I look.', calls: [{ name: 'hang', input: { to: 'LIS' } }] }),
     });
@@ -265,7 +265,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
     });
   });
 
-  test('reports a subagent that is killed during its verification at once, unverified', async () => {
+  test('report a subagent that is killed during its verification at once, unverified', async () => {
     const { environment, service, spawn, ended } = setUp(
       { 'I am done': () => say('Done.') },
       { claimJudge: () => new Promise(() => {}), graceMs: 10 },

@@ -32,8 +32,8 @@ const call = (more: Partial<LedgerEntry>): LedgerEntry => ({
   ...more,
 });
 
-describe('the record of an end that was no success', { tags: ['R25'] }, () => {
-  test('says what the subagent was doing, how far it was, and within which limits', () => {
+describe('the record of an unsuccessful end', { tags: ['R25'] }, () => {
+  test('states what the subagent was doing, its progress, and its limits', () => {
     const toolLedger = [call({ toolName: 'look', status: 'ok' }), call({ calledAt: 3000 })];
     expect(failureDetails({ ...failed, toolLedger }, facts)).toEqual({
       reason: 'timeout',

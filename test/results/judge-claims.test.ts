@@ -17,7 +17,7 @@ function setUp(judge: ClaimJudge, report: typeof german = german) {
   return { environment, reports, judged };
 }
 
-describe('a judge model beside the rules', { tags: ['R27'] }, () => {
+describe('a judge model in addition to the rules', { tags: ['R27'] }, () => {
   test('adds what the rules cannot read', async () => {
     const { judged, environment } = setUp(async () => ({ unverified: [german.text] }));
     expect(await judged).toEqual({
@@ -29,14 +29,14 @@ describe('a judge model beside the rules', { tags: ['R27'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('keeps what the ledger speaks against, and repeats none of it', async () => {
+  test('keeps what the ledger contradicts, and repeats none of it', async () => {
     const nothing = await setUp(async () => ({ unverified: [] }), english).judged;
     expect(nothing).toEqual(verifyClaims(english));
     const same = await setUp(async () => ({ unverified: [english.text, ' '] }), english).judged;
     expect(same).toEqual(verifyClaims(english));
   });
 
-  test('finds that a report is unfinished', async () => {
+  test('recognises an unfinished report', async () => {
     const { judged } = setUp(async () => ({ unverified: [], incomplete: true }));
     expect(await judged).toMatchObject({ verified: false, incomplete: true });
   });
@@ -68,7 +68,7 @@ describe('a judge model beside the rules', { tags: ['R27'] }, () => {
   });
 });
 
-describe('the judge that comes with it', { tags: ['R27'] }, () => {
+describe('the built-in judge', { tags: ['R27'] }, () => {
   const judgeWith = (answer: string) => {
     const prompts: string[] = [];
     const model = scriptedModel({
@@ -86,7 +86,7 @@ describe('the judge that comes with it', { tags: ['R27'] }, () => {
   };
   const signal = new AbortController().signal;
 
-  test('shows a model the report and the calls, and takes its verdict', async () => {
+  test('shows a model the report and the calls, and uses its verdict', async () => {
     const { judge, prompts } = judgeWith('{"unverified":["Ich habe sie gesendet."]}');
     const toolLedger = [
       { step: 1, callId: 'c', toolName: 'look', input: {}, status: 'ok' as const, output: 'x' },
@@ -98,7 +98,7 @@ describe('the judge that comes with it', { tags: ['R27'] }, () => {
     expect(prompts[0]).toContain('Ich habe sie gesendet.');
   });
 
-  test('an invalid verdict is an error', async () => {
+  test('reports an invalid verdict as an error', async () => {
     await expect(judgeWith('They are fine.').judge(german, signal)).rejects.toThrow('not JSON');
   });
 });

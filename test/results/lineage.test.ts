@@ -25,8 +25,8 @@ const family = fc.record({
   hasTool: fc.boolean(),
 });
 
-describe('where the prior work comes from', { tags: ['R26'] }, () => {
-  test('results of those that have ended, with what can be read in full', () => {
+describe('the sources of prior work', { tags: ['R26'] }, () => {
+  test('include results of ended subagents, with what can be read in full', () => {
     const large = { truncated: true, reference: 'subagent/b/final-result', howToRead: '' };
     const base = { name: 'n', task: 't', endedAt: 5 };
     const results = priorResults([
@@ -65,7 +65,7 @@ describe('where the prior work comes from', { tags: ['R26'] }, () => {
     expect(inputKeys({ inputs })).toEqual(keys);
   });
 
-  test('P8: an input is read in the name of its giver, and can then be read by its receiver', async () => {
+  test("P8: read an input in its giver's name, and let its receiver read it", async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const a = { sessionId: 's', path: ['a'] };
     const b = { sessionId: 's', path: ['b'] };
@@ -87,7 +87,7 @@ describe('where the prior work comes from', { tags: ['R26'] }, () => {
     });
   });
 
-  test('LIN-2: inputs that are not there are refused, with near matches, and nothing is shared', async () => {
+  test('LIN-2: refuse missing inputs with similar names, and share nothing', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const lead = { sessionId: 's', path: [] };
     await memory.save(lead, { key: 'sales-table', value: 'text' });
@@ -101,7 +101,7 @@ describe('where the prior work comes from', { tags: ['R26'] }, () => {
     );
   });
 
-  test('LIN-1 P8: every key that is named can be read by the one that it is named to', async () => {
+  test('LIN-1 P8: name only keys that the receiver can read', async () => {
     await fc.assert(
       fc.asyncProperty(family, async ({ entries, giver, hasTool }) => {
         const memory = workingMemory({ environment: simulatedEnvironment() });
@@ -139,7 +139,7 @@ describe('where the prior work comes from', { tags: ['R26'] }, () => {
     );
   });
 
-  test('P8: the block comes before the task, quoted in a user message', () => {
+  test('P8: precede the task, quoted in a user message', () => {
     const notes = new NoteMarks('a secret');
     const briefing = {
       instructions: () => 'Do.',

@@ -56,12 +56,12 @@ function setUp(options: Partial<OutcomeSettings> = {}) {
 }
 
 describe('claims in an outcome', { tags: ['R27'] }, () => {
-  test('SETTLE-OUTCOME-2: a report that claims nothing stays as it is, at once', () => {
+  test('SETTLE-OUTCOME-2: leave a report without claims unchanged, at once', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(completed)).toBe(completed);
   });
 
-  test('checks claims against the ledger and the declared effects', () => {
+  test('match the ledger and the declared effects', () => {
     const { settle } = setUp({ memory: undefined });
     const outcome: Outcome = {
       ...completed,
@@ -76,7 +76,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
     });
   });
 
-  test('a judge is asked about every result, and about nothing else', async () => {
+  test('pass a judge for every result, and nothing else', async () => {
     const asked: string[] = [];
     const { settle } = setUp({
       memory: undefined,
@@ -95,7 +95,7 @@ describe('claims in an outcome', { tags: ['R27'] }, () => {
 });
 
 describe('large results', { tags: ['HW7', 'MW9'] }, () => {
-  test('a large text is kept; what is said is a summary, with a reference', async () => {
+  test('keep a large text and say a summary, with a reference', async () => {
     const { memory, settle } = setUp();
     const text = `# Flights\n\nThere are 40 of them. ${'One leaves at nine. '.repeat(300)}`;
     const outcome = await settle({ ...completed, text, output: text }, { readWith: 'recall' });
@@ -114,7 +114,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(outcome.notes).toEqual(['subagent/sub_1/final-result']);
   });
 
-  test('SETTLE-OUTCOME-3: a summary that is too large itself is shortened, and the result is kept', async () => {
+  test('SETTLE-OUTCOME-3: keep the result and shorten a summary that is too large', async () => {
     const { memory, settle } = setUp();
     const summary = 'One leaves at nine. '.repeat(500);
     const output = { flights: 3 };
@@ -130,7 +130,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { text } });
   });
 
-  test('large data are kept as data, and a summary of its own is what is said', async () => {
+  test('keep large data as data, and say its own summary', async () => {
     const { memory, settle } = setUp();
     const output = { flights: Array.from({ length: 300 }, (_, id) => ({ id })) };
     const outcome = await settle({
@@ -144,7 +144,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(await memory.get(owner, 'final-result')).toMatchObject({ entry: { value: output } });
   });
 
-  test('SETTLE-OUTCOME-3: cuts a result without a memory, and says that the rest is not kept', async () => {
+  test('SETTLE-OUTCOME-3: end early without a memory, with the remark that the rest is not kept', async () => {
     const { settle } = setUp({ memory: undefined });
     const outcome = await settle({
       ...completed,
@@ -156,7 +156,7 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
     expect(JSON.stringify(outcome.output).length).toBeLessThanOrEqual(2000);
   });
 
-  test('small leftovers are named; without any there is no section', async () => {
+  test('name small leftovers, and have no section without any', async () => {
     const { memory, settle } = setUp();
     expect(await settle(completed)).toEqual(completed);
     await memory.save(owner, { key: 'table', value: 'x' });
@@ -164,8 +164,8 @@ describe('large results', { tags: ['HW7', 'MW9'] }, () => {
   });
 });
 
-describe('ends that are no success', { tags: ['R25'] }, () => {
-  test('the details are in the outcome and in working memory', async () => {
+describe('unsuccessful ends', { tags: ['R25'] }, () => {
+  test('have their details in the outcome and in working memory', async () => {
     const { memory, settle } = setUp();
     const outcome = await settle(failed);
     expect(outcome.diagnostics).toMatchObject({
@@ -177,12 +177,12 @@ describe('ends that are no success', { tags: ['R25'] }, () => {
     expect(kept).toMatchObject({ entry: { value: { reason: 'exception', code: 'MODEL_ERROR' } } });
   });
 
-  test('SETTLE-OUTCOME-2: puts the diagnostics into the outcome without a memory', () => {
+  test('SETTLE-OUTCOME-2: have the diagnostics in the outcome without a memory', () => {
     const { settle } = setUp({ memory: undefined });
     expect(settle(failed)).toMatchObject({ status: 'failed', diagnostics: { reference: null } });
   });
 
-  test('a large partial result is kept', async () => {
+  test('keep a large partial result', async () => {
     const { memory, settle } = setUp();
     const partial = 'A sentence. '.repeat(1000);
     const outcome = await settle({ ...failed, partial });
@@ -190,7 +190,7 @@ describe('ends that are no success', { tags: ['R25'] }, () => {
     expect(await memory.get(owner, 'partial-result')).toMatchObject({ entry: { text: partial } });
   });
 
-  test('SETTLE-OUTCOME-1: a memory that refuses costs the reference, and is reported', async () => {
+  test('SETTLE-OUTCOME-1: lose only the reference when a memory refuses, with a report', async () => {
     const environment = simulatedEnvironment();
     const { settle, reports } = setUp({ memory: workingMemory({ environment, maxEntryBytes: 5 }) });
     const outcome = await settle(failed);
@@ -198,7 +198,7 @@ describe('ends that are no success', { tags: ['R25'] }, () => {
     expect(reports).toEqual([expect.stringContaining('maxEntryBytes')]);
   });
 
-  test('SETTLE-OUTCOME-1: a memory that fails, or hangs, does not keep the outcome back', async () => {
+  test('SETTLE-OUTCOME-1: do not wait for a memory that fails or hangs', async () => {
     const broken = {
       save: () => Promise.reject(new Error('disk')),
       list: () => Promise.reject(new Error('disk')),

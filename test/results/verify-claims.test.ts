@@ -40,7 +40,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     });
   });
 
-  test('verifies no claim by a call that only reads', () => {
+  test('remain unverified by a call that only reads', () => {
     const { unverified } = verify('All good. I sent the email to Anna.', [
       'get_contacts',
       'search_mail',
@@ -49,7 +49,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     expect(unverified).toEqual([{ claim: 'I sent the email to Anna.', reason: 'no_call' }]);
   });
 
-  test('verifies no claim by a call of another kind, or of the runtime', () => {
+  test('remain unverified by a call of another kind, or of the runtime', () => {
     expect(verify('I sent the email.', ['save_note']).verified).toBe(false);
     expect(verify('I booked it.', ['save_note', 'send_mail']).verified).toBe(false);
     expect(verify('I sent the email.', ['complete_task', 'report_progress']).verified).toBe(false);
@@ -73,7 +73,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     ]);
   });
 
-  test('each claim is checked by itself, and all are listed', () => {
+  test('each need a check, and all are listed', () => {
     const { claims, unverified, verified } = verify(
       'I booked the flight. I emailed the itinerary to you.',
       ['book_flight'],
@@ -118,7 +118,7 @@ describe('claims with a call', { tags: ['R27'] }, () => {
     expect(verify('I sent the email.', [toolName]).verified).toBe(true);
   });
 
-  test('a declared effect overrides the tool’s name', () => {
+  test('follow a declared effect instead of the tool’s name', () => {
     const effects = effectsOf({
       notify: { effects: ['email.sent'] },
       send: { effects: [] },
@@ -134,7 +134,7 @@ describe('claims with a call', { tags: ['R27'] }, () => {
   });
 });
 
-describe('FIND-CLAIMS-1: reports that only describe are not accused', { tags: ['R27'] }, () => {
+describe('FIND-CLAIMS-1: do not include mere descriptions', { tags: ['R27'] }, () => {
   test.each([
     'The company sent three emails last week.',
     'The order was shipped on Monday and has been delivered.',
@@ -174,13 +174,13 @@ describe('FIND-CLAIMS-1: reports that only describe are not accused', { tags: ['
     expect(verify(text)).toEqual({ verified: true, claims: [], unverified: [], incomplete: false });
   });
 
-  test('a finding of a tool may confirm an effect', () => {
+  test("match an effect that a tool's finding confirms", () => {
     const text = 'Your order has been cancelled.';
     expect(verify(text, ['get_order']).claims).toEqual([]);
     expect(verify(text).unverified).toHaveLength(1);
   });
 
-  test('a huge report is read in no time, and its claims are bounded', () => {
+  test('have a limit in a huge report, which is read quickly', () => {
     const { claims } = verify('I sent the email. '.repeat(50_000));
     expect(claims).toHaveLength(10);
     expect(verify(`I found ${'a and '.repeat(5000)}`).claims).toEqual([]);
@@ -217,7 +217,7 @@ describe('reports that end where work was about to begin', { tags: ['R33', 'RW13
     'I would start by asking Anna.',
     'They say: we will update the app in May.',
     '',
-  ])('takes as finished: %j', (text) => {
+  ])('count as finished: %j', (text) => {
     expect(isUnfinished(text)).toBe(false);
   });
 });

@@ -107,7 +107,7 @@ function status(
   });
 }
 
-test('LOCAL-1, LOCAL-2: the inspector is for who has the link, and acts in the session', async () => {
+test('LOCAL-1, LOCAL-2: allows the inspector only with the link, and lets it act on the session', async () => {
   expect((await ask(await start(), '/inspect')).status).toBe(404);
   const journal = memoryJournal();
   const inspected = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -134,7 +134,7 @@ test('LOCAL-1, LOCAL-2: the inspector is for who has the link, and acts in the s
 });
 
 describe('the page', () => {
-  test('PAGE-FILES-2: runs no inline script but its import map, and is embedded nowhere', async () => {
+  test('PAGE-FILES-2: runs no inline script except its import map, and cannot be embedded', async () => {
     const { status: code, headers, body } = await ask(await start(), '/');
     expect(code).toBe(200);
     const policy = String(headers['content-security-policy']);
@@ -161,7 +161,7 @@ describe('the page', () => {
     expect(body.startsWith(`${before}<script type="importmap">`)).toBe(true);
   });
 
-  test('has its scripts without types, its pictures as they are, and packed text', async () => {
+  test('has its scripts without types, its pictures unchanged, and compressed text', async () => {
     const server = await start();
     const script = await ask(server, '/main.ts');
     expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8');
@@ -176,7 +176,7 @@ describe('the page', () => {
     expect((await ask(server, client)).headers['content-encoding']).toBe(undefined);
   });
 
-  test('every module that it imports by name is there, with all that it imports', async () => {
+  test('has every module that it imports by name, with all its imports', async () => {
     write({
       'node_modules/both/package.json': JSON.stringify({
         exports: { '.': { require: './a.cjs', browser: { import: './b.mjs' }, import: './c.mjs' } },
@@ -227,7 +227,7 @@ describe('the page', () => {
     '/modules/offstage/../offstage/package.json',
     '/modules/zod/index.js',
     '/modules/../secret.ts',
-  ])('PAGE-FILES-1: %s is not read', async (path) => {
+  ])('PAGE-FILES-1: does not read %s', async (path) => {
     const server = await start();
     expect((await ask(server, path)).status).toBe(404);
     const headers = { authorization: `Bearer ${server.token}` };
@@ -240,7 +240,7 @@ describe('the page', () => {
       expect((await ask(server, path, { headers: { host: 'evil.example:80' } })).status).toBe(403);
   });
 
-  test('takes a handler, such as that of a bundler, with sockets of its own', async () => {
+  test("accepts a handler, such as a bundler's, with its own sockets", async () => {
     const server = await start({
       page: (http) => {
         http.on('upgrade', ({ url }, socket) => {
@@ -256,7 +256,7 @@ describe('the page', () => {
     expect((await ask(server, '/hot', { headers })).status).toBe(418);
   });
 
-  test('ends an upgrade that no route takes', async () => {
+  test('ends an upgrade that no route accepts', async () => {
     const { port } = await start();
     const socket = connectTcp(port, '127.0.0.1');
     socket.write(
@@ -267,7 +267,7 @@ describe('the page', () => {
 });
 
 describe('the link', () => {
-  test('lets everyone in who has it, as the user', async () => {
+  test('admits everyone who has it, as the user', async () => {
     const server = await start({ user: 'ann' });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}/#${server.token}`);
     const client = visit(server);
@@ -303,14 +303,14 @@ describe('the link', () => {
     expect((await start({ tokenFile })).token).toMatch(/^[\w-]{32,}$/);
   });
 
-  test('a file that cannot be had is named', async () => {
+  test('causes an error that names a file that is unavailable', async () => {
     await expect(start({ tokenFile: join(folder, 'none', 'token') })).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message: expect.stringMatching(/tokenFile: expected a file .*none/) as string,
     });
   });
 
-  test('refuses a pipe as its file, and leaves the mode', async () => {
+  test('refuses a pipe as its file, and does not change the mode', async () => {
     const tokenFile = join(folder, 'pipe');
     execFileSync('mkfifo', ['-m', '644', tokenFile]);
     await expect(start({ tokenFile })).rejects.toMatchObject({
@@ -346,7 +346,7 @@ describe('the routes', () => {
     expect((await ask(server, '/order')).status).toBe(404);
   });
 
-  test('refuse what is no JSON or too much, and survive a mistake of the app', async () => {
+  test('refuse invalid or too large JSON, and survive an error of the app', async () => {
     const errors: unknown[] = [];
     const server = await start({
       routes: {
@@ -370,12 +370,12 @@ describe('the routes', () => {
 });
 
 describe('the port', () => {
-  test('falls forward when it is taken', async () => {
+  test('moves forward when it is in use', async () => {
     const first = await start();
     expect((await start({ port: first.port })).port).toBeGreaterThan(first.port);
   });
 
-  test('none is free: that is said', async () => {
+  test('causes an error when none is free', async () => {
     const blocker = createServer();
     blocker.on('error', () => undefined);
     blocker.listen(65_535, '127.0.0.1');
@@ -425,10 +425,13 @@ test.each([
   ['not-installed', 'MISSING_DEPENDENCY', /npm install not-installed/],
   ['../secret', 'MISSING_DEPENDENCY', /"\.\.\/secret", which is not installed/],
   ['offstage/none', 'INVALID_OPTION', /does not export/],
-])('a module that the page cannot have is named: %s', async (module, code, words) => {
-  const page = { folder: join(folder, 'page'), modules: { it: module } };
-  await expect(start({ page })).rejects.toMatchObject({
-    code,
-    message: expect.stringMatching(words) as string,
-  });
-});
+])(
+  'causes an error that names a module that the page cannot have: %s',
+  async (module, code, words) => {
+    const page = { folder: join(folder, 'page'), modules: { it: module } };
+    await expect(start({ page })).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(words) as string,
+    });
+  },
+);

@@ -41,7 +41,7 @@ function breakable({ http }: Served): () => void {
 }
 
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
-  test('a page sees the question of a subagent, answers by its button, and reads the result', async () => {
+  test("shows a subagent's question, answers with its button, and shows the result", async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session, share: ['subagent.ended'] });
     const ann = client({ transport });
@@ -64,7 +64,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     expect(ann.it.status.get().reason?.code).toBe('SESSION_ENDED');
   });
 
-  test('SESSION-HUB-7: the screen of an operator counts as the user of the session only if the app says so', async () => {
+  test("SESSION-HUB-7: counts an operator's screen as the user's only if the app allows it", async () => {
     const session = rideSession();
     const { client } = await served({
       session: () => session,
@@ -103,7 +103,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('a page shows that a question was put again, each time', async () => {
+  test('shows each repetition of a question', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -120,7 +120,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('the ledger of a subagent stays on the server', async () => {
+  test('keeps the ledger of a subagent on the server', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -139,7 +139,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('a connection that is lost in mid-question comes back: the answer is given once', async () => {
+  test('restores a connection that is lost in mid-question, and gives the answer once', async () => {
     const session = rideSession();
     const it = await served({ session: () => session });
     const cut = breakable(it);
@@ -160,7 +160,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('refuses a client without an identity, which does not come again', async () => {
+  test('refuses a client without an identity, which does not retry', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const unauthorized = client({ transport, token: 'nobody' });
@@ -170,7 +170,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('a token with spaces is a token', async () => {
+  test('accepts a token with spaces', async () => {
     const session = rideSession();
     const it = await served({
       session: () => session,
@@ -183,7 +183,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('a watcher sees all and does nothing', async () => {
+  test('shows everything to a watcher, who can do nothing', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const [ann, eve] = [client({ transport }), client({ transport, token: 'eve' })];
@@ -199,7 +199,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('SESSION-HUB-6: shows a user whether they may answer, after a lost connection too, and not who else may', async () => {
+  test('SESSION-HUB-6: shows a user only whether they may answer, even after a lost connection', async () => {
     const ask = {
       script: steps(
         calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -251,7 +251,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('the identity of a client is the `by` of its answer, whatever it says', async () => {
+  test('uses the identity of a client as the `by` of its answer, whatever it sends', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const [ann, bob] = [client({ transport }), client({ transport, token: 'bob' })];
@@ -266,7 +266,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   });
 });
 
-test('a frame that is lost brings the whole state', async () => {
+test('sends the whole state after a lost frame', async () => {
   const session = rideSession();
   const node = nodeEnvironment();
   const aliveMs = 60_000;
@@ -318,7 +318,7 @@ test('a frame that is lost brings the whole state', async () => {
   await session.close();
 });
 
-test('words of which a new server knows nothing are not sent twice', async () => {
+test('does not resend words that a new server does not know', async () => {
   const session = rideSession();
   await session.start();
   const said: string[] = [];
@@ -354,7 +354,7 @@ test('words of which a new server knows nothing are not sent twice', async () =>
   await second.stop();
 });
 
-test('cuts off a client that never reads, with a reason, and serves the others', async () => {
+test('disconnects a client that never reads, with a reason, and serves the others', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -383,7 +383,7 @@ test('cuts off a client that never reads, with a reason, and serves the others',
   await session.close();
 });
 
-test('a client that is cut off while it is sent what it missed has left', async () => {
+test('detaches a client that is disconnected while it receives missed frames', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -420,7 +420,7 @@ test('a client that is cut off while it is sent what it missed has left', async 
   await session.close();
 });
 
-test('hostile frames end nothing, and a client with too many mistakes is cut off', async () => {
+test('tolerates hostile frames, and disconnects a client with too many mistakes', async () => {
   const session = rideSession();
   const it = await served({ session: () => session });
   const ann = it.client();
@@ -495,7 +495,7 @@ test('refuses messages beyond the rate with a receipt', async () => {
   await session.close();
 });
 
-test('a session on another node is answered with its address', async () => {
+test('answers for a session on another node with its address', async () => {
   const session = rideSession();
   const there = await served({ session: () => session });
   const here = await served({ session: () => null, locate: () => there.url });
@@ -607,7 +607,7 @@ test.each([
   if (code === 'DETOUR_REFUSED') expect(tried).toHaveLength(1);
 });
 
-test('hibernates the sessions of a pool that no client is connected to', async () => {
+test('hibernates the sessions of a pool without connected clients', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,
@@ -690,7 +690,7 @@ test('releases the clients of an idle session before a deploy, without waiting f
   expect(it.errors).toEqual([]);
 });
 
-test('pages of other origins, other hosts and other paths are refused', async () => {
+test('refuses pages of other origins, other hosts and other paths', async () => {
   const session = rideSession();
   const it = await served({ session: () => session, origins: ['https://app.example'] });
   const get = (headers: Record<string, string>, path = '/offstage') =>
@@ -746,7 +746,7 @@ test('pages of other origins, other hosts and other paths are refused', async ()
   await session.close();
 });
 
-test('a client that resets its connection while it is authorized ends nothing', async () => {
+test('tolerates a client that resets its connection during authorization', async () => {
   const session = rideSession();
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<null>();
@@ -772,7 +772,7 @@ test('a client that resets its connection while it is authorized ends nothing', 
   await session.close();
 });
 
-test('a handler that is mounted in an app leaves other paths to it', async () => {
+test('leaves other paths to the app when mounted as a handler', async () => {
   const session = rideSession();
   const { createServer } = await import('node:http');
   const it = await served(
@@ -811,7 +811,7 @@ test.each([
   expect(() => serve(options as unknown as ServeOptions)).toThrow(message);
 });
 
-test('a result of `authorize` that is no identity refuses the client, and is reported', async () => {
+test('refuses the client and reports an `authorize` result that is not an identity', async () => {
   const session = rideSession();
   const it = await served({
     session: () => session,
@@ -823,7 +823,7 @@ test('a result of `authorize` that is no identity refuses the client, and is rep
   await session.close();
 });
 
-test('a client that is asked for at a server that is not there tries again, later each time', async () => {
+test('retries with growing delays when the server does not exist', async () => {
   const session = rideSession();
   const gone = await served({ session: () => session });
   await gone.stop();
@@ -861,7 +861,7 @@ test('connects a waiting client at once on request', async () => {
   expect(ann.it.status.get().state).toBe('open');
 });
 
-test('the transcript says whose words they are', async () => {
+test('shows the speaker of words in the transcript', async () => {
   const session = rideSession({ sessionId: 's1' });
   const it = await served({ session: () => session });
   const ann = it.client();
@@ -899,7 +899,7 @@ describe('a client whose server is mounted in a wrong way', () => {
     return () => session.close();
   });
 
-  test('says that a body parser came first, and comes again later each time', async () => {
+  test('reports that a body parser came first, and retries with growing delays', async () => {
     const it = await mounted((request) => textOf(request));
     const ann = it.client({ transport: 'stream' });
     ann.it.send('hello').catch(() => undefined);

@@ -62,7 +62,7 @@ describe('connections of one user', () => {
     await bob.status(({ state }) => state === 'open');
   });
 
-  test('a further stream ends the oldest one, which may come again', async () => {
+  test('end the oldest stream for a further one, which may return', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -82,7 +82,7 @@ describe('connections of one user', () => {
   });
 });
 
-test('gives the stream of a hidden page to others, and takes it again when the page is shown', async () => {
+test('give the stream of a hidden page to others, and take it again when the page is shown', async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -128,7 +128,7 @@ describe('rates of one user', () => {
     await expect(it.client({ token: 'bob' }).it.send('hello')).resolves.toBeUndefined();
   });
 
-  test('hold for the whole state: a client that asks for it too often is sent away', async () => {
+  test('apply to the whole state: a client that requests it too often is disconnected', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(it.web.size.clients).toBe(0);
   });
 
-  test('takes the POSTs of its own user and session, also beside one of the same name', async () => {
+  test('accepts the POSTs of its own user and session, even next to one of the same name', async () => {
     const session = sessions();
     const it = await served({ session, authorize: perSession });
     const open = async (user: string, id: string) => {
@@ -195,7 +195,7 @@ describe('a stream', () => {
   });
 });
 
-test('a full pool sends a client away with a reason, and ends what no client uses first', async () => {
+test('disconnects a client from a full pool with a reason, and first ends what no client uses', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,

@@ -44,7 +44,7 @@ const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('the client that owns the voice hears the model, and reports what it has played', async () => {
+test('lets the client that owns the voice hear the model, and report its playout', async () => {
   const { client, talk, played } = await spoken();
   const ann = client({ transport: 'websocket' });
   expect(ann.it.status.get().hasVoice).toBe(false);
@@ -60,7 +60,7 @@ test('the client that owns the voice hears the model, and reports what it has pl
   expect(played.every((report) => report.itemId === itemId)).toBe(true);
 });
 
-test('a client of a session that was suspended here comes again, and one of a session that has ended does not', async () => {
+test('lets a client return after a suspend, but not after the end of its session', async () => {
   const suspended = await spoken();
   await suspended.talk.session.suspend();
   const ann = suspended.client();
@@ -75,7 +75,7 @@ test('a client of a session that was suspended here comes again, and one of a se
   expect([state, reason?.code]).toEqual(['closed', 'SESSION_ENDED']);
 });
 
-test('the voice moves to the client that asks last, and back when it leaves', async () => {
+test('moves the voice to the last client that requests it, and back when that leaves', async () => {
   const { client, talk } = await spoken();
   const [ann, bob] = [client(), client({ token: 'bob' })];
   await speaking(ann);
@@ -101,7 +101,7 @@ test('SESSION-HUB-7: an operator does not get the voice', async () => {
   await talk.close();
 });
 
-test('the session hears the owner of the voice, at the rate of its microphone, and no one else', async () => {
+test("passes only the voice owner's audio to the session, at its microphone's rate", async () => {
   const { client, heard, url, errors } = await spoken();
   const ann = client();
   await speaking(ann);
@@ -146,7 +146,7 @@ test('the session hears the owner of the voice, at the rate of its microphone, a
   eve.close();
 });
 
-test('a stream carries no sound, and says so', async () => {
+test('refuses audio on a stream with a report', async () => {
   const { client } = await spoken();
   const ann = client({ transport: 'stream' });
   await ann.status(({ state }) => state === 'open');

@@ -58,7 +58,7 @@ async function opened(path: string, options: BrowserContextOptions = {}) {
   return { page, outside };
 }
 
-test('every link leads to a page of the site, and to a place that is in it', () => {
+test('links only to pages of the site, and to places that exist', () => {
   const files = globSync('**/*.html', { cwd: site });
   const idsOf = new Map(
     files.map((file) => {
@@ -102,7 +102,7 @@ test('finds a guide and a public name by keyboard, and sends nothing to other se
   expect(outside).toEqual([]);
 });
 
-test('the reference of a name has its signature, its text, and the errors with their cause', async () => {
+test('shows the reference of a name with its signature, its text, and the errors with their cause', async () => {
   const { page } = await opened('/reference/offstage-doctor/');
   await page.getByText('Examines the machine, and each of these adapters.').waitFor();
   await page.getByText('examine(machine: Machine, names: readonly string[])').waitFor();
@@ -111,7 +111,7 @@ test('the reference of a name has its signature, its text, and the errors with t
   expect(await page.locator(':target').count()).toBe(1);
 });
 
-test('the reference leads from a signature to the types in it, exported or not, and says the default of an option', async () => {
+test("links from a signature to its types, exported or not, and shows an option's default", async () => {
   const { page } = await opened('/reference/offstage-sqlite-journal/');
   await page.getByRole('link', { name: 'SqliteJournalOptions', exact: true }).nth(1).click();
   await page.getByRole('link', { name: 'readOnly', exact: true }).click();
@@ -121,7 +121,7 @@ test('the reference leads from a signature to the types in it, exported or not, 
   await page.waitForURL('**/reference/offstage-journal/#JournalEntry');
 });
 
-test('the guide stands in the order of docs/README.md, and leads on to the next page', async () => {
+test('orders the guide like docs/README.md, and links to the next page', async () => {
   const { page } = await opened('/guide/sessions/');
   const nav = page.getByRole('navigation', { name: 'Main' });
   const names = await nav.locator('details').first().getByRole('link').allTextContents();
@@ -145,7 +145,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     '/topics/conversation/',
     '/reference/errors/',
     '/reference/offstage-serve/',
-  ])('%s breaks no rule of axe, and fits a screen of 375 px', async (path) => {
+  ])('%s violates no rule of axe, and fits a screen of 375 px', async (path) => {
     const { page, outside } = await opened(path, {
       colorScheme,
       viewport: { width: 375, height: 740 },

@@ -147,7 +147,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     });
   });
 
-  test('another session has threads of its own (TASK-MANAGER-1)', async () => {
+  test('gives another session its own threads (TASK-MANAGER-1)', async () => {
     const { done, agents } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' }, { of: {} });
@@ -157,7 +157,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     ]);
   });
 
-  it('names the latest topic of the session to the plan, until its thread is given up', async () => {
+  it("names the session's latest topic to the plan, until its thread is dropped", async () => {
     const given: (string | undefined)[] = [];
     const { done, environment } = manual({
       threadTtlMs: 60_000,
@@ -176,7 +176,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(given).toEqual([undefined, undefined, 'mail', 'mail', 'calendar', undefined]);
   });
 
-  test('a task that fails makes no thread, and leaves that of its topic as it was (TASK-MANAGER-2)', async () => {
+  test("makes no thread for a failed task, and does not change its topic's (TASK-MANAGER-2)", async () => {
     const { done, start, agents, manager } = manual();
     const fail = async () => {
       const { session, agent } = await start({ topic: 'mail' });
@@ -202,7 +202,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(agents[1]?.released).toBe('suspended');
   });
 
-  test('a thread that the agent no longer knows begins anew; a task that is taken up again does not', async () => {
+  test('starts a new thread if the agent no longer knows it, but not for a resumed task', async () => {
     const { done, start, agents, unknown } = manual();
     await done({ topic: 'mail' });
     unknown.add('session-1');
@@ -213,7 +213,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     );
   });
 
-  test('a task is taken up by another process in the folder of its thread', async () => {
+  test('resumes a task in another process in the folder of its thread', async () => {
     const before = manual();
     await before.done({ topic: 'mail' });
     const { session } = await before.start({ topic: 'mail' });
@@ -222,7 +222,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(after.agents).toMatchObject([{ as: 'task-1', resume: 'session-1' }]);
   });
 
-  test('a thread that is not used is given up, with its folder; so are the oldest', async () => {
+  test('drops an unused thread with its folder, and the oldest ones', async () => {
     const { done, environment, manager, discarded } = manual({
       threadTtlMs: 60_000,
       maxThreads: 2,
@@ -237,7 +237,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a folder that cannot be removed is reported, and ends nothing', async () => {
+  test('reports a folder that cannot be removed, and ends nothing', async () => {
     const relay = scriptedRelay();
     const environment = simulatedEnvironment();
     const { relay: managed } = taskManager({
@@ -270,7 +270,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(errors).toEqual(['Error: not yours']);
   });
 
-  test('two tasks of a topic follow each other; the second says that it waits', async () => {
+  test('runs two tasks of a topic in sequence; the second reports that it waits', async () => {
     const { start, agents, environment } = manual();
     const first = await start({ topic: 'mail' });
     const second = start({ topic: 'mail' });
@@ -281,7 +281,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(told).toEqual([{ type: 'progress', text: 'It waits for its turn: 0 before it' }]);
   });
 
-  test('a task may have an agent of its own, with other variables; not one of other abilities', async () => {
+  test('lets a task have its own agent with other variables, but the same abilities', async () => {
     const own = scriptedRelay({ capabilities: { steers: false } });
     const { start, agents } = manual();
     await start({ relay: own });
@@ -295,7 +295,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
 });
 
 describe('answers', { tags: ['B80', 'B82'] }, () => {
-  test('an empty answer is asked for again, once (MANAGED-2)', async () => {
+  test('repeats the request once after an empty answer (MANAGED-2)', async () => {
     const { start, sent } = manual();
     const { session, agent, events } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -307,7 +307,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
     expect(events.at(-1)).toEqual({ type: 'turn_ended', reason: 'completed' });
   });
 
-  test('a question in words is asked, and the answer is the next prompt', async () => {
+  test('asks a question in words, and the answer is the next prompt', async () => {
     const { start, sent } = manual({ questionIn: (words) => (words.endsWith('?') ? words : null) });
     const { session, agent, events } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -323,7 +323,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
   });
 
   test.each(['interrupted', 'not answered'])(
-    'a question in words that is %s ends the turn',
+    'ends the turn at a question in words that is %s',
     async (how) => {
       const { start } = manual({ questionIn: (words) => words });
       const { session, agent, events } = await start();
@@ -339,7 +339,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
 });
 
 describe('caps', { tags: ['B79', 'B82'] }, () => {
-  test('tokens and cost end the turn once, as a limit (MANAGED-1)', async () => {
+  test('ends the turn once at a limit of tokens or cost (MANAGED-1)', async () => {
     const { start, sent } = manual({
       caps: { cost: 2 },
       price: ({ inputTokens, outputTokens }) => inputTokens / 1_000 + outputTokens / 100,
@@ -356,7 +356,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     ]);
   });
 
-  test('time in the queue, and while the user is asked, does not count', async () => {
+  test('does not count time in the queue or while the user is asked', async () => {
     const { start, environment } = manual({ caps: { timeMs: 1_000 } });
     const { session, agent, events: told } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -372,7 +372,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('a task whose connection was lost counts on', async () => {
+  test('keeps counting for a task whose connection was lost', async () => {
     const { start } = manual({ caps: { tokens: 100 } });
     const { session, agent } = await start({}, { id: 'a' });
     session.prompt({ key: 'k', text: 'go' });
@@ -389,7 +389,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
   });
 });
 
-describe('a subagent on it', () => {
+describe('a subagent on a task manager', () => {
   function run(
     script: (prompt: string) => readonly RelayAct[],
     options: Partial<TaskManagerOptions> = {},
@@ -415,7 +415,7 @@ describe('a subagent on it', () => {
     return { relay, manager, asked, begin };
   }
 
-  test('asks in words, is answered, and completes; its place is given back', async () => {
+  test('asks in words, receives the answer, and completes; its place is free again', async () => {
     const { begin, asked, manager } = run(
       (prompt) => (prompt === 'the red one' ? [{ say: 'Painted.' }] : [{ say: 'Which colour?' }]),
       { questionIn: (words) => (words.endsWith('?') ? words : null) },
@@ -433,7 +433,7 @@ describe('a subagent on it', () => {
     expect(relay.told.filter(({ type }) => type === 'prompt')).toHaveLength(2);
   });
 
-  test('starts the agent again after its death, and gives its places back', async () => {
+  test('restarts the agent after its death, and frees its places', async () => {
     let lives = 0;
     const { begin, manager } = run(
       () => ((lives += 1) === 1 ? [{ die: true }] : [{ say: 'Done.' }]),
@@ -444,7 +444,7 @@ describe('a subagent on it', () => {
     expect(manager.stats()).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  test('many tasks, few places: all complete', async () => {
+  test('completes many tasks with few places', async () => {
     let most = 0;
     const { begin, relay } = run(
       (prompt) => {

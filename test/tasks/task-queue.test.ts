@@ -34,7 +34,7 @@ function queueOf(maxRunning: number) {
 }
 
 describe('tasks', { tags: ['B80', 'B81'] }, () => {
-  test('runs so many at once, and the others in the order in which they came', async () => {
+  test('runs a limited number at once, and the others in order of arrival', async () => {
     const { queue, begin, order, environment } = queueOf(2);
     const [a] = [begin('a'), begin('b'), begin('c'), begin('d')];
     await environment.settle();
@@ -48,7 +48,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect([queue.running, queue.waiting]).toEqual([2, 1]);
   });
 
-  test('runs two writers of one resource one after the other, and another task before', async () => {
+  test('runs two writers of one resource in sequence, and another task earlier', async () => {
     const { begin, order, environment } = queueOf(10);
     const first = begin('first', { writes: ['calendar'] });
     void begin('second', { writes: ['calendar', 'email'] });
@@ -60,7 +60,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect(order).toEqual(['first', 'reader', 'second']);
   });
 
-  test('lets no task with one lock pass an earlier one that waits for two', async () => {
+  test('lets no task with one lock overtake an earlier one that waits for two', async () => {
     const { begin, order, environment } = queueOf(10);
     const a = begin('a', { writes: ['calendar'] });
     void begin('both', { writes: ['calendar', 'email'] });
@@ -93,7 +93,7 @@ describe('tasks', { tags: ['B80', 'B81'] }, () => {
     expect([queue.waiting, environment.pendingTimers]).toEqual([0, 0]);
   });
 
-  test('begins the next task when the one before it is cancelled while it waits', async () => {
+  test('starts the next task when the previous one is cancelled while it waits', async () => {
     const { begin, environment, order } = queueOf(10);
     await begin('a', { writes: ['calendar'] });
     const cancelled = new AbortController();

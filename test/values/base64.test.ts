@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => vi.resetModules());
 
-test('BASE64-1, BASE64-3: any bytes come back, as the same text in each host', () => {
+test('BASE64-1, BASE64-3: restores any bytes, with the same text in each host', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = Buffer.from(bytes).toString('base64');
@@ -27,7 +27,7 @@ test('BASE64-1, BASE64-3: any bytes come back, as the same text in each host', (
   );
 });
 
-test('BASE64-2: reads the alphabet of URLs without padding', () => {
+test('BASE64-2: reads the URL alphabet without padding', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
       const text = Buffer.from(bytes).toString('base64url');
@@ -36,12 +36,12 @@ test('BASE64-2: reads the alphabet of URLs without padding', () => {
   );
 });
 
-test('a stretch of a larger array is written, not the array', () => {
+test('writes a slice of a larger array, not the array', () => {
   const bytes = Uint8Array.of(9, 1, 2, 9).subarray(1, 3);
   for (const host of [inNode, elsewhere]) expect(host.toBase64(bytes)).toBe('AQI=');
 });
 
-test('BASE64-3: each host reads or refuses the same texts', () => {
+test('BASE64-3: reads or refuses the same texts in each host', () => {
   const characters = fc.constantFrom(...'AQz09+/-_==!\u0000 \né€'.split(''), '😀', '\uD83D');
   fc.assert(
     fc.property(fc.array(characters, { maxLength: 14 }), (list) => {
@@ -54,6 +54,6 @@ test('BASE64-3: each host reads or refuses the same texts', () => {
   );
 });
 
-test.each(['A', 'AAAAA', '!!!!', 'AA=A', 'AAAA AAAA', 'ÄAAA'])('%j is refused', (text) => {
+test.each(['A', 'AAAAA', '!!!!', 'AA=A', 'AAAA AAAA', 'ÄAAA'])('refuses %j', (text) => {
   for (const host of [inNode, elsewhere]) expect(host.fromBase64(text)).toBeNull();
 });

@@ -5,7 +5,7 @@ const scores = (query: string, ...texts: string[]): number[] =>
   relevance(texts.map(countWords), query);
 
 describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
-  test('words have no case, accents or plural s, in any script', () => {
+  test('ignores case, accents and plural s, in any script', () => {
     expect(wordsOf('Café FLIGHTS, größe; 東京へ 2026!')).toEqual([
       'cafe',
       'flight',
@@ -16,24 +16,24 @@ describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
     expect(wordsOf('glass is his')).toEqual(['glass', 'is', 'his']);
   });
 
-  test('a text without a word of the query scores 0', () => {
+  test('gives a text without a word of the query the score 0', () => {
     expect(scores('train', 'a flight to Lisbon', '')).toEqual([0, 0]);
     expect(scores('', 'anything')).toEqual([0]);
   });
 
-  test('a rare word counts more than a common one', () => {
+  test('weights a rare word more than a common one', () => {
     const [rare = 0, common = 0] = scores('visa flight', 'the visa', 'the flight', 'one flight');
     expect(rare).toBeGreaterThan(common);
   });
 
-  test('the same word counts less the longer the text, and more the more often', () => {
+  test('weights the same word less the longer the text, and more the more often it occurs', () => {
     const [short = 0, long = 0] = scores('visa', 'the visa', `the visa ${'word '.repeat(50)}`);
     expect(short).toBeGreaterThan(long);
     const [once = 0, twice = 0] = scores('visa', 'visa here there', 'visa visa there');
     expect(twice).toBeGreaterThan(once);
   });
 
-  test('a word that is asked for twice counts once', () => {
+  test('counts a word that is requested twice once', () => {
     expect(scores('visa visa', 'visa', 'x')).toEqual(scores('visa', 'visa', 'x'));
   });
 

@@ -4,11 +4,11 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { clip, head, indented } from '../../src/values/clip.ts';
 
-test('a text that fits is left as it is', () => {
+test('leaves a text that fits unchanged', () => {
   expect(clip('four', 4)).toBe('four');
 });
 
-test('a cut text says how much is missing, and holds no half character', () => {
+test('states how much is missing in a cut text, and contains no half character', () => {
   expect(clip('1234567', 4)).toBe('1234 [… 3 more characters]');
   expect(clip('123😀567', 4)).toBe('123 [… 5 more characters]');
   expect(clip('123\u{10FFFF}567', 4)).toBe('123 [… 5 more characters]');
@@ -22,6 +22,6 @@ test('a cut text says how much is missing, and holds no half character', () => {
   );
 });
 
-test('indents every line of a quotation but the first', () => {
+test('indents every line of a quotation except the first', () => {
   expect(indented(' a\r\n# b\u2028c\rd ')).toBe('a\n  # b\n  c\n  d');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { forgetOldest } from '../../src/values/forget-oldest.ts';
 
-test('the oldest entries above the limit are forgotten, and no others', () => {
+test('drops only the oldest entries above the limit', () => {
   const set = new Set([3, 1, 2]);
   forgetOldest(set, 3);
   expect([...set]).toEqual([3, 1, 2]);

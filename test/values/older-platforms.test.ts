@@ -3,14 +3,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import * as realZod from 'zod';
 
-test('zod 3 is refused by name', async () => {
+test('refuses zod 3 by name', async () => {
   onTestFinished(() => vi.doUnmock('zod'));
   vi.resetModules();
   vi.doMock('zod', () => ({ ...realZod, z: { ...realZod.z, looseObject: undefined } }));
   await expect(import('../../src/values/checks.ts')).rejects.toThrow('npm install zod@4');
 });
 
-test('a runtime without `Promise.withResolvers` is refused by name', async () => {
+test('refuses a runtime without `Promise.withResolvers` by name', async () => {
   const { withResolvers } = Promise;
   onTestFinished(() => void (Promise.withResolvers = withResolvers));
   vi.resetModules();

@@ -6,7 +6,7 @@ import { deferred, macrotask, never, soon } from '../actors/model/fakes.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
-test('RACE-ABORT-1: rejects with the very reason when the work never settles', async () => {
+test('RACE-ABORT-1: rejects with the exact reason when the work never settles', async () => {
   const controller = new AbortController();
   const reason = { any: 'thing' };
   const raced = raceAbort(never(), controller.signal);
@@ -14,20 +14,20 @@ test('RACE-ABORT-1: rejects with the very reason when the work never settles', a
   await expect(soon(raced)).rejects.toBe(reason);
 });
 
-test('RACE-ABORT-1: an aborted signal wins over work that is done', async () => {
+test('RACE-ABORT-1: prefers an aborted signal to finished work', async () => {
   const reason = new Error('gone');
   await expect(raceAbort(Promise.resolve(1), AbortSignal.abort(reason))).rejects.toBe(reason);
   await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
 });
 
-test('settles as the work does without an abort, with its very error', async () => {
+test('settles as the work does without an abort, with its exact error', async () => {
   const { signal } = new AbortController();
   await expect(raceAbort(Promise.resolve('done'), signal)).resolves.toBe('done');
   await expect(raceAbort('plain', signal)).resolves.toBe('plain');
   await expect(raceAbort(Promise.reject(new TypeError('no')), signal)).rejects.toThrow(TypeError);
 });
 
-test('RACE-ABORT-2: a long-lived signal collects no listeners', async () => {
+test('RACE-ABORT-2: leaves no listeners on a long-lived signal', async () => {
   const controller = new AbortController();
   const { signal } = controller;
   for (let round = 0; round < 50; round += 1) {
@@ -42,7 +42,7 @@ test('RACE-ABORT-2: a long-lived signal collects no listeners', async () => {
   expect(listeners(signal)).toBe(0);
 });
 
-test('RACE-ABORT-3: work that fails after the abort, or before it was raced, is handled', async () => {
+test('RACE-ABORT-3: handles work that fails after the abort, or before it was raced', async () => {
   const unhandled: unknown[] = [];
   const listen = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', listen);

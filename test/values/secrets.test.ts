@@ -75,7 +75,7 @@ test.each([
   'X-Api-Key',
   'db.password',
   'api key',
-])('the name %s is that of a credential', (name) => {
+])("recognises the name %s as a credential's", (name) => {
   expect(isSecretName(name)).toBe(true);
 });
 
@@ -95,7 +95,7 @@ test.each([
   'idempotencyKey',
   'sortKey',
   'turnkey',
-])('knows that the name %s is not that of a credential', (name) => {
+])("does not recognise the name %s as a credential's", (name) => {
   expect(isSecretName(name)).toBe(false);
 });
 
@@ -130,7 +130,7 @@ describe('SHAPES-1: near misses of credentials', () => {
     expect(takeOut(text)).toBe(clean);
   });
 
-  test('a token that a line break ends is read to there', () => {
+  test('include a token up to the line break that ends it', () => {
     const jwt = CREDENTIALS['JWT'] ?? '';
     expect(takeOut(`${jwt.slice(0, 12)}\n${jwt.slice(12)}`)).toContain(jwt.slice(12));
     expect(takeOut(`${jwt}\nThanks.`)).toBe('[redacted]\nThanks.');
@@ -178,7 +178,7 @@ describe.each(Object.entries(WRITTEN))('SHAPES-2: a credential, %s', (_, write) 
 });
 
 describe('SHAPES-2: a secret that is known by its value', () => {
-  test('removes one that is longer than any pattern may be', () => {
+  test('disappears even if it is longer than any pattern may be', () => {
     const secret = `begin${'x'.repeat(100_000)}end`;
     const clean = secretRemover([secret])(`The key ${secret} is wrong: maximum expected`);
     expect(clean.replaceAll('[redacted]', '')).toBe('The key  is wrong: maximum expected');
@@ -225,7 +225,7 @@ describe('SHAPES-3: a secret that is known by the name of its property', () => {
     }
   });
 
-  test.each(NAMES)('%s, beside its value', (name) => {
+  test.each(NAMES)('%s, next to its value', (name) => {
     const fields = [
       { name, value: 'correct horse' },
       { name: 'city', value: 'Berlin' },
@@ -239,12 +239,12 @@ describe('SHAPES-3: a secret that is known by the name of its property', () => {
     });
   });
 
-  test('removes a value in whose middle the text ends', () => {
+  test('disappears even if the text ends in the middle of its value', () => {
     expect(takeOut('{"password":"correct hor')).toBe('{"password":"[redacted]');
   });
 });
 
-test('a hostile text of a megabyte is searched in one go', () => {
+test('searches a hostile text of a megabyte in one pass', () => {
   for (const part of [
     '"password":"',
     '\\\\"',

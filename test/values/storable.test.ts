@@ -25,7 +25,7 @@ const some = (): string =>
   ).join('');
 const texts = Array.from({ length: 2000 }, some);
 
-test('STORE-1, STORE-2: texts are well formed and stay so; what can be stored stays what it is', () => {
+test('STORE-1, STORE-2: makes texts well formed permanently, and leaves storable ones unchanged', () => {
   for (const text of texts) {
     const stored = storableText(text);
     expect(stored.isWellFormed() && !stored.includes('\0')).toBe(true);
@@ -38,13 +38,13 @@ test('STORE-1, STORE-2: texts are well formed and stay so; what can be stored st
   expect(storable(value)).toBe(value);
 });
 
-test('STORE-3: ids that differ stay different, also long ones', () => {
+test('STORE-3: keeps different ids different, even long ones', () => {
   const ids = new Set([...texts, ...texts.map((text) => `${'x'.repeat(400)}${text}`)]);
   expect(new Set([...ids].map(storableId)).size).toBe(ids.size);
   for (const id of ids) expect(storableId(id).length).toBeLessThanOrEqual(256);
 });
 
-test('keys and texts however deep, `__proto__`, circles, depth and big integers', () => {
+test('stores keys and texts at any depth, `__proto__`, cycles and big integers', () => {
   const circle: Record<string, unknown> = { name: 'a\0' };
   circle['self'] = circle;
   expect(storable(circle)).toEqual({ name: 'a\uFFFD', self: '[circular]' });
@@ -59,20 +59,24 @@ test('keys and texts however deep, `__proto__`, circles, depth and big integers'
 });
 
 describe('the same story on each journal', () => {
-  test('memory and SQLite know the same, live and refolded', { timeout: 120_000 }, async () => {
-    for (let seed = 1; seed <= 12; seed += 1) {
-      const folder = mkdtempSync(join(tmpdir(), 'offstage-hostile-'));
-      const environment = nodeEnvironment();
-      const sqlite = sqliteJournal({ path: join(folder, 'a.journal'), environment });
-      try {
-        const inMemory = await hostileStory(memoryJournal({ keep: Infinity }), seed);
-        expect(await hostileStory(flushed(sqlite), seed)).toEqual(inMemory);
-      } finally {
-        sqlite.close();
-        rmSync(folder, { recursive: true });
+  test(
+    'gives memory and SQLite the same state, live and refolded',
+    { timeout: 120_000 },
+    async () => {
+      for (let seed = 1; seed <= 12; seed += 1) {
+        const folder = mkdtempSync(join(tmpdir(), 'offstage-hostile-'));
+        const environment = nodeEnvironment();
+        const sqlite = sqliteJournal({ path: join(folder, 'a.journal'), environment });
+        try {
+          const inMemory = await hostileStory(memoryJournal({ keep: Infinity }), seed);
+          expect(await hostileStory(flushed(sqlite), seed)).toEqual(inMemory);
+        } finally {
+          sqlite.close();
+          rmSync(folder, { recursive: true });
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 /** Writes at once: the story's time is simulated. */
@@ -87,7 +91,7 @@ function flushed(journal: ReturnType<typeof sqliteJournal>) {
   };
 }
 
-test('ids of an app that no journal keeps are refused by name', () => {
+test("refuses an app's ids that no journal can store by name", () => {
   const environment = simulatedEnvironment();
   const model = castOf({});
   for (const id of ['a\0b', '\uD800', 'x'.repeat(201), '']) {
@@ -100,7 +104,7 @@ test('ids of an app that no journal keeps are refused by name', () => {
   }
 });
 
-test('CONNECTION-1: the wire gets its own id back in the answer to a call', async () => {
+test("CONNECTION-1: returns the wire's own id in the answer to a call", async () => {
   const talk = voiceTalk({
     tools: [
       defineTool({
@@ -128,10 +132,10 @@ test('CONNECTION-1: the wire gets its own id back in the answer to a call', asyn
   await talk.close();
 });
 
-describe('STORE-3: calls whose ids differ only in what cannot be stored stay two', () => {
+describe('STORE-3: two calls whose ids differ only in unstorable characters', () => {
   const IDS = ['c\0', 'c\uD800', 'c\uDC00', `${'c'.repeat(300)}1`, `${'c'.repeat(300)}2`];
 
-  test('keeps two calls of a text lead agent', async () => {
+  test('remain separate for a text lead agent', async () => {
     const ran: unknown[] = [];
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
@@ -164,7 +168,7 @@ describe('STORE-3: calls whose ids differ only in what cannot be stored stay two
     await talk.close();
   });
 
-  test('keeps two calls of a subagent', async () => {
+  test('remain separate for a subagent', async () => {
     const ran: string[] = [];
     const talk = textTalk({
       subagents: {

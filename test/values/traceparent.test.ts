@@ -15,7 +15,7 @@ test.each([
   // A later version may have more fields.
   [`01-${TRACE}-${SPAN}-01`, '01'],
   [`cc-${TRACE}-${SPAN}-01-what-the-future-will-be-like`, '01'],
-])('%s is read', (given, flags) => {
+])('reads %s', (given, flags) => {
   expect(readTraceparent(given)).toBe(`00-${TRACE}-${SPAN}-${flags}`);
 });
 

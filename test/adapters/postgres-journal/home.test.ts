@@ -33,9 +33,9 @@ describe('postgresql: home', () => {
 
 describe('planted faults', () => {
   test.each<[PlantedFault, string]>([
-    ['sends nobody on', 'at a node that has not the session'],
-    ['keeps nothing', 'at every node'],
-    ['keeps nothing', 'stands still'],
+    ['sends nobody on', 'a node without the session'],
+    ['keeps nothing', 'at all nodes'],
+    ['keeps nothing', 'a stopped node'],
   ])('detects a home that %s, by the case "%s"', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
     await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });

@@ -25,11 +25,11 @@ async function call(...args: string[]) {
   return [status, printed, complained] as const;
 }
 
-test('the command that is named gets the rest', async () => {
+test('passes the rest to the named command', async () => {
   expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada', '']);
 });
 
-it('writes the codes of what would move the cursor, also in JSON', async () => {
+it('writes characters that would move the cursor as codes, even in JSON', async () => {
   expect(await call('greet', '\u001b[2J', '"\u009b"', 'two\nlines')).toEqual([
     0,
     'hello \\u001b[2J "\\u009b" two\nlines',
@@ -38,7 +38,7 @@ it('writes the codes of what would move the cursor, also in JSON', async () => {
   expect((await call('\u001b[2J'))[2]).not.toContain('\u001b');
 });
 
-test('help lists the commands; of one it says how it is called', async () => {
+test('lists the commands in the help, and shows how each is called', async () => {
   expect(await call('--help')).toEqual([0, expect.stringContaining('say hello'), '']);
   expect(await call('help', 'greet')).toEqual([0, greet.usage, '']);
   expect(await call('greet', '--help')).toEqual([0, greet.usage, '']);
@@ -51,7 +51,7 @@ test('refuses an empty or unknown command with a message on standard error', asy
   expect(await call('great')).toEqual([2, '', message]);
 });
 
-test('--version is the version of the package', async () => {
+test('prints the version of the package for --version', async () => {
   expect(await call('--version')).toEqual([0, '1.2.3\n', '']);
 });
 
@@ -67,7 +67,7 @@ test('the program itself', async () => {
   expect(stdout).not.toContain('0123456789');
 });
 
-test('the program prints results and problems apart', async () => {
+test('prints results and problems on separate outputs', async () => {
   const file = new URL('../../../src/cli/offstage.ts', import.meta.url).pathname;
   const run = promisify(execFile);
   const manifest = new URL('../../../package.json', import.meta.url);

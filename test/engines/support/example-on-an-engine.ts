@@ -42,7 +42,7 @@ export function exampleOnAnEngine(
     });
     afterAll(() => engine?.close());
 
-    test.each(['jobs', 'runs'])('says with %s there what it says in memory', async (what) => {
+    test.each(['jobs', 'runs'])('prints with %s the same as in memory', async (what) => {
       const folder = await project();
       onTestFinished(() => rm(folder, { recursive: true, force: true }));
       const place = `${name}-${what}`;

@@ -48,7 +48,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
     };
 
     test(
-      'results are in the order of the calls, whoever ends first, and a failure is { error }',
+      'returns results in the order of the calls, and a failure as { error }',
       { tags: ['H7'] },
       async () => {
         const { live, calls, start } = world();
@@ -78,7 +78,7 @@ export function helixOnAnEngine<Live extends LiveEngine>(
     );
 
     test(
-      'a sub-agent that is abandoned goes on when its parent is closed, and is found by its id',
+      'continues an abandoned sub-agent when its parent is closed, and finds it by its id',
       { tags: ['H7'] },
       async () => {
         const { live, calls, start } = world();

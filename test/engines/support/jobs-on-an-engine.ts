@@ -123,7 +123,7 @@ export function jobsOnAnEngine(
         calls.count(what),
       );
 
-    test('is killed in a model call and in a charge: each is made once, and its result is there', async () => {
+    test('makes a model call and a charge once when killed during them, and gets their results', async () => {
       const { world, program } = await setUp();
       const release = world.calls.hold('model-1');
       let life = program.start();
@@ -143,7 +143,7 @@ export function jobsOnAnEngine(
       expect(totals(world)).toEqual([1, 1, 1, 1, 1, 1]);
     });
 
-    test('its worker is killed in a look-up: looked up again; in a charge: in doubt, not again', async () => {
+    test('repeats a look-up, but not a charge, when its worker is killed during them', async () => {
       const { world, engine, program } = await setUp();
       const release = world.calls.hold('look_up');
       const life = program.start();
@@ -162,7 +162,7 @@ export function jobsOnAnEngine(
       expect(totals(world)).toEqual([1, 2, 1, 1, 1, 1]);
     });
 
-    test('program, worker and server are killed in a charge: it is charged once', async () => {
+    test('charges once when program, worker and server are killed during the charge', async () => {
       const { world, engine, program } = await setUp();
       world.calls.hold('charge');
       const life = program.start();

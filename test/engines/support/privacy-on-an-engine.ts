@@ -118,7 +118,7 @@ export function privacyOnAnEngine(
       return live;
     };
 
-    test('JOBS-6, RUN-ENGINE-6: it is in the stores of the engine, and after forgetting in none that can be read', async () => {
+    test("JOBS-6, RUN-ENGINE-6: appears in the engine's stores, and after deletion in none that can be read", async () => {
       const live = await setUp({});
       const { forget } = await playBoth(live);
       const before = read(await live.kept());
@@ -131,7 +131,7 @@ export function privacyOnAnEngine(
       for (const word of WORDS) expect(after).not.toContain(word);
     });
 
-    test('PACKING-1, PACKED-ENGINE-1: sealed, it is in no table and in no byte of the engine at any time', async () => {
+    test('PACKING-1, PACKED-ENGINE-1: never appears in a table or byte of the engine when encrypted', async () => {
       const live = await setUp({ packed: true });
       const { forget } = await playBoth(live);
       const looks = async (): Promise<readonly string[]> => [

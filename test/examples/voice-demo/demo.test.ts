@@ -11,7 +11,7 @@ const options: DemoOptions = { port: 0, transport: new FakeTransport() };
 
 beforeEach(() => forgetKeys());
 
-test('the link leads to a page that is let in, and the conversation begins with the first that can hear', async () => {
+test('leads to a page with access, and starts the conversation when a listener is ready', async () => {
   const demo = await startDemo(options);
   onTestFinished(() => demo.close());
   const { origin, hash } = new URL(demo.url);
@@ -25,7 +25,7 @@ test('the link leads to a page that is let in, and the conversation begins with 
   await expect.poll(connection).toBe('active');
 });
 
-test('closing ends the pages first, then the session, and may be asked twice', async () => {
+test('ends the pages first when closing, then the session, and may be repeated', async () => {
   const demo = await startDemo(options);
   const client = connect({ url: `${new URL(demo.url).origin}/offstage`, token: demo.token });
   onTestFinished(() => client.close());
@@ -37,12 +37,12 @@ test('closing ends the pages first, then the session, and may be asked twice', a
   expect(demo.session.store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('resources are closed when the start fails', async () => {
+test('closes its resources when the start fails', async () => {
   // An invalid port.
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 
-test('keeps link and conversation in a folder, of which a second demo keeps nothing', async () => {
+test('keeps link and conversation in a folder, of which a second demo stores nothing', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const first = await startDemo({ ...options, folder });

@@ -50,7 +50,7 @@ function call(path: string, body?: unknown): Promise<Response> {
   });
 }
 
-test('every module that the page imports is there, as JavaScript', async () => {
+test('serves every module that the page imports, as JavaScript', async () => {
   const html = await (await call('/')).text();
   const { imports } = JSON.parse(/importmap">(.*?)<\/script>/.exec(html)?.[1] ?? '{}') as {
     imports: Record<string, string>;
@@ -105,7 +105,7 @@ test.each<[string, unknown, number]>([
   expect(talk.state().deliveries).toEqual([]);
 });
 
-test('crashes on request where crashes are allowed', async () => {
+test('crashes on request if crashes are allowed', async () => {
   expect((await call('/crash', {})).status).toBe(404);
   await server.close();
   let crashes = 0;

@@ -22,17 +22,17 @@ const outcome = async (tag: string, corpus: AnswerCorpus): Promise<readonly stri
   return broken;
 };
 
-describe('planted faults are found', () => {
+describe('planted faults of tables', () => {
   const { it } = corpora as { readonly it: AnswerCorpus };
   afterAll(() => {
     addAnswerLanguage(italian);
   });
 
-  test('a language without tables', async () => {
+  test('include a language without tables', async () => {
     expect(await outcome('pt', it)).toContain('the language has tables');
   });
 
-  test('assent that decides nothing, listed as a yes', async () => {
+  test('include undecided assent that is listed as a yes', async () => {
     addAnswerLanguage({ ...italian, consent: { ...italian.consent, yes: ['sì', 'va bene'] } });
     expect(await outcome('it', it)).toContain('nothing else approves');
   });
@@ -52,16 +52,16 @@ describe('planted faults are found', () => {
 });
 
 describe('tables of an app', () => {
-  test('are found by any tag of the language', () => {
+  test('apply to any tag of the language', () => {
     expect(answerLanguageFor('it-CH').consent.yes).toEqual(added.consent.yes);
   });
 
-  test('are compared without accents', () => {
+  test('apply without accents', () => {
     const question = { kind: 'approval', options: [] } as const;
     expect(matchAnswer(question, 'si', { language: 'it' })).toEqual({ kind: 'approved' });
   });
 
-  test('replace those built in', () => {
+  test('replace the built-in tables', () => {
     const german = answerLanguageFor('de');
     addAnswerLanguage({ ...german, holds: [...german.holds, 'sekündchen'] });
     const question = { kind: 'approval', options: [] } as const;
@@ -81,7 +81,7 @@ describe('tables of an app', () => {
       { code: 'it', negations: ['non'], consent: { yes: ['perché non sì'] } },
       'consent.yes: expected no negation, got "perché non sì", which contains "non"',
     ],
-  ])('are checked: %o', (tables, message) => {
+  ])('fail when they are invalid: %o', (tables, message) => {
     expect(() => addAnswerLanguage(tables as never)).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTION',

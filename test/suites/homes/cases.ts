@@ -38,7 +38,7 @@ async function answered(
 
 export const homeScenes: readonly HomeScene[] = [
   {
-    name: 'a session asks, takes an answer, tells, and sleeps when nobody is there',
+    name: 'asks, accepts an answer, tells, and sleeps without a client',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a', 'look_up, ask, charge');
@@ -51,7 +51,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: `HOME-1: ${AT_ONCE} users at once, at every node, are in one conversation`,
+    name: `HOME-1: keeps ${AT_ONCE} simultaneous users at all nodes in one conversation`,
     async play(bench) {
       const users = Array.from({ length: AT_ONCE }, (_, at) =>
         bench.user(`user-${at}`, at % bench.nodes),
@@ -69,7 +69,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-1: a message at a node that has not the session arrives',
+    name: 'HOME-1: passes on a message that reaches a node without the session',
     needs: ['nodes'],
     async play(bench) {
       const ann = await bench.connected('ann', 0);
@@ -85,7 +85,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: asleep, everything is killed: the same question is answered',
+    name: 'HOME-2: answers the same question after everything is killed while the session is asleep',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a');
@@ -97,7 +97,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: in memory, everything is killed: the client connects again, and the same question is answered',
+    name: 'HOME-2: reconnects the client and answers the same question after everything is killed with the session in memory',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a');
@@ -107,7 +107,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: in a model call, everything is killed: it is made again, though nobody comes',
+    name: 'HOME-3: repeats a model call during which everything is killed, without a client',
     async play(bench) {
       const release = bench.hold('a/model-2');
       const ann = await bench.connected();
@@ -124,7 +124,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: in a charge, everything is killed: it is not begun again',
+    name: 'HOME-2: does not repeat a charge after everything is killed during it',
     async play(bench) {
       const release = bench.hold('a/charge');
       const ann = await bench.connected();
@@ -138,7 +138,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: a deadline passes while it sleeps: it wakes, though nobody comes',
+    name: 'HOME-3: wakes without a client when a deadline passes while it sleeps',
     async play(bench) {
       const ann = await bench.connected();
       await ann.say('Do in a hurry [errand a: ask]');
@@ -149,7 +149,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: a deadline passes while all is dead: it is met afterwards, though nobody comes',
+    name: 'HOME-3: handles a deadline later, without a client, that passes while all is dead',
     async play(bench) {
       const ann = await bench.connected();
       await ann.say('Do in a hurry [errand a: ask]');
@@ -163,7 +163,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: a session of more than 2 MB sleeps, and is there after a kill',
+    name: 'HOME-2: restores a session of more than 2 MB that sleeps, after a kill',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a', `fill ${FILLS}, ask, charge`);
@@ -178,7 +178,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: evicted under an open tab, which stays connected, answers and is told',
+    name: 'HOME-3: keeps an open tab connected while it is evicted, and answers it',
     needs: ['evicts'],
     async play(bench) {
       const ann = await bench.connected();
@@ -192,7 +192,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-4: a node leaves before a deploy: what waits and what works goes on',
+    name: 'HOME-4: continues waiting and working sessions when a node leaves before a deploy',
     needs: ['drains'],
     async play(bench) {
       const ann = await bench.connected();
@@ -210,7 +210,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-4: a node stands still, another one has the session: nothing of the first counts when it goes on',
+    name: 'HOME-4: ignores a stopped node that resumes after another one has taken the session',
     needs: ['nodes', 'stops'],
     async play(bench) {
       const ann = await bench.connected('ann', 0);
@@ -241,7 +241,7 @@ export const homeScenes: readonly HomeScene[] = [
 /** Users request errands and answer questions while processes die at moments that the seed chooses. */
 export function randomKills(seed: number): HomeScene {
   return {
-    name: `seed ${seed}: errands, while processes are killed`,
+    name: `seed ${seed}: completes errands while processes are killed`,
     async play(bench) {
       const chance = chanceOf(seed, 'homes');
       const ann = await bench.connected();

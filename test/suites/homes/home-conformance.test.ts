@@ -31,17 +31,17 @@ describe('sqlite: home', () => {
   test.each(cases.filter(({ skipped }) => skipped === null))('$name', ({ run }) => run(), 180_000);
 });
 
-describe('planted faults', () => {
+describe('a planted fault of a home', () => {
   test.each<[PlantedFault, string]>([
-    ['keeps nothing', 'asleep,'],
-    ['keeps nothing', 'in memory,'],
+    ['keeps nothing', 'is asleep'],
+    ['keeps nothing', 'in memory'],
     ['keeps nothing', 'more than 2 MB'],
-    ['never looks', 'in a model call'],
+    ['never looks', 'a model call during'],
     ['stores no time', 'while it sleeps'],
     ['never looks', 'while all is dead'],
     ['cuts what is long', 'more than 2 MB'],
     ['closes sessions', 'before a deploy'],
-  ])('%s: "%s" finds it', async (fault, name) => {
+  ])('fails a case: %s, "%s"', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));
     await expect(found?.run()).rejects.toMatchObject({ code: 'NOT_CONFORMANT' });
   });

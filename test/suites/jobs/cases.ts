@@ -45,7 +45,7 @@ const SUBAGENTS = 100;
 
 export const jobsScenes: readonly JobsScene[] = [
   {
-    name: 'JOBS-1: a job is done, and its end comes back',
+    name: 'JOBS-1: executes a job, and returns its result',
     async play(bench) {
       bench.act('s/sub:1', ({ job }) => text(`did ${job.name} with ${job.body}`));
       const end = await bench.ask('s/sub:1', { name: 'tool charge', body: '{"a":1}' });
@@ -54,7 +54,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: one key asked for twice at once is one job',
+    name: 'JOBS-1: executes one job for two simultaneous requests with one key',
     async play(bench) {
       const wait = gate();
       bench.act('s/sub:1', async () => {
@@ -72,7 +72,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: one key asked for by two processes is one job',
+    name: 'JOBS-1: executes one job for two processes with one key',
     needs: ['keepsResults'],
     async play(bench) {
       const wait = gate();
@@ -89,7 +89,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: an end is kept for a process that asks later',
+    name: 'JOBS-1: keeps a result for a later process',
     needs: ['keepsResults'],
     async play(bench) {
       bench.act('s/sub:1', (_, nth) => text(`time ${nth}`));
@@ -99,7 +99,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: another key is another job',
+    name: 'JOBS-1: executes another job for another key',
     async play(bench) {
       const first = await bench.ask('s/sub:1#1', { body: '"first"' });
       const second = await bench.ask('s/sub:1#2', { body: '"second"' });
@@ -108,7 +108,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: a failure comes back as it is, and is kept',
+    name: 'JOBS-1: returns a failure unchanged, and keeps it',
     async play(bench) {
       const failed: JobEnd = {
         failed: { code: 'RATE_LIMITED', message: 'slow down', retryable: true, retryAfterMs: 700 },
@@ -120,7 +120,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: odd keys and odd texts arrive as they are',
+    name: 'JOBS-1: passes unusual keys and texts unchanged',
     async play(bench) {
       const asked = ODD_KEYS.flatMap((key) => ODD_BODIES.map((body, at) => [`${key}#${at}`, body]));
       for (const [key = '', body = ''] of asked) {
@@ -138,7 +138,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: a worker that throws is asked again, unless the job must not be repeated',
+    name: 'JOBS-2: retries a worker that throws, unless the job must not be repeated',
     async play(bench) {
       const throwing: Act = (_, nth) => {
         if (nth === 1) throw new Error('a worker must not throw');
@@ -152,7 +152,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: a worker dies: the job is done by another one',
+    name: 'JOBS-2: moves the job of a dead worker to another one',
     needs: ['worker_dies'],
     async play(bench) {
       bench.act('s/sub:1', dieFirst);
@@ -163,7 +163,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: a worker dies: a job that must not be repeated is lost, and stays lost',
+    name: 'JOBS-2: loses an unrepeatable job of a dead worker permanently',
     needs: ['worker_dies', 'keepsResults'],
     async play(bench) {
       bench.act('s/sub:1', dieFirst);
@@ -177,7 +177,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: a worker dies after the end: the end is kept',
+    name: 'JOBS-2: keeps a result whose worker dies afterwards',
     needs: ['worker_dies', 'keepsResults'],
     async play(bench) {
       bench.act('s/sub:1', (_, nth) => text(`time ${nth}`));
@@ -188,7 +188,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: the caller dies: the job goes on, and another process gets its end',
+    name: 'JOBS-1: continues the job of a dead caller, and gives another process its result',
     needs: ['keepsResults'],
     async play(bench) {
       const wait = gate();
@@ -206,7 +206,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: the engine dies with a job under way: the job ends',
+    name: 'JOBS-1: completes a running job after the engine dies',
     needs: ['engine_dies', 'keepsResults'],
     async play(bench) {
       const wait = gate();
@@ -226,7 +226,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: engine and workers die: what must not be repeated is begun once',
+    name: 'JOBS-2: starts an unrepeatable job once although engine and workers die',
     needs: ['engine_dies', 'worker_dies', 'keepsResults'],
     async play(bench) {
       bench.act('s/sub:again', dieFirst);
@@ -243,7 +243,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-3: an aborted caller is let go at once, and the job goes on',
+    name: 'JOBS-3: releases an aborted caller at once, and continues the job',
     async play(bench) {
       const wait = gate();
       bench.act('s/sub:1', async () => {
@@ -266,7 +266,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-3: a signal that has aborted begins nothing',
+    name: 'JOBS-3: starts nothing for a signal that has already aborted',
     async play(bench) {
       const reason = new Error('no longer needed');
       const asked = bench.ask('s/sub:1', { signal: AbortSignal.abort(reason) });
@@ -276,7 +276,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-3: a cancelled job is told so, and its end says so',
+    name: 'JOBS-3: informs a cancelled job, and returns the cancellation as its result',
     async play(bench) {
       bench.act('s/sub:1', never);
       const jobs = bench.stage.jobs();
@@ -291,7 +291,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-3: cancel of a key that has no job, or has ended, does nothing',
+    name: 'JOBS-3: ignores a cancellation of an unknown or ended job',
     async play(bench) {
       const jobs = bench.stage.jobs();
       jobs.cancel('s/sub:unknown');
@@ -303,7 +303,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-5: a body that is too large is refused before it is begun',
+    name: 'JOBS-5: refuses a body that is too large before the job starts',
     async play(bench) {
       const jobs = bench.stage.jobs();
       if (jobs.maxBytes === Infinity) return;
@@ -315,7 +315,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-5: a result that is too large is a failure that says so',
+    name: 'JOBS-5: fails for a result that is too large',
     async play(bench) {
       const jobs = bench.stage.jobs();
       if (jobs.maxBytes === Infinity) return;
@@ -325,7 +325,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'what a job says comes in order, and never after its end',
+    name: "streams a job's output in order, and never after its end",
     async play(bench) {
       const told: string[] = [];
       let late: ((said: string) => void) | null = null;
@@ -345,7 +345,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: `${MANY} jobs of ${SUBAGENTS} subagents at once: each is done once, in its subagent's order`,
+    name: `executes each of ${MANY} jobs of ${SUBAGENTS} subagents once, in its subagent's order`,
     async play(bench) {
       const ask = async (subagent: number): Promise<void> => {
         for (let step = 0; step < MANY / SUBAGENTS; step += 1) {
@@ -368,7 +368,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-6: what is deleted is begun anew, and no other job is',
+    name: 'JOBS-6: restarts only a deleted job',
     needs: ['keepsResults', 'forgets'],
     async play(bench) {
       const jobs = bench.stage.jobs();
@@ -385,7 +385,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-6: a job that is deleted while it is under way is begun anew, and nobody gets its end',
+    name: 'JOBS-6: restarts a running job that is deleted, and drops its result',
     needs: ['keepsResults', 'forgets'],
     async play(bench) {
       const wait = gate();
@@ -401,7 +401,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-6: what nobody has asked for is deleted without an error',
+    name: 'JOBS-6: deletes an unknown job without an error',
     needs: ['keepsResults', 'forgets'],
     async play(bench) {
       await bench.forget('stranger/');
@@ -409,7 +409,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-7: a job that hangs is told to stop and ends with JOB_TIMEOUT; one that must not be repeated is lost',
+    name: 'JOBS-7: stops a hanging job with JOB_TIMEOUT, and loses an unrepeatable one',
     needs: ['job_hangs'],
     async play(bench) {
       for (const { key, once } of KINDS) {
@@ -423,7 +423,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-7: a job that hangs, whatever it is told, ends in time; its late result counts nothing, and it is not begun again',
+    name: 'JOBS-7: ends a job in time that ignores the stop, and ignores its late result',
     needs: ['job_hangs'],
     async play(bench) {
       const wait = gate();
@@ -445,7 +445,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-8: a job that no worker takes fails as they say, and is kept',
+    name: 'JOBS-8: fails a job with the reason of the workers that refuse it, and keeps it',
     needs: ['job_hangs'],
     async play(bench) {
       for (const { key, once } of KINDS) {
@@ -462,7 +462,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-8: what an old worker refuses is done by a new one, once',
+    name: 'JOBS-8: executes a job once on a new worker that an old one refuses',
     needs: ['worker_refuses'],
     async play(bench) {
       for (const { key, once } of KINDS) {
@@ -474,7 +474,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-8: the workers that refused a job are replaced by new ones, which do it once',
+    name: 'JOBS-8: executes a refused job once after its workers are replaced',
     needs: ['worker_refuses', 'worker_dies'],
     async play(bench) {
       const asked = KINDS.map(({ key, once }) => {
@@ -491,7 +491,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-8: a job that is offered is cancelled',
+    name: 'JOBS-8: cancels a job that is being offered',
     needs: ['worker_refuses'],
     async play(bench) {
       const jobs = bench.stage.jobs();

@@ -227,6 +227,6 @@ describe('a planted fault is found', () => {
   });
 });
 
-test('a setup that is none is refused by name', () => {
+test('refuses an invalid setup by name', () => {
   expect(() => jobsConformance({ ...simulated(), shows: ['flood'] } as never)).toThrow(/shows/);
 });

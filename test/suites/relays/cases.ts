@@ -40,7 +40,7 @@ const STATES: readonly {
 
 const usual: readonly RelayScene[] = [
   {
-    name: 'a turn has words, and an end',
+    name: 'returns words and an end for a turn',
     async play(bench) {
       const session = await bench.start();
       bench.expect(session.id !== '' && !session.isRunning, 'an id, and no turn');
@@ -50,7 +50,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'turns follow each other in one session',
+    name: 'runs turns one after another in one session',
     async play(bench) {
       const session = await bench.start();
       for (const say of ['One.', 'Two.', 'Three.']) {
@@ -61,7 +61,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'sessions do not see each other',
+    name: 'isolates sessions from each other',
     async play(bench) {
       const one = await bench.start();
       const two = await bench.start();
@@ -76,7 +76,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a permission is given once, to this request',
+    name: 'gives a permission once, to its own request',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { permission: EDIT }, { permission: EDIT });
@@ -96,7 +96,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a request that nobody answers is told so',
+    name: 'informs an unanswered request',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { question: 'When?', options: OPTIONS });
@@ -107,7 +107,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a question is asked with its options, and answered by one',
+    name: 'asks a question with its options, and accepts one',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { question: 'When?', options: OPTIONS });
@@ -125,7 +125,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a question is answered in words',
+    name: 'accepts an answer in words',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { question: 'When?' });
@@ -136,7 +136,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'an answer that comes late changes nothing',
+    name: 'ignores an answer that arrives late',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { permission: EDIT });
@@ -155,7 +155,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'an interrupt between turns does nothing',
+    name: 'ignores an interrupt between turns',
     async play(bench) {
       const session = await bench.start();
       session.interrupt();
@@ -166,7 +166,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'its tools begin and end',
+    name: 'reports the beginning and end of tools',
     needs: ['reportsTools'],
     async play(bench) {
       const session = await bench.start();
@@ -181,7 +181,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'words steer a turn',
+    name: 'steers a turn with words',
     needs: ['steers'],
     async play(bench) {
       const session = await bench.start();
@@ -192,7 +192,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a turn that fails says so',
+    name: 'reports a turn that fails',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { say: 'Half.' }, { end: 'refused' });
@@ -201,7 +201,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a flood of words arrives, and ends',
+    name: 'delivers a flood of words, and ends',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { flood: 2_000 });
@@ -210,7 +210,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'what cannot be read does not end the session',
+    name: 'keeps the session after unreadable input',
     needs: ['garbage'],
     async play(bench) {
       const session = await bench.start();
@@ -220,7 +220,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a start that is aborted leaves nothing running',
+    name: 'leaves nothing running after an aborted start',
     async play(bench) {
       const controller = new AbortController();
       controller.abort(new Error('no longer needed'));
@@ -232,7 +232,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a session is taken up by its id',
+    name: 'resumes a session by its id',
     needs: ['resumes'],
     async play(bench) {
       const session = await bench.start();
@@ -247,7 +247,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a session that is not known cannot be taken up',
+    name: 'refuses to resume an unknown session',
     needs: ['resumes'],
     async play(bench) {
       const started = await bench.start('no-such-session').then(
@@ -258,7 +258,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'a question that survives is asked again under its id, and answered',
+    name: 'asks a surviving question again under its id, and accepts the answer',
     needs: ['openQuestionSurvives'],
     async play(bench) {
       const session = await bench.start();
@@ -278,7 +278,7 @@ const usual: readonly RelayScene[] = [
 
 const stopped: readonly RelayScene[] = STATES.flatMap(({ name, acts, reached }) => [
   {
-    name: `it is interrupted ${name}`,
+    name: `stops at an interrupt ${name}`,
     async play(bench: RelayBench) {
       const session = await bench.start();
       bench.perform(session, ...acts);
@@ -292,7 +292,7 @@ const stopped: readonly RelayScene[] = STATES.flatMap(({ name, acts, reached }) 
     },
   },
   {
-    name: `it is released ${name}`,
+    name: `stops at a release ${name}`,
     async play(bench: RelayBench) {
       const session = await bench.start();
       bench.perform(session, ...acts);
@@ -304,7 +304,7 @@ const stopped: readonly RelayScene[] = STATES.flatMap(({ name, acts, reached }) 
     },
   },
   {
-    name: `its process ends ${name}`,
+    name: `reports the end of its process ${name}`,
     needs: ['die'] as const,
     async play(bench: RelayBench) {
       const session = await bench.start();
@@ -332,7 +332,7 @@ const stopped: readonly RelayScene[] = STATES.flatMap(({ name, acts, reached }) 
 
 const deaf: readonly RelayScene[] = [
   {
-    name: 'an agent that does not stop when it is interrupted is killed',
+    name: 'kills an agent that ignores an interrupt',
     needs: ['deaf'],
     async play(bench) {
       const session = await bench.start();
@@ -344,7 +344,7 @@ const deaf: readonly RelayScene[] = [
     },
   },
   {
-    name: 'an agent that does not stop when it is released is killed',
+    name: 'kills an agent that ignores a release',
     needs: ['deaf'],
     async play(bench) {
       const session = await bench.start();

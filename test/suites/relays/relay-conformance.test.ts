@@ -23,9 +23,12 @@ function setupOf(
   };
 }
 
-describe.each([false, true])('a relay in memory, whose questions survive: %s', (survives) => {
-  test.each(relayConformance(setupOf('memory', survives)))('$name', ({ run }) => run());
-});
+describe.each([false, true])(
+  'passes for an in-memory relay whose questions survive: %s',
+  (survives) => {
+    test.each(relayConformance(setupOf('memory', survives)))('$name', ({ run }) => run());
+  },
+);
 
 /** The same relay with other events, or with another session. */
 function spoilt(
@@ -126,6 +129,6 @@ describe('a planted fault is found', () => {
   });
 });
 
-test('a setup that is none is refused', () => {
+test('refuses an invalid setup', () => {
   expect(() => relayConformance({} as RelayConformanceSetup)).toThrow(/name/);
 });

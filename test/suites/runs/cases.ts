@@ -6,7 +6,7 @@ import type { RunsScene } from './bench.ts';
 
 export const runsScenes: readonly RunsScene[] = [
   {
-    name: 'RUN-ENGINE-1: a run is done, each step once, and its outcome comes back',
+    name: 'RUN-ENGINE-1: executes each step of a run once, and returns its outcome',
     async play(bench) {
       const trip = bench.trip();
       const outcome = await bench.outcome(bench.start(trip, 'look_up, charge'));
@@ -16,7 +16,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-1: one id asked for twice at once is one run',
+    name: 'RUN-ENGINE-1: starts one run for two simultaneous requests with one id',
     async play(bench) {
       const trip = bench.trip();
       const program = bench.stage.program();
@@ -30,7 +30,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-1: the outcome is kept for a process that asks later; another task under its id is refused',
+    name: 'RUN-ENGINE-1: keeps the outcome for a later process, and refuses another task under its id',
     async play(bench) {
       const trip = bench.trip();
       const first = await bench.outcome(bench.start(trip, 'charge'));
@@ -42,7 +42,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a question is put to the program once, and its answer reaches the model',
+    name: 'puts a question to the program once, and passes its answer to the model',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'look_up, ask');
@@ -55,7 +55,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a subagent inside the run asks while the run works: it is answered, and goes on, before that has ended',
+    name: 'answers a subagent inside the run while the run works, and lets it continue',
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}/look_up`);
@@ -73,7 +73,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a question that the program does not answer ends nothing',
+    name: 'continues after a question that the program does not answer',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask');
@@ -82,7 +82,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a value that answers no question counts as no answer, and is reported',
+    name: 'reports a value that answers no question, and treats it as no answer',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask, look_up');
@@ -91,7 +91,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'an approved call is made, a denied one is not',
+    name: 'runs an approved call, but not a denied one',
     async play(bench) {
       for (const approved of [true, false]) {
         const trip = bench.trip();
@@ -103,7 +103,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a request to the program gets its text',
+    name: "returns the program's text to a request",
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'input');
@@ -112,7 +112,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'questions that nobody answers expire, and end the run',
+    name: 'ends the run after unanswered questions have expired',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask, ask, ask', { agent: 'hurried' });
@@ -131,7 +131,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the limit of steps ends the run',
+    name: 'ends the run at its step limit',
     async play(bench) {
       const trip = bench.trip();
       const steps = Array.from({ length: 12 }, () => 'look_up').join(', ');
@@ -141,7 +141,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a run is cancelled while a question waits',
+    name: 'cancels a run while a question waits',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'look_up, ask, charge');
@@ -153,7 +153,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a run is cancelled in a model call',
+    name: 'cancels a run during a model call',
     async play(bench) {
       const trip = bench.trip();
       bench.hold(`${trip}/model-2`);
@@ -165,7 +165,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a run is cancelled in a charge: that is begun once, and the ledger says that nobody knows',
+    name: 'cancels a run during a charge, which starts once and has an unknown outcome in the ledger',
     async play(bench) {
       const trip = bench.trip();
       bench.hold(`${trip}/charge`);
@@ -179,7 +179,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a subagent of the run asks, and its result reaches the run',
+    name: 'lets a subagent of the run ask, and returns its result to the run',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'guide look_up then ask, charge');
@@ -196,7 +196,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'two subagents of the run work at once: their results are in the order of the calls',
+    name: 'returns the results of two simultaneous subagents in the order of the calls',
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}-guide/look_up`);
@@ -215,7 +215,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a subagent of the run fails: the model reads why, and the run goes on',
+    name: 'continues the run when a subagent fails, and the model reads the reason',
     async play(bench) {
       const trip = bench.trip();
       const outcome = await bench.outcome(bench.start(trip, 'guide look_up then fail, charge'));
@@ -230,7 +230,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a subagent of the run works when that is cancelled: it stops as well',
+    name: 'stops a working subagent when its run is cancelled',
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}-guide/model-2`);
@@ -250,7 +250,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-5: a subagent of the run is a run of its own, whose outcome is kept',
+    name: 'RUN-ENGINE-5: runs a subagent as a separate run, and keeps its outcome',
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -266,7 +266,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a subagent of the run asks when that is cancelled: it is cancelled as well',
+    name: 'cancels an asking subagent when its run is cancelled',
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -281,7 +281,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'an abandoned subagent asks when its run is cancelled: it goes on, and is answered',
+    name: 'continues and answers an abandoned subagent that asks when its run is cancelled',
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -300,7 +300,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the program dies while a subagent of the run asks: the next one is put the same question',
+    name: "puts a subagent's question to the next program after the program dies",
     needs: ['program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -317,7 +317,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the workers die after a subagent of the run has ended: its result is not made again',
+    name: "does not repeat a subagent's result after the workers die",
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -332,7 +332,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'all processes die while a subagent of the run asks: it is answered',
+    name: "answers a subagent's question after all processes die",
     needs: ['engine_dies', 'worker_dies', 'program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -349,7 +349,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the program dies while a question waits: the next one is put the same question',
+    name: 'puts the same question to the next program after the program dies',
     needs: ['program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -366,7 +366,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the program dies while a request waits: the next one gets the same request',
+    name: 'sends the same request to the next program after the program dies',
     needs: ['program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -382,7 +382,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the program dies in a look-up: the run goes on',
+    name: 'continues the run after the program dies during a look-up',
     needs: ['program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -398,7 +398,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-2: of the answers of two programs the first counts',
+    name: "RUN-ENGINE-2: accepts the first of two programs' answers",
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -418,7 +418,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-2: a double, an early and a late answer are refused, and change nothing',
+    name: 'RUN-ENGINE-2: refuses a double, an early and a late answer without a change',
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -442,7 +442,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-6: a run that was deleted, with its subagent, is another run when it is asked for again',
+    name: 'RUN-ENGINE-6: starts a new run under the id of one that was deleted with its subagent',
     needs: ['engine', 'deletes'],
     async play(bench) {
       const [trip, other] = [bench.trip(), bench.trip()];
@@ -465,7 +465,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-6: a run that has not ended is not deleted, and goes on',
+    name: 'RUN-ENGINE-6: does not delete a run that has not ended, and continues it',
     needs: ['engine', 'deletes'],
     async play(bench) {
       const trip = bench.trip();
@@ -482,7 +482,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-6: a run whose abandoned subagent has not ended is not deleted; once it has, both are',
+    name: 'RUN-ENGINE-6: deletes a run only once its abandoned subagent has ended, and deletes both',
     needs: ['engine', 'deletes'],
     async play(bench) {
       const trip = bench.trip();
@@ -508,7 +508,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a configuration that no worker has ends the run as lost',
+    name: 'ends the run as lost if no worker has its configuration',
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -521,7 +521,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the workers die in a model call: it is made again, and nothing before it',
+    name: 'repeats only the model call during which the workers die',
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -535,7 +535,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the workers die in a charge: it is not begun again, and the model reads so',
+    name: 'does not repeat a charge during which the workers die, and the model reads this',
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -550,7 +550,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the workers die while a question waits: the same question is answered',
+    name: 'answers the same question after the workers die while it waits',
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -567,7 +567,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the workers die while a subagent of the run works: it is the same subagent',
+    name: 'continues the same subagent after the workers die while it works',
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -582,7 +582,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'engine, workers and program die while a question waits: the same question is answered',
+    name: 'answers the same question after engine, workers and program die',
     needs: ['engine_dies', 'worker_dies', 'program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -599,7 +599,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'engine and workers die in a charge: it is not begun again',
+    name: 'does not repeat a charge during which engine and workers die',
     needs: ['engine_dies', 'worker_dies'],
     async play(bench) {
       const trip = bench.trip();

@@ -12,7 +12,7 @@ const ANSWER = { answer: { text: 'The left one' } };
 
 export const deployScenes: readonly RunsScene[] = [
   {
-    name: 'workers of two versions are there: runs of a configuration that one of them lacks are done',
+    name: 'completes runs of a configuration that one of two worker versions lacks',
     needs: ['deploys'],
     async play(bench) {
       await bench.deploy('earlier', 'later');
@@ -27,7 +27,7 @@ export const deployScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'workers of two versions are there: what one of them lacks is done by the other one, once',
+    name: 'executes a step once on the worker version that has its tool',
     needs: ['deploys'],
     async play(bench) {
       await bench.deploy('earlier', 'later');
@@ -47,7 +47,7 @@ export const deployScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'the workers of a run whose question is open are replaced by later ones: it is answered, and goes on with what they know',
+    name: 'continues a run with later workers that replace the earlier ones during its question',
     needs: ['deploys'],
     async play(bench) {
       await bench.deploy('earlier');
@@ -69,7 +69,7 @@ export const deployScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'workers are rolled back while a question is open: the run waits for what they lack, and loses nothing',
+    name: 'delays a run after a rollback during its question until its workers have what it needs',
     needs: ['deploys'],
     async play(bench) {
       await bench.deploy('later');

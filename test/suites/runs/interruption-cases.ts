@@ -102,7 +102,7 @@ const CANCELLED_IN: readonly {
     there: async (bench, trip) => bench.hold(`${trip}/model-1`),
   },
   {
-    state: 'while a consent is waited for',
+    state: 'while it waits for consent',
     steps: 'refund, charge',
     there: (bench, _, watched) => bench.asked(watched),
   },
@@ -112,7 +112,7 @@ const CANCELLED_IN: readonly {
     there: (bench, _, watched) => bench.asked(watched),
   },
   {
-    state: 'in a look-up',
+    state: 'during a look-up',
     steps: 'look_up, charge',
     async there(bench, trip) {
       bench.hold(`${trip}/look_up`);
@@ -120,7 +120,7 @@ const CANCELLED_IN: readonly {
     },
   },
   {
-    state: 'before a model call is tried again',
+    state: 'before a model call is retried',
     steps: 'busy, charge',
     agent: 'patient',
     async there(bench, trip) {
@@ -144,12 +144,12 @@ const HURRIED_IN: readonly {
   /** The run waits for the program meanwhile. */
   readonly isIdle?: boolean;
 }[] = [
-  { state: 'in a model call', steps: 'look_up', step: '-scout/model-1', isModelCall: true },
-  { state: 'in a look-up', steps: 'look_up', step: '-scout/look_up' },
-  { state: 'in a charge', steps: 'charge', step: '-scout/charge' },
+  { state: 'during a model call', steps: 'look_up', step: '-scout/model-1', isModelCall: true },
+  { state: 'during a look-up', steps: 'look_up', step: '-scout/look_up' },
+  { state: 'during a charge', steps: 'charge', step: '-scout/charge' },
   { state: 'while it asks', steps: 'ask', step: null, isIdle: true },
   {
-    state: 'while it waits for a subagent of its own',
+    state: 'while it waits for its own subagent',
     steps: 'guide charge',
     step: '-scout-guide/charge',
     isIdle: true,
@@ -188,23 +188,23 @@ async function hurry(
 
 export const interruptionScenes: readonly RunsScene[] = [
   {
-    name: 'the workers die in any step: the run ends as one that nobody killed',
+    name: 'gives the same outcome when the workers die in any step',
     needs: ['worker_dies'],
     play: (bench) => deathInEachStep(bench, false, () => bench.killWorkers()),
   },
   {
-    name: 'the program dies in any step: the run ends as one that nobody killed',
+    name: 'gives the same outcome when the program dies in any step',
     needs: ['program_dies'],
     play: (bench) => deathInEachStep(bench, true, () => {}),
   },
   {
-    name: 'engine, workers and program die in any step: the run ends as one that nobody killed',
+    name: 'gives the same outcome when engine, workers and program die in any step',
     needs: ['engine_dies', 'worker_dies', 'program_dies'],
     play: (bench) =>
       deathInEachStep(bench, true, () => Promise.all([bench.killWorkers(), bench.killEngine()])),
   },
   ...(['worker_dies', 'engine_dies'] as const).map((fault): RunsScene => ({
-    name: `${fault === 'worker_dies' ? 'the workers are' : 'everything is'} dead when the time of a question is over: it expires`,
+    name: `expires a question while ${fault === 'worker_dies' ? 'the workers are' : 'everything is'} dead`,
     needs: fault === 'worker_dies' ? [fault] : ['worker_dies', fault],
     async play(bench) {
       const trip = bench.trip();
@@ -230,7 +230,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   })),
   {
-    name: 'the time of a run expires in a model call: what comes later changes nothing',
+    name: 'ends a run whose time expires during a model call, and ignores later events',
     async play(bench) {
       const trip = bench.trip();
       const release = bench.hold(`${trip}/model-1`);
@@ -251,7 +251,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   },
   ...CANCELLED_IN.map(({ state, steps, agent, there }): RunsScene => ({
-    name: `a run is cancelled ${state}`,
+    name: `cancels a run ${state}`,
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, steps, agent === undefined ? {} : { agent });
@@ -265,7 +265,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   })),
   ...(['guide', 'courier'] as const).map((first): RunsScene => ({
-    name: `a ${first} begins first when its run is cancelled: the guide stops, the courier goes on`,
+    name: `cancels a run whose ${first} starts first: the guide stops, the courier continues`,
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -297,7 +297,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   })),
   {
-    name: 'a run that has ended is cancelled: its outcome stays',
+    name: 'keeps the outcome of an ended run that is cancelled',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'charge');
@@ -309,11 +309,11 @@ export const interruptionScenes: readonly RunsScene[] = [
     },
   },
   ...HURRIED_IN.map((state): RunsScene => ({
-    name: `words reach a subagent ${state.state}: it reads them at once`,
+    name: `reads words at once ${state.state}, in a subagent`,
     play: (bench) => hurry(bench, state),
   })),
   {
-    name: 'the workers die when words have reached a subagent: it has read them',
+    name: 'delivers words to a subagent although the workers die afterwards',
     needs: ['worker_dies'],
     async play(bench) {
       for (const state of HURRIED_IN) await hurry(bench, state, () => bench.killWorkers());

@@ -17,18 +17,18 @@ const INTERRUPTED_IN: readonly {
   readonly isDeadly?: boolean;
 }[] = [
   {
-    state: 'in a model call',
+    state: 'during a model call',
     steps: 'look_up',
     step: '/model-1',
     reads: 0,
     isModelCall: true,
     isDeadly: true,
   },
-  { state: 'in a look-up', steps: 'look_up', step: '/look_up', reads: 1 },
-  { state: 'in a charge', steps: 'charge', step: '/charge', reads: 1, isDeadly: true },
-  { state: 'in two look-ups', steps: 'look_up & look_up', step: '-2/look_up', reads: 1 },
+  { state: 'during a look-up', steps: 'look_up', step: '/look_up', reads: 1 },
+  { state: 'during a charge', steps: 'charge', step: '/charge', reads: 1, isDeadly: true },
+  { state: 'during two look-ups', steps: 'look_up & look_up', step: '-2/look_up', reads: 1 },
   { state: 'while it asks', steps: 'ask', step: null, reads: 1, isDeadly: true },
-  { state: 'while a subagent of its own asks', steps: 'guide ask', step: null, reads: 1 },
+  { state: 'while its own subagent asks', steps: 'guide ask', step: null, reads: 1 },
 ];
 
 /** Sends an `interrupt` in a state. `meanwhile` runs while a model call reads it. */
@@ -80,11 +80,11 @@ async function sentDuringTool(
 
 export const messageScenes: readonly RunsScene[] = [
   {
-    name: 'a message in a tool call is read by the next step',
+    name: 'delivers a message during a tool call at the next step',
     play: (bench) => sentDuringTool(bench, 'left', { mode: 'steer', afterSteps: 1 }),
   },
   {
-    name: 'a message while a question waits leaves it open, and is read after the answer',
+    name: 'delivers a message during a question after the answer',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask, charge');
@@ -100,7 +100,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'messages are read in the order in which they were sent, each once',
+    name: 'delivers messages once each, in the order of sending',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask, look_up');
@@ -115,11 +115,11 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a message for the end is read when the run would have ended, and it goes on',
+    name: 'delivers a message for the end when the run would have ended, and continues it',
     play: (bench) => sentDuringTool(bench, 'later', { mode: 'queue', afterSteps: 3 }),
   },
   {
-    name: 'a message in the last model call keeps the run from its end until it is read',
+    name: 'delays the end of a run for a message during the last model call',
     async play(bench) {
       for (const mode of ['steer', 'queue'] as const) {
         const trip = bench.trip();
@@ -136,11 +136,11 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   ...INTERRUPTED_IN.map((state): RunsScene => ({
-    name: `an interrupt ${state.state}: the run reads it at once`,
+    name: `reads an interrupt at once ${state.state}`,
     play: (bench) => interrupt(bench, state),
   })),
   {
-    name: 'the workers die when an interrupt was read: nothing is done twice',
+    name: 'repeats nothing when the workers die after an interrupt was read',
     needs: ['worker_dies'],
     async play(bench) {
       for (const state of INTERRUPTED_IN.filter(({ isDeadly }) => isDeadly))
@@ -148,7 +148,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a message is sent again with its key by another program: it is read once',
+    name: 'delivers a message once that another program repeats with its key',
     async play(bench) {
       const trip = bench.trip();
       const program = bench.stage.program();
@@ -170,7 +170,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   ...(['worker_dies', 'engine_dies', 'program_dies'] as const).map((fault): RunsScene => ({
-    name: `a message that was sent before ${{ worker_dies: 'the workers', engine_dies: 'engine and workers', program_dies: 'the program' }[fault]} died is read once`,
+    name: `delivers a message once although ${{ worker_dies: 'the workers', engine_dies: 'engine and workers', program_dies: 'the program' }[fault]} died afterwards`,
     needs: fault === 'engine_dies' ? [fault, 'worker_dies'] : [fault],
     async play(bench) {
       const trip = bench.trip();
@@ -191,7 +191,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   })),
   {
-    name: 'a message to a run that was cancelled, or has ended, is not read',
+    name: 'does not deliver a message to a cancelled or ended run',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask');
@@ -208,7 +208,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'a message beside too many that are unread is refused, and those are read',
+    name: 'refuses a message beyond the limit of unread ones, which are delivered',
     async play(bench) {
       const many = bench.isEngine ? MAX_UNREAD_MESSAGES : MAX_UNREAD;
       const trip = bench.trip();

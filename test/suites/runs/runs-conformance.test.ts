@@ -245,12 +245,13 @@ describe.each([
 ])('$name', { tags: ['H7'] }, (setup) => {
   // A worker that lives for one turn refuses such a turn each time.
   const hasTime = ({ name }: ConformanceCase): boolean =>
-    !setup.name.includes('from the journal') || !name.startsWith('a configuration that no worker');
+    !setup.name.includes('from the journal') ||
+    !name.startsWith('ends the run as lost if no worker has its configuration');
   const cases = runsConformance(setup).filter((one) => one.skipped === null && hasTime(one));
   test.each(cases)('$name', ({ run }) => run());
 });
 
-test('the cases for engines and their faults are skipped with a reason', () => {
+test('skips the cases for engines and their faults with a reason', () => {
   const skipped = runsConformance(inProcess()).flatMap(({ skipped: why }) => why ?? []);
   expect(skipped.length).toBeGreaterThan(4);
   expect(skipped[0]).toContain('in process');
@@ -370,17 +371,49 @@ function faultsOfMessages(): readonly [string, Faults, string][] {
     'one',
   );
   return [
-    ['a message does nothing', lost, 'a message while a question waits'],
-    ['a message does nothing', { ...lost, steps: 'one' }, 'a message in the last model call'],
-    ['a message that is sent again is another one', separate, 'a message is sent again'],
-    ['messages come in another order', turned, 'messages are read in the order'],
-    ['no turn tells what was read', withEnds(() => []), 'a message while a question waits'],
-    ['a turn tells of what waits', withEnds(isUnread), 'a message to a run that was cancelled'],
-    ['whoever asks is told that it was read', alwaysRead, 'a message to a run that was cancelled'],
-    ['a turn that begins with a step gets no messages', deafSteps, 'a message in a tool call'],
-    ['a message for the end comes at once', steered, 'a message for the end'],
-    ['an interrupting message waits', steered, 'an interrupt in a look-up'],
-    ['an interrupting message waits', steered, 'an interrupt while it asks'],
+    ['a message does nothing', lost, 'delivers a message during a question after the answer'],
+    [
+      'a message does nothing',
+      { ...lost, steps: 'one' },
+      'delays the end of a run for a message during the last model call',
+    ],
+    [
+      'a message that is sent again is another one',
+      separate,
+      'delivers a message once that another program repeats with its key',
+    ],
+    [
+      'messages come in another order',
+      turned,
+      'delivers messages once each, in the order of sending',
+    ],
+    [
+      'no turn tells what was read',
+      withEnds(() => []),
+      'delivers a message during a question after the answer',
+    ],
+    [
+      'a turn tells of what waits',
+      withEnds(isUnread),
+      'does not deliver a message to a cancelled or ended run',
+    ],
+    [
+      'whoever asks is told that it was read',
+      alwaysRead,
+      'does not deliver a message to a cancelled or ended run',
+    ],
+    [
+      'a turn that begins with a step gets no messages',
+      deafSteps,
+      'delivers a message during a tool call at the next step',
+    ],
+    [
+      'a message for the end comes at once',
+      steered,
+      'delivers a message for the end when the run would have ended, and continues it',
+    ],
+    ['an interrupting message waits', steered, 'reads an interrupt at once during a look-up'],
+    ['an interrupting message waits', steered, 'reads an interrupt at once while it asks'],
   ];
 }
 
@@ -592,12 +625,15 @@ function stateOf({ waiting, children, wakeAt, outcome, journal, steps }: RunTurn
 }
 
 describe.each([undefined, 'one'] as const)(
-  'a worker that dies in each step of each turn, and after it (steps: %s)',
+  'passes with a worker that dies in each step of each turn, and after it (steps: %s)',
   (steps) => {
     const setup = { ...simulatedWith(dyingInEachStep(steps)), name: 'dying', deploys: false };
     // A step that a timeout interrupted is a cancelled one in the next attempt, and the run fails instead of timing
     // out.
-    const isExact = (name: string): boolean => !name.startsWith('the time of a run expires');
+    const isExact = (name: string): boolean =>
+      !name.startsWith(
+        'ends a run whose time expires during a model call, and ignores later events',
+      );
     const cases = runsConformance(setup).filter(
       ({ name, skipped }) => skipped === null && isExact(name),
     );
@@ -605,7 +641,7 @@ describe.each([undefined, 'one'] as const)(
   },
 );
 
-describe('RUN-FLOW-4: the cancel comes in the call that begins the first subagent', () => {
+describe('RUN-FLOW-4: handles a cancellation during the call that starts the first subagent', () => {
   const atOnce = (faults: Faults): Faults => {
     let known: RunEngine | null = null;
     return {
@@ -623,7 +659,7 @@ describe('RUN-FLOW-4: the cancel comes in the call that begins the first subagen
   };
   const cases = inBothWays({}).flatMap((way) =>
     runsConformance(simulatedWith(atOnce(way)))
-      .filter(({ name }) => /^a (guide|courier) begins first/u.test(name))
+      .filter(({ name }) => /^cancels a run whose (guide|courier) starts first/u.test(name))
       .map((one) => ({ ...one, way: wayOf(way) })),
   );
   test.each(cases)('$name, $way', ({ run }) => run());
@@ -757,7 +793,6 @@ describe('a planted fault is found by its case', () => {
         ),
     }),
   };
-  const deploys = 'workers of two versions are there';
   /** Hides a question while a step is under way. */
   const showsLate: Faults = {
     steps: 'one',
@@ -772,38 +807,98 @@ describe('a planted fault is found by its case', () => {
   };
   const planted: readonly [string, Faults, string][] = [
     ...faultsOfMessages(),
-    ['a question is shown when nothing works', showsLate, 'a subagent inside the run asks while'],
-    ['nothing is left to other workers', hasty, `${deploys}: runs of a configuration`],
-    ['nothing is left to other workers', hasty, 'workers are rolled back'],
-    ['a step that was refused is taken for begun', takesForBegun, `${deploys}: what one of them`],
-    ['a step that was refused has failed', refusedIsFailed, `${deploys}: what one of them lacks`],
-    ['an answer is lost in a deploy', losesTheQuestion, 'the workers of a run whose question'],
-    ['each attempt at a turn asks for other jobs', forgetful(), 'the workers die in a charge'],
-    ['each program has a run of its own', anotherRun, 'the program dies in any step'],
-    ['no time is waited for', expiryStands, 'the workers are dead when the time of a question'],
-    ['no clock goes on', timeStands, 'the time of a run expires'],
-    ['a cancel does nothing', deafToCancel, 'a run is cancelled at once'],
-    ['a cancel does nothing', deafToCancel, 'a run is cancelled while a consent'],
-    ['a cancel does nothing', deafToCancel, 'a run is cancelled while a request'],
-    ['a cancel does nothing', deafToCancel, 'a run is cancelled in a look-up'],
-    ['a cancel does nothing', deafToCancel, 'a run is cancelled before a model call'],
-    ['a cancel does nothing', deafToCancel, 'a run is cancelled while it waits for a subagent'],
-    ['a late cancel counts', cancelledLate, 'a run that has ended is cancelled'],
-    ['words wait for the next step', patient, 'words reach a subagent in a model call'],
-    ['words wait for the next step', patient, 'words reach a subagent in a look-up'],
-    ['words wait for the next step', patient, 'words reach a subagent in a charge'],
-    ['words wait for the next step', patient, 'words reach a subagent while it asks'],
-    ['words wait for the next step', patient, 'words reach a subagent while it waits'],
-    ['words wait for the next step', patient, 'the workers die when words have reached'],
-    ['what the last turn has added is lost', losesTheLastTurn, 'the workers die in any step'],
-    ['a step is begun by whatever process', beginsTwice, 'the workers die in a charge'],
+    [
+      'a question is shown when nothing works',
+      showsLate,
+      'answers a subagent inside the run while the run works, and lets it continue',
+    ],
+    ['nothing is left to other workers', hasty, 'completes runs of a configuration'],
+    [
+      'nothing is left to other workers',
+      hasty,
+      'delays a run after a rollback during its question until its workers have what it needs',
+    ],
+    [
+      'a step that was refused is taken for begun',
+      takesForBegun,
+      'executes a step once on the worker version',
+    ],
+    [
+      'a step that was refused has failed',
+      refusedIsFailed,
+      'executes a step once on the worker version',
+    ],
+    [
+      'an answer is lost in a deploy',
+      losesTheQuestion,
+      'continues a run with later workers that replace the earlier ones during its question',
+    ],
+    [
+      'each attempt at a turn asks for other jobs',
+      forgetful(),
+      'does not repeat a charge during which the workers die, and the model reads this',
+    ],
+    [
+      'each program has a run of its own',
+      anotherRun,
+      'gives the same outcome when the program dies in any step',
+    ],
+    ['no time is waited for', expiryStands, 'expires a question while the workers are dead'],
+    [
+      'no clock goes on',
+      timeStands,
+      'ends a run whose time expires during a model call, and ignores later events',
+    ],
+    ['a cancel does nothing', deafToCancel, 'cancels a run at once'],
+    ['a cancel does nothing', deafToCancel, 'cancels a run while it waits for consent'],
+    ['a cancel does nothing', deafToCancel, 'cancels a run while a request to the program waits'],
+    ['a cancel does nothing', deafToCancel, 'cancels a run during a look-up'],
+    ['a cancel does nothing', deafToCancel, 'cancels a run before a model call is retried'],
+    [
+      'a cancel does nothing',
+      deafToCancel,
+      'cancels a run while it waits for a subagent in the background',
+    ],
+    ['a late cancel counts', cancelledLate, 'keeps the outcome of an ended run that is cancelled'],
+    [
+      'words wait for the next step',
+      patient,
+      'reads words at once during a model call, in a subagent',
+    ],
+    [
+      'words wait for the next step',
+      patient,
+      'reads words at once during a look-up, in a subagent',
+    ],
+    ['words wait for the next step', patient, 'reads words at once during a charge, in a subagent'],
+    ['words wait for the next step', patient, 'reads words at once while it asks, in a subagent'],
+    [
+      'words wait for the next step',
+      patient,
+      'reads words at once while it waits for its own subagent, in a subagent',
+    ],
+    [
+      'words wait for the next step',
+      patient,
+      'delivers words to a subagent although the workers die afterwards',
+    ],
+    [
+      'what the last turn has added is lost',
+      losesTheLastTurn,
+      'gives the same outcome when the workers die in any step',
+    ],
+    [
+      'a step is begun by whatever process',
+      beginsTwice,
+      'does not repeat a charge during which the workers die, and the model reads this',
+    ],
     [
       'a run that is cancelled begins no subagent any more',
       beginsFewer,
-      'a guide begins first when its run is cancelled',
+      'cancels a run whose guide starts first: the guide stops, the courier continues',
     ],
     ...(['guide', 'courier'] as const).flatMap((first): [string, Faults, string][] => {
-      const begins = `a ${first} begins first when its run is cancelled`;
+      const begins = `cancels a run whose ${first} starts first`;
       return [
         ['a cancel does nothing', deafToCancel, begins],
         ['no subagent is cancelled with its run', withPolicies('abandon'), begins],

@@ -136,14 +136,14 @@ export function killedOften({ kills, env, read }: KilledOften): void {
   }
 
   describe(`a process that was killed ${kills} times (KILL_SEED=${SEED})`, () => {
-    test('went on from the journal in most of its lives', () => {
+    test('continued from the journal in most of its lives', () => {
       expect(lines('recovered').length).toBeGreaterThan(kills / 2);
       expect(new Set(lines('effect').map(({ life }) => life)).size).toBeGreaterThan(kills / 4);
       expect(lines('recovered').flatMap(({ lost }) => lost)).toEqual([]);
       expect(lines('error')).toEqual([]);
     });
 
-    test('P1: every wish led to one call, and every accepted subagent ended once', () => {
+    test('P1: made one call for every request, and ended every accepted subagent once', () => {
       const called = events('tool.called').map(({ event }) => String(event['arguments']));
       expect(tally(called)).toEqual(
         each(wishesOf('ride', 'sum', 'weather', 'trip', 'pay', 'seat', 'remind').map(argumentsOf)),
@@ -158,7 +158,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(new Set(last?.subagents.map(({ state }) => state))).toEqual(new Set(['completed']));
     });
 
-    test('P4: every result and notice was heard to its end; one whose hearing was recorded was not said again', () => {
+    test('P4: played every result and notice to its end, and repeated none recorded as heard', () => {
       const results = wishesOf('ride', 'sum', 'trip', 'seat').map((n) => token('result', n));
       const notices = events('notice.posted').flatMap(({ event }) =>
         tokensIn(String(event['text'])),
@@ -173,7 +173,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       expect(again).toEqual([]);
     });
 
-    test('P2 P3: every question got its own answer', () => {
+    test('P2 P3: matched every question with its own answer', () => {
       const booked = lines('effect').filter(
         ({ tool, input }) => tool === 'book' && /answer/.test(input),
       );
@@ -187,7 +187,7 @@ export function killedOften({ kills, env, read }: KilledOften): void {
       );
     });
 
-    test('P6: a tool that may not run twice did not; one key has one effect', () => {
+    test('P6: did not repeat a tool that may not run twice; one key has one effect', () => {
       const effects = lines('effect');
       const inputs = new Map<string, Set<string>>();
       for (const { key, tool, input } of effects)

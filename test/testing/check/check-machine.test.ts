@@ -92,7 +92,7 @@ const jobEvents = () =>
   ] as const;
 
 describe('exploration', () => {
-  test('every state, with the numbers of the report', () => {
+  test('explores every state, with the numbers in the report', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       invariants: { 'at most two tries': ({ context }) => context.tries <= 2 },
@@ -126,7 +126,7 @@ describe('exploration', () => {
     );
   });
 
-  test('named actions are listed and not executed, invoked actors listed and not started', () => {
+  test('lists named actions without executing them, and invoked actors without starting them', () => {
     const seen = new Map<string, unknown>();
     checkMachine(job, {
       events: jobEvents,
@@ -150,7 +150,7 @@ describe('exploration', () => {
     });
   });
 
-  test('an actor that has ended is offered nothing', () => {
+  test('offers nothing to an ended actor', () => {
     const asked: unknown[] = [];
     checkMachine(job, {
       events: ({ status }) => {
@@ -162,7 +162,7 @@ describe('exploration', () => {
     expect(new Set(asked)).toEqual(new Set(['active']));
   });
 
-  test('the context is made once, with its input', () => {
+  test('creates the context once, with its input', () => {
     const context = vi.fn<(args: { input: { name: string } }) => { name: string }>(({ input }) => ({
       name: input.name.toUpperCase(),
     }));
@@ -181,7 +181,7 @@ describe('exploration', () => {
     expect(context).toHaveBeenCalledOnce();
   });
 
-  test("the machine's own actions work: assign, raise, enqueueActions, messages to itself", () => {
+  test("executes the machine's own actions: assign, raise, enqueueActions, messages to itself", () => {
     const machine = setup({
       types: { context: {} as { log: string[] } },
       actions: { note: assign(({ context }, name: string) => ({ log: [...context.log, name] })) },
@@ -216,7 +216,7 @@ describe('exploration', () => {
     ]);
   });
 
-  test('XState’s own effects are listed in one shape', () => {
+  test('lists XState’s own effects in one shape', () => {
     const seen: unknown[] = [];
     const machine = createMachine({
       initial: 'a',
@@ -243,7 +243,7 @@ describe('exploration', () => {
     ]);
   });
 
-  test('PURE-ACTOR-4: a delayed event fires once; cancelled, it does not', () => {
+  test('PURE-ACTOR-4: fires a delayed event once, and not when cancelled', () => {
     const machine = createMachine({
       context: { beats: 0 },
       initial: 'on',
@@ -276,7 +276,7 @@ describe('exploration', () => {
     ).toBe(2);
   });
 
-  test('PURE-ACTOR-5: an invoked actor completes while it runs, and once', () => {
+  test('PURE-ACTOR-5: completes an invoked actor once, while it runs', () => {
     const machine = setup({
       types: { context: {} as { results: number } },
       actors: { work: fromPromise(async () => 1) },
@@ -332,7 +332,7 @@ describe('exploration', () => {
     ).toBe(1);
   });
 
-  test('begins in a given state with no timer armed, as after a restore', () => {
+  test('starts in a given state with no timer armed, as after a restore', () => {
     const start = job.resolveState({ value: 'running', context: { tries: 1 } });
     const violation = violationOf(() =>
       checkMachine(job, {
@@ -346,7 +346,7 @@ describe('exploration', () => {
     expect(violation.trace.length).toBe(0);
   });
 
-  test('a key merges states that behave alike; status and timers still count', () => {
+  test('merges states with one key that behave alike; status and timers still count', () => {
     const endless = createMachine({
       context: { serial: 0 },
       initial: 'a',
@@ -386,7 +386,7 @@ describe('exploration', () => {
 });
 
 describe('findings', () => {
-  test('reports an invariant that does not hold, by the shortest trace', () => {
+  test('reports a violated invariant by the shortest trace', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -415,7 +415,7 @@ describe('findings', () => {
     );
   });
 
-  test('the error that is thrown carries the trace in its message', () => {
+  test('includes the trace in the message of the thrown error', () => {
     expect(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -430,7 +430,7 @@ describe('findings', () => {
     );
   });
 
-  test('a property may throw instead, as `expect` does', () => {
+  test('accepts a property that throws, as `expect` does', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -446,7 +446,7 @@ describe('findings', () => {
     expect(violation.cause).toBeInstanceOf(Error);
   });
 
-  test('a property that answers nothing is refused: it would hold always', () => {
+  test('refuses a property that returns nothing, which would always hold', () => {
     expect(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -484,7 +484,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['go']);
   });
 
-  test('reports a state from which no end can be reached, though something can always happen', () => {
+  test('reports a state from which no end can be reached, even if something can always happen', () => {
     const machine = createMachine({
       initial: 'a',
       states: {
@@ -502,7 +502,7 @@ describe('findings', () => {
     expect(checkMachine(machine, { events, end: false }).ok).toBe(true);
   });
 
-  test('a machine that never finishes must say where it may rest', () => {
+  test('requires a machine that never finishes to name where it may rest', () => {
     const lamp = createMachine({
       initial: 'off',
       states: { off: { on: { press: 'on' } }, on: { on: { press: 'off' } } },
@@ -512,7 +512,7 @@ describe('findings', () => {
     expect(checkMachine(lamp, { events, end: ({ value }) => value === 'off' }).ends).toBe(1);
   });
 
-  test('reports a final state that an event would still leave, as by a transition of the root', () => {
+  test('reports a final state that an event would still leave, such as by a root transition', () => {
     const machine = createMachine({
       id: 'door',
       initial: 'open',
@@ -535,7 +535,7 @@ describe('findings', () => {
     expect(report.ends).toBe(1);
   });
 
-  test('reports a wait without the way out that it needs', () => {
+  test('reports a wait without a required exit', () => {
     const machine = setup({ types: { tags: {} as 'waiting' } }).createMachine({
       initial: 'asking',
       states: {
@@ -559,7 +559,7 @@ describe('findings', () => {
     });
   });
 
-  test('reports a state that was meant to be reached and is not', () => {
+  test('reports an expected state that is not reached', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [{ type: 'start' }, { type: 'cancel' }],
@@ -569,7 +569,7 @@ describe('findings', () => {
     expect(violation).toMatchObject({ kind: 'reachable', property: 'it succeeds' });
   });
 
-  test('passes an event that the machine does not take to the hook', () => {
+  test('passes an event that the machine does not accept to the hook', () => {
     const untaken: string[] = [];
     checkMachine(job, {
       events: () => [...jobEvents(), { type: 'retry' }],
@@ -592,7 +592,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['retry']);
   });
 
-  test('history variables remember what no state does', () => {
+  test('remembers what no state does in history variables', () => {
     const ghost = {
       initial: [] as readonly string[],
       next: (seen: readonly string[], step: { event: { type: string } }) =>
@@ -675,7 +675,7 @@ describe('machines that fail', () => {
     expect(violation.reason).toContain('The event has no `output`; the real one has.');
   });
 
-  test('reports the failure of an invoked actor that nothing handles', () => {
+  test('reports an unhandled failure of an invoked actor', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [
@@ -689,7 +689,7 @@ describe('machines that fail', () => {
     );
   });
 
-  test('a loop of eventless transitions ends instead of hanging', () => {
+  test('ends a loop of eventless transitions instead of hanging', () => {
     const machine = createMachine({
       initial: 'a',
       states: { a: { on: { go: 'b' } }, b: { always: 'c' }, c: { always: 'b' } },
@@ -731,7 +731,7 @@ describe('wrong checks', () => {
     );
   });
 
-  test('an actor that is spawned by assign is listed too', () => {
+  test('also lists an actor that assign spawns', () => {
     const seen: unknown[] = [];
     const machine = setup({ actors: { work: fromPromise(async () => {}) } }).createMachine({
       initial: 'a',
@@ -774,7 +774,7 @@ describe('wrong checks', () => {
     );
   });
 
-  test('refuses a value that is no machine', () => {
+  test('refuses a value that is not a machine', () => {
     const notAMachine = fromPromise(async () => {}) as unknown as typeof job;
     expect(() => checkMachine(notAMachine, { events: () => [] })).toThrow(
       /createMachine\(\), got \{\}/,
@@ -782,7 +782,7 @@ describe('wrong checks', () => {
   });
 });
 
-test('the types know the events, the context and the effects of the machine', () => {
+test('types the events, the context and the effects of the machine', () => {
   checkMachine(job, {
     // @ts-expect-error: the machine declares no such event
     events: () => [{ type: 'strat' }],

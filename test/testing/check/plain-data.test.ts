@@ -5,13 +5,13 @@ import { canonical, show, showValue } from '../../../src/testing/check/plain-dat
 const text = (value: unknown): string => canonical(value, 'the context of "door"');
 
 describe('canonical', () => {
-  test('PLAIN-DATA-1: the order of keys and of members does not count, nor do undefined members', () => {
+  test('PLAIN-DATA-1: ignores the order of keys and members, and undefined members', () => {
     expect(text({ a: 1, b: [1, 2] })).toBe(text({ b: [1, 2], a: 1, c: undefined }));
     expect(text(new Set([1, 2]))).toBe(text(new Set([2, 1])));
     expect(text(new Map([['a', 1]]))).toBe(text(new Map([['a', 1]])));
   });
 
-  test('PLAIN-DATA-1: different data has different texts', () => {
+  test('PLAIN-DATA-1: writes different data as different texts', () => {
     const different: unknown[] = [
       null,
       undefined,
@@ -49,7 +49,7 @@ describe('canonical', () => {
     expect(text({ child: a })).not.toBe(text({ child: b }));
   });
 
-  test('values that JSON can hold are written unchanged', () => {
+  test('writes values that JSON can represent unchanged', () => {
     expect(text(new URL('https://a.test/'))).toBe(text(new URL('https://a.test')));
   });
 
@@ -74,7 +74,7 @@ describe('canonical', () => {
     );
   });
 
-  test('PLAIN-DATA-2: a cycle is refused', () => {
+  test('PLAIN-DATA-2: refuses a cycle', () => {
     const ring: { self?: unknown } = {};
     ring.self = ring;
     expect(() => text(ring)).toThrow(/a cycle, or data deeper than 64 levels at `self\.self/);
@@ -82,7 +82,7 @@ describe('canonical', () => {
 });
 
 describe('show', () => {
-  test('writes a value as a person would, and cuts it', () => {
+  test('writes a value in readable form, and cuts it', () => {
     expect(show({ by: "Ann's", at: 3, list: [1, 'x'], gone: undefined, 'a-b': null })).toBe(
       "{by: 'Ann\\'s', at: 3, list: [1, 'x'], 'a-b': null}",
     );

@@ -110,7 +110,7 @@ const custom = (effects: readonly { type: string; params?: unknown }[]): unknown
     .filter(({ type }) => !type.startsWith('xstate.'))
     .map(({ type, params }) => [type, params]);
 
-test('PURE-ACTOR-1: a step is that of `transition()`, and its named actions too', () => {
+test('PURE-ACTOR-1: takes the same step as `transition()`, with its named actions', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();
@@ -154,7 +154,7 @@ test('PURE-ACTOR-2: has the state and the outcome of a live actor, and one objec
   );
 });
 
-test('PURE-ACTOR-4: the armed timers are those of a live actor', () => {
+test('PURE-ACTOR-4: arms the same timers as a live actor', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();

@@ -84,7 +84,7 @@ const errorOf = async (run: Promise<unknown>): Promise<ViolationError> => {
 };
 
 describe('the paths of a report', () => {
-  test('together make every transition, each by a shortest way', () => {
+  test('cover every transition together, each by a shortest path', () => {
     const report = checkOrder();
     const { model } = report.checked;
     const covered = new Set<string>();
@@ -107,8 +107,8 @@ describe('the paths of a report', () => {
   });
 });
 
-describe('on the interpreter', () => {
-  test('a machine agrees with its model, timers too', async () => {
+describe('paths on the interpreter', () => {
+  test('match the model of a machine, including timers', async () => {
     const report = checkOrder();
     const done = await replay(report);
     expect(done).toMatchObject({ skipped: 0, violations: [] });
@@ -116,7 +116,7 @@ describe('on the interpreter', () => {
     expect(done.steps).toBeGreaterThan(done.paths);
   });
 
-  test.each(['sync', 'async'] as const)('a system agrees, delivered %s', async (mode) => {
+  test.each(['sync', 'async'] as const)('match a system, delivered %s', async (mode) => {
     const report = checkSystem(
       floor({ mode, duplicates: mode === 'async', end: false, invariants: {} }),
     );
@@ -124,7 +124,7 @@ describe('on the interpreter', () => {
     expect(done.steps).toBeGreaterThan(50);
   });
 
-  test('a machine with its real implementations, whose completions come from the real actor', async () => {
+  test('match a machine with its real implementations, whose completions come from the real actor', async () => {
     const replies: ((reply: Reply) => void)[] = [];
     let celebrations = 0;
     const real = order.provide({
@@ -147,7 +147,7 @@ describe('on the interpreter', () => {
     expect(celebrations).toBeGreaterThan(0);
   });
 
-  test('a real guard that differs is reported, with the path', async () => {
+  test('report a real guard that differs, with the path', async () => {
     const stubborn = order.provide({
       actors: silentShop,
       guards: { mayTryAgain: () => true },
@@ -168,7 +168,7 @@ describe('on the interpreter', () => {
     expect(message).toContain('order ← xstate.done.actor.shop {output: {accepted: false}}');
   });
 
-  test('a real machine that dies is reported', async () => {
+  test('report a real machine that dies', async () => {
     const broken = order.provide({
       actors: silentShop,
       actions: {
@@ -186,7 +186,7 @@ describe('on the interpreter', () => {
     expect(violation.reason).toContain('the model says bought [done]');
   });
 
-  test('a timer that the real machine does not arm is reported', async () => {
+  test('report a timer that the real machine does not arm', async () => {
     const { states } = order.config;
     const patient = createMachine({
       ...order.config,
@@ -201,7 +201,7 @@ describe('on the interpreter', () => {
     expect(violation.reason).toContain('the live actor has armed no such timer');
   });
 
-  test('a real system that sends something else is reported', async () => {
+  test('report a real system that sends something else', async () => {
     const report = checkSystem(floor({ mode: 'async', steward: twoPhaseSteward }));
     const harness = interpreter(report, {
       create: (id, { clock }) =>
@@ -214,7 +214,7 @@ describe('on the interpreter', () => {
     expect(collected.violations.length).toBeLessThan(collected.paths);
   });
 
-  test('a message that the real channel does not hold is reported', async () => {
+  test('report a message that the real channel does not contain', async () => {
     const mute = setup({}).createMachine({
       initial: 'listening',
       states: {
@@ -232,7 +232,7 @@ describe('on the interpreter', () => {
     expect(violation.reason).toContain('the real message in the channel from "ann" is nothing');
   });
 
-  test('a live `sendTo` by `system.get` and to itself is delivered as in the model', async () => {
+  test('deliver a live `sendTo` by `system.get` and to itself as in the model', async () => {
     const machine = (other: string) =>
       createMachine({
         context: { balls: 0 },
@@ -259,7 +259,7 @@ describe('on the interpreter', () => {
     }
   });
 
-  test('a message that a live actor sends itself is not delivered a second time', async () => {
+  test('deliver a message that a live actor sends itself only once', async () => {
     const machine = createMachine({
       context: { ticks: 0 },
       initial: 'on',
@@ -279,7 +279,7 @@ describe('on the interpreter', () => {
     expect(await replay(report)).toMatchObject({ violations: [], skipped: 0 });
   });
 
-  test('begins where the check began', async () => {
+  test('begin where the check began', async () => {
     const start = order.resolveState({ value: 'idle', context: { refusals: 2 } });
     const report = checkMachine(order, {
       start,
@@ -289,7 +289,7 @@ describe('on the interpreter', () => {
   });
 });
 
-describe('on a harness of your own', () => {
+describe('paths on your own harness', () => {
   /** A host that stores the snapshot as JSON between events; `spoil` changes the stored snapshot. */
   const jsonHost = (spoil: (json: string) => string): ReplayHarness => ({
     start() {
@@ -311,14 +311,14 @@ describe('on a harness of your own', () => {
     },
   });
 
-  test('persisted snapshots compare too; what real time forbids is left out and counted', async () => {
+  test('compare persisted snapshots too, and count what real time forbids', async () => {
     const report = checkOrder();
     const done = await replay(report, { harness: jsonHost((json) => json) });
     expect(done.skipped).toBeGreaterThan(0);
     expect(done.skipped).toBeLessThan(done.paths);
   });
 
-  test('a host that loses something is found out', async () => {
+  test('detect a host that loses something', async () => {
     const report = checkOrder();
     const harness = jsonHost((json) => json.replace('"refusals":1', '"refusals":0'));
     const { violation } = await errorOf(replay(report, { harness }));

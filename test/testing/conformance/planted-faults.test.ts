@@ -264,10 +264,13 @@ function caseOf(setup: ConformanceSetup, name: string) {
 }
 
 describe('a transport that', () => {
-  test.each(planted)('$fault is found: $found', async ({ mangle, found, as, setup = realtime }) => {
-    await caseOf(setup, found).run();
-    await expect(caseOf(faulty(setup, mangle), found).run()).rejects.toThrow(
-      expect.objectContaining({ code: 'NOT_CONFORMANT', message: expect.stringMatching(as) }),
-    );
-  });
+  test.each(planted)(
+    'has $fault, found by: $found',
+    async ({ mangle, found, as, setup = realtime }) => {
+      await caseOf(setup, found).run();
+      await expect(caseOf(faulty(setup, mangle), found).run()).rejects.toThrow(
+        expect.objectContaining({ code: 'NOT_CONFORMANT', message: expect.stringMatching(as) }),
+      );
+    },
+  );
 });

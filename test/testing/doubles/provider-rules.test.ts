@@ -194,7 +194,7 @@ describe('providerRules', () => {
     expect(namesOf(prompt, tools).toSorted()).toEqual(rules.toSorted());
   });
 
-  it('each break for a planted fault of its API', () => {
+  it('each fail for a planted fault of its API', () => {
     const pairOf = ({ api, name }: (typeof providerRules)[number]) => `${api} ${name}`;
     const shown = new Set(
       planted.flatMap(([, , prompt, tools = [look]]) =>
@@ -207,7 +207,7 @@ describe('providerRules', () => {
     expect(all.filter((pair) => !shown.has(pair))).toEqual([]);
   });
 
-  it('accept results in messages of their own, and words after the calls of an answer where the package joins them', () => {
+  it("accept results in separate messages, and words after an answer's calls if the package joins them", () => {
     const both = called(call(), call('def456UVW'));
     const apart: Prompt = [...asked, both, result('def456UVW'), result('abc123XYZ')];
     const after: Prompt = [...asked, called(call()), said('I look.'), result('abc123XYZ')];
@@ -225,7 +225,7 @@ describe('providerRules', () => {
 });
 
 describe('refusalError', () => {
-  it('returns the error of the package with the words and the body of the API', () => {
+  it("return the package's error with the words and the body of the API", () => {
     for (const refusal of providerRefusals({ prompt: [...asked, system, user('')] })) {
       const error = refusalError(refusal);
       expect(error.message).toContain(refusal.words);
@@ -259,7 +259,7 @@ describe('a scripted model with rules', () => {
     ],
   });
 
-  it('refuses its calls without the reasoning, or apart from the first of them, and takes them whole', async () => {
+  it('refuses its calls without the reasoning, or separate from the first, and accepts them complete', async () => {
     const { content } = await thinker.doGenerate({ prompt: asked });
     const echoed = content.map((part) => {
       const { providerMetadata: providerOptions, ...rest } = part as typeof part & {

@@ -26,7 +26,7 @@ function ask(
 }
 
 describe('the kinds of steps', () => {
-  test('text, with what was thought before it', { tags: ['H13', 'H14'] }, async () => {
+  test('include text, with the reasoning before it', { tags: ['H13', 'H14'] }, async () => {
     const { call } = ask([
       { text: 'Hello', thinking: 'A greeting.' },
       { type: 'text', content: 'Bye', thinking: 'The end.', shouldStop: true },
@@ -39,7 +39,7 @@ describe('the kinds of steps', () => {
   });
 
   test(
-    'tool calls, and calls of subagents by their type',
+    'include tool calls, and calls of subagents by their type',
     { tags: ['H13', 'H14', 'H19'] },
     async () => {
       const { call } = ask([
@@ -61,12 +61,12 @@ describe('the kinds of steps', () => {
     },
   );
 
-  test('structured output is the result as JSON', { tags: ['H13', 'H14'] }, async () => {
+  test('include structured output as JSON', { tags: ['H13', 'H14'] }, async () => {
     const { call } = ask([{ type: 'structured_output', output: { result: 'Used' } }]);
     expect(JSON.parse((await call()).text)).toEqual({ result: 'Used' });
   });
 
-  test('errors fail the call, in both forms', async () => {
+  test('include errors that fail the call, in both forms', async () => {
     const { call } = ask([
       { error: new Error('down') },
       { type: 'error', error: new Error('out') },
@@ -75,18 +75,18 @@ describe('the kinds of steps', () => {
     await expect(call()).rejects.toThrow('out');
   });
 
-  test('a step of a list may look at the prompt', async () => {
+  test('include a function that reads the prompt', async () => {
     const { call } = ask([{ text: 'One' }, ({ user, turn }) => ({ text: `${turn}: ${user}` })]);
     await call();
     expect((await call('', 'Two')).text).toBe('2: Two');
   });
 
-  test('an answer may be cut off', async () => {
+  test('include an answer that is cut off', async () => {
     const { call } = ask([{ text: 'Half of', finish: 'length' }]);
     expect((await call()).finishReason).toBe('length');
   });
 
-  test('a stream has the same content, word by word, thoughts first', async () => {
+  test('have the same content in a stream, word by word, reasoning first', async () => {
     const { model } = ask([{ text: 'One two', thinking: 'Let me count.' }]);
     const kinds: string[] = [];
     for await (const part of streamText({ model, prompt: 'Go' }).stream)
@@ -103,7 +103,7 @@ describe('the kinds of steps', () => {
 });
 
 describe('delays', () => {
-  test('take the time of the environment', async () => {
+  test('use the time of the environment', async () => {
     const environment = simulatedEnvironment();
     const { call } = ask({ environment, otherwise: [{ text: 'Late', delayMs: 500 }] });
     let text: string | null = null;
@@ -144,7 +144,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     summarizer: [{ text: 'sum 1' }, { text: 'sum 2' }],
   };
 
-  test('parent and child that run at the same time read their own scripts', async () => {
+  test('lets a parent and a child that run at the same time read their own scripts', async () => {
     const { call } = ask({ agents });
     const answers = await Promise.all([
       call('You are the planner. Delegate to the summarizer.'),
@@ -155,19 +155,19 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect(answers.map(({ text }) => text)).toEqual(['plan 1', 'sum 1', 'plan 2', 'sum 2']);
   });
 
-  test('the task of a subagent says who it is, whatever else its prompt names', async () => {
+  test('identifies a subagent by its task, whatever else its prompt names', async () => {
     const { call } = ask({ agents });
     const system =
       '# Instructions\nHelp the planner.\n\n# Task\nYou do the work of the tool subagent__summarizer in the background.';
     expect((await call(system)).text).toBe('sum 1');
   });
 
-  test('a name is a word of its own: plan-checker is not planner, nor a part of it', async () => {
+  test('matches a name as a whole word: plan-checker is not planner, nor a part of it', async () => {
     const { call } = ask({ agents: { plan: [{ text: 'no' }], ...agents } });
     expect((await call('You are the plan-checker.')).text).toBe('check 1');
   });
 
-  test('a function may say who speaks', async () => {
+  test('lets a function identify the speaker', async () => {
     const { call } = ask({
       agents,
       agentOf: ({ user }) => (user.includes('sum') ? 'summarizer' : undefined),
@@ -177,7 +177,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call('', 'planner')).text).toBe('somebody else');
   });
 
-  test('`when` is a text, a pattern or a function', async () => {
+  test('accepts a text, a pattern or a function as `when`', async () => {
     const { call } = ask({
       scripts: [
         { when: 'text', script: [{ text: 'by text' }] },
@@ -190,12 +190,12 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call('', 'fun')).text).toBe('by function');
   });
 
-  test('a pattern that is global is looked for from the beginning each time', async () => {
+  test('searches for a global pattern from the beginning each time', async () => {
     const { call } = ask({ scripts: [{ when: /nobody/g, script: () => ({ text: 'yes' }) }] });
     expect([(await call()).text, (await call()).text]).toEqual(['yes', 'yes']);
   });
 
-  test('a script that has run dry says whose it is, and what was asked', async () => {
+  test('names the exhausted script, and the request', async () => {
     const { call } = ask({ agents });
     await call('You are the plan-checker.');
     await expect(call('You are the plan-checker.', 'Once more')).rejects.toThrow(
@@ -211,7 +211,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
   });
 });
 
-test('a script follows a tool loop of the AI SDK', async () => {
+test('follows a tool loop of the AI SDK', async () => {
   const model = scriptedModel([
     { calls: [{ name: 'add', input: { a: 1, b: 2 } }] },
     { text: 'Three.' },

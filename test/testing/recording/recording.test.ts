@@ -25,7 +25,7 @@ function file(content: string): string {
   return path;
 }
 
-test('a session that leads to what it led to passes', async () => {
+test('passes for a session with the recorded consequences', async () => {
   const path = file(text);
   await recording(path).check();
   await recording(pathToFileURL(path)).check();
@@ -33,7 +33,7 @@ test('a session that leads to what it led to passes', async () => {
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
-test('a recording that differs fails, and names the entry and the difference', async () => {
+test('fails for a different recording, and names the entry and the difference', async () => {
   const path = file(text.replace('"connection":"connecting"', '"connection":"active"'));
   const error: unknown = await recording(path)
     .check()
@@ -47,12 +47,12 @@ test('a recording that differs fails, and names the entry and the difference', a
   });
 });
 
-describe('a file that is none', () => {
+describe('an invalid file', () => {
   test('reports a file that does not exist', async () => {
     await expect(recording('no/such/file.jsonl').check()).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  test('reports a file that is no recording', async () => {
+  test('causes a report when it is not a recording', async () => {
     const path = file('hello');
     await expect(recording(path).check()).rejects.toThrow(`${path}, line 1: expected`);
   });

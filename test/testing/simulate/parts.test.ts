@@ -27,7 +27,7 @@ import {
 const silent = (): void => {};
 
 describe('faults', () => {
-  test('an occurrence is decided by the seed, the point and its count, and by nothing else', () => {
+  test('decides an occurrence only by the seed, the point and its count', () => {
     const plan: FaultPlan = { 'journal.slow': 0.5, 'tool.fails': 0.5 };
     const alone = new Faults(3, plan, silent);
     const among = new Faults(3, plan, silent);
@@ -40,7 +40,7 @@ describe('faults', () => {
     expect(new Set(first)).toEqual(new Set([true, false]));
   });
 
-  test('strikes that are listed strike again, with the same chance, and no others do', () => {
+  test('repeats the listed occurrences, with the same randomness, and no others', () => {
     const planned = new Faults(5, { 'line.drops': 0.3 }, silent);
     const chances = Array.from({ length: 50 }, () => planned.strikes('line.drops')?.next());
     const listed = new Faults(5, planned.struck, silent);
@@ -48,7 +48,7 @@ describe('faults', () => {
     expect(listed.strikes('tool.fails')).toBeNull();
   });
 
-  test('strikes at the given occurrences, and at most so often', () => {
+  test('occurs at the given counts, and at most so often', () => {
     const told: Strike[] = [];
     const faults = new Faults(
       1,
@@ -68,7 +68,7 @@ describe('faults', () => {
   });
 });
 
-test('the guide lists every fault point, as what it is', () => {
+test('lists every fault point in the guide, with its description', () => {
   const guide = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
   const listed = [...guide.matchAll(/^\| `(\w+\.\w+)` \| (.*) \|$/gm)];
   expect(Object.fromEntries(listed.map(([, point, what]) => [point, what]))).toEqual(FAULT_POINTS);
@@ -82,11 +82,11 @@ describe('shrinking', () => {
     expect(await shrink(items, fails, 1000)).toEqual([7, 31]);
   });
 
-  test('a case that fails by itself needs no faults', async () => {
+  test('needs no faults for a case that fails by itself', async () => {
     expect(await shrink([1, 2, 3], () => Promise.resolve(true), 10)).toEqual([]);
   });
 
-  test('stops after so many tries', async () => {
+  test('stops after a number of attempts', async () => {
     let tries = 0;
     const fails = (some: readonly number[]) => {
       tries += 1;
@@ -112,7 +112,7 @@ describe('scripts', () => {
     strikes: [{ point: 'line.drops', occurrence: 22 }],
   };
 
-  test('a script that was printed as JSON parses to the same script', () => {
+  test('parses a script that was printed as JSON to the same script', () => {
     expect(parseScript(JSON.stringify(script))).toEqual(script);
   });
 
@@ -138,7 +138,7 @@ describe('scripts', () => {
   });
 });
 
-test('a value fits the schema that it is made for', () => {
+test('makes a value that matches its schema', () => {
   const schema = {
     type: 'object',
     properties: {
@@ -181,7 +181,7 @@ describe('the journal of a world', () => {
     return { environment, process, journal, mine: journal.of(process), names };
   };
 
-  test('WORLD-JOURNAL-1: keeps the first of the appends under way at a crash, or none', () => {
+  test('WORLD-JOURNAL-1: keeps the first of the running appends at a crash, or none', () => {
     for (const [share, kept] of [
       [0, []],
       [0.5, ['a1', 'b1']],
@@ -201,7 +201,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('WORLD-JOURNAL-1: an append behind a slow one waits, too', async () => {
+  test('WORLD-JOURNAL-1: delays an append behind a slow one, too', async () => {
     const { environment, mine, names } = setUp({ 'journal.slow': { at: [1] } });
     const done: string[] = [];
     void Promise.resolve(mine.append(entry('a', 1))).then(() => done.push('a'));
@@ -213,7 +213,7 @@ describe('the journal of a world', () => {
     expect(names()).toEqual(['a1', 'b1']);
   });
 
-  test('a crash before an append keeps nothing of it, one after it keeps it; WORLD-JOURNAL-2: neither settles', async () => {
+  test('keeps nothing of an append at a crash before it, and all after it; WORLD-JOURNAL-2: settles neither', async () => {
     for (const [point, kept] of [
       ['crash.beforeAppend', []],
       ['crash.afterAppend', ['a1']],
@@ -229,7 +229,7 @@ describe('the journal of a world', () => {
     }
   });
 
-  test('an append that fails keeps nothing', async () => {
+  test('keeps nothing of an append that fails', async () => {
     const { mine, names } = setUp({ 'journal.fails': 1 });
     await expect(mine.append(entry('a', 1))).rejects.toThrow('no room');
     expect(names()).toEqual([]);
@@ -259,7 +259,7 @@ runJournalConformance({
   },
 });
 
-test('SIMULATE-LINE-1: an answer to a late event comes behind all late events', async () => {
+test('SIMULATE-LINE-1: puts an answer to a late event after all late events', async () => {
   const environment = simulatedEnvironment();
   const transport = new FakeTransport();
   const line = lineOf(
@@ -319,14 +319,14 @@ describe('tools', () => {
     throw new Error('broken');
   };
 
-  test('a slow tool that throws has failed, and harms no other', async () => {
+  test('treats a slow tool that throws as failed, and affects no other', async () => {
     const { environment, effects, call } = setUp(broken, { 'tool.slow': 1 });
     const [outcome] = await Promise.allSettled([call(), environment.advance(10_000)]);
     expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'broken' } });
     expect(effects.all).toMatchObject([{ status: 'threw' }]);
   });
 
-  test('a tool that never returns has had its effect all the same', async () => {
+  test('keeps the effect of a tool that never returns', async () => {
     const yields = async function* () {
       yield 1;
       await Promise.resolve();
@@ -348,7 +348,7 @@ describe('tools', () => {
   });
 });
 
-test('a process that is dead does nothing any more', async () => {
+test('does nothing more in a dead process', async () => {
   const environment = simulatedEnvironment();
   const process = new SimulatedProcess(1, environment);
   const done: string[] = [];

@@ -289,7 +289,7 @@ const planted: readonly Planted[] = [
 const MOST_SEEDS = 200;
 
 test.each(planted)(
-  'found: $fault',
+  'finds $fault',
   { timeout: 300_000 },
   async ({ session, app, breaks, seeds = MOST_SEEDS, plant }) => {
     const takeOut = plant();

@@ -21,7 +21,7 @@ const counts = {
 
 const SLOW = { timeout: 600_000 };
 
-test('P1 to P10 hold by text, whatever goes wrong', SLOW, async () => {
+test('P1 to P10: hold by text for any fault', SLOW, async () => {
   const { runs, work } = await simulate({
     session: 'text',
     seeds: { from, count: counts.text },
@@ -32,7 +32,7 @@ test('P1 to P10 hold by text, whatever goes wrong', SLOW, async () => {
   expect(work.events).toBeGreaterThan(0.2 * runs);
 });
 
-test('P1 to P10 hold by voice, whatever goes wrong', SLOW, async () => {
+test('P1 to P10: hold by voice for any fault', SLOW, async () => {
   const { runs, work } = await simulate({
     session: 'voice',
     seeds: { from, count: counts.voice },
@@ -43,7 +43,7 @@ test('P1 to P10 hold by voice, whatever goes wrong', SLOW, async () => {
   expect(work.resumed).toBeGreaterThan(0.1 * runs);
 });
 
-test('P1 to P10 hold on a real wire, whatever goes wrong', SLOW, async () => {
+test('P1 to P10: hold on a real wire for any fault', SLOW, async () => {
   const voice = voiceServerStage({
     wire: 'openai-realtime',
     transport: (webSocket) => openaiRealtime({ apiKey: 'some-key', webSocket, keepAliveMs: null }),
@@ -67,7 +67,7 @@ describe('P9: a crash at each entry of a short conversation', () => {
   });
 });
 
-describe('P9: another process goes on between any two messages', () => {
+describe('P9: another process that continues between any two messages', () => {
   test.each(['text', 'voice'] as const)('keeps every promise by %s', SLOW, async (session) => {
     let crashes = 0;
     for (let seed = 1; seed <= 10; seed += 1) {

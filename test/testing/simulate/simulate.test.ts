@@ -23,14 +23,17 @@ import {
 
 const { 'crash.beforeAppend': _, 'crash.afterAppend': __, ...withoutCrashes } = defaultFaults;
 
-test.each(['text', 'voice'] as const)('the same seed is the same run, by %s', async (session) => {
-  for (const seed of [11, 12]) {
-    const first = await simulateOnce(seed, { session });
-    const second = await simulateOnce(seed, { session });
-    expect(JSON.stringify(second.record.log)).toBe(JSON.stringify(first.record.log));
-    expect(first.record.log.length).toBeGreaterThan(30);
-  }
-});
+test.each(['text', 'voice'] as const)(
+  'gives the same run for the same seed, by %s',
+  async (session) => {
+    for (const seed of [11, 12]) {
+      const first = await simulateOnce(seed, { session });
+      const second = await simulateOnce(seed, { session });
+      expect(JSON.stringify(second.record.log)).toBe(JSON.stringify(first.record.log));
+      expect(first.record.log.length).toBeGreaterThan(30);
+    }
+  },
+);
 
 test.each(['text', 'voice'] as const)(
   'replays the faults of a random run as a script with the same log, by %s',
@@ -93,7 +96,7 @@ describe('an app of the user', () => {
     return n;
   });
 
-  test('a promise of its own is checked, and what breaks it made as small as it can be', async () => {
+  test("checks the app's own promise, and minimises what breaks it", async () => {
     const options: SimulateOptions = {
       app,
       checks,
@@ -112,7 +115,7 @@ describe('an app of the user', () => {
     expect(again.broken.map(({ promise }) => promise)).toContain('MINE');
   });
 
-  test('takes scripts for its models', async () => {
+  test('accepts scripts for its models', async () => {
     const { record } = await simulateOnce(1, {
       app,
       session: 'text',
@@ -123,7 +126,7 @@ describe('an app of the user', () => {
     expect(record.effects).toEqual([]);
   });
 
-  test('an app that is a function is made for each process, with time of its own', async () => {
+  test('creates an app that is a function for each process, with its own time', async () => {
     const made: number[] = [];
     const waiting = (context: { readonly seed: number }): SimulatedApp => {
       made.push(context.seed);
@@ -166,7 +169,7 @@ describe('subagents that only a tool knows', () => {
     expect(findings.at(-1)).toEqual({ finding: 'by script' });
   });
 
-  test('have their tools watched where the app says so', async () => {
+  test('have observed tools if the app requests it', async () => {
     const models: SimulateOptions['models'] = {
       work: ({ results }) =>
         results.length > 0
@@ -185,7 +188,7 @@ describe('subagents that only a tool knows', () => {
   });
 });
 
-test('a program beside the session is asked what it still has to do, in each process', async () => {
+test('asks a program in addition to the session for its unfinished work, in each process', async () => {
   const begun: string[] = [];
   const app = (context: AppContext): SimulatedApp => ({
     ...appOf(() => 'done'),
@@ -213,7 +216,7 @@ test('a program beside the session is asked what it still has to do, in each pro
   ]);
 });
 
-test('a run with an id in a program has its result for good, and breaks no promise', async () => {
+test("keeps the result of a program's run with an id, and breaks no promise", async () => {
   const ended: string[] = [];
   const app = ({ simulated }: AppContext): SimulatedApp => ({
     ...appOf(() => 'done'),
@@ -237,7 +240,7 @@ test('a run with an id in a program has its result for good, and breaks no promi
   expect(ended).toEqual(['completed', 'completed', 'completed']);
 });
 
-test('a program that cannot be closed says why', async () => {
+test('gives the reason of a program that cannot be closed', async () => {
   const app: SimulatedApp = {
     ...appOf(() => 'done'),
     program: () => ({
@@ -257,7 +260,7 @@ describe('a run that does too little', () => {
     expect(failure.broken).toEqual([{ promise: 'WORK', what: '0 subagents, expected 1 at least' }]);
   });
 
-  test('fails many runs of which most lack what they should have met', async () => {
+  test('fails many runs of which most lack the required events', async () => {
     const options: SimulateOptions = { session: 'text', faults: {}, seeds: 3 };
     await expect(
       simulate({ ...options, inMostRuns: ['subagents', 'crashes'] }),
@@ -266,7 +269,7 @@ describe('a run that does too little', () => {
   });
 });
 
-test('each fault point strikes in some run', { timeout: 120_000 }, async () => {
+test('reaches each fault point in some run', { timeout: 120_000 }, async () => {
   const struck = new Set<string>();
   const often: FaultPlan = Object.fromEntries(
     Object.keys(defaultFaults).map((point) => [point, { probability: 0.2, most: 2 }]),
@@ -279,6 +282,6 @@ test('each fault point strikes in some run', { timeout: 120_000 }, async () => {
   expect([...wanted].filter((point) => !struck.has(point))).toEqual([]);
 });
 
-test('a simulation without a seed is refused', async () => {
+test('refuses a simulation without a seed', async () => {
   await expect(simulate({})).rejects.toMatchObject({ code: 'NO_SEED' });
 });

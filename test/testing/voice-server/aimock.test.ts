@@ -50,7 +50,7 @@ function talk(transport: Transport) {
 
 // The fake leaves the name out of one event, against the official types; the adapter takes the call from another
 // event.
-test('openaiRealtime: text, a call, its result', async () => {
+test('openaiRealtime: handles text, a call, its result', async () => {
   const aimock = await mock();
   const url = `${aimock.url}/v1/realtime`;
   const { connection, next, said } = talk(openaiRealtime({ apiKey: 'some-key', url }));
@@ -72,7 +72,7 @@ test('openaiRealtime: text, a call, its result', async () => {
   expect(aimock.getRequests()).toHaveLength(3);
 });
 
-test('geminiLive: text, a call, its result', async () => {
+test('geminiLive: handles text, a call, its result', async () => {
   const { url: baseUrl } = await mock();
   const model = 'gemini-2.5-flash-native-audio';
   const { connection, next, said } = talk(geminiLive({ apiKey: 'some-key', baseUrl, model }));

@@ -23,7 +23,7 @@ function setupFor(model: string, declaration: Loose = {}): Loose {
   };
 }
 
-test('the first message must be the setup', async () => {
+test('requires the setup as the first message', async () => {
   const { dial, pass } = stage();
   const client = dial(WIRE);
   client.send({ realtimeInput: { text: 'Hello.' } });
@@ -57,7 +57,7 @@ test.each<[string, Loose | string]>([
   expect(await model.closed).toBe(1007);
 });
 
-test('GEMINI-MODEL-TURNS-1: a turn ends when its sound would have been played; an interrupted one at once', async () => {
+test('GEMINI-MODEL-TURNS-1: ends a turn when its audio would have been played, and an interrupted one at once', async () => {
   const { call, pass } = stage({ speed: 10 });
   const { client, model } = await call(WIRE);
   model.answers({ say: 'A story.', durationMs: 2_000 });
@@ -130,7 +130,7 @@ describe('GEMINI-ENGINE-4: a call that does not block', () => {
     expect(model.openCalls).toEqual([]);
   });
 
-  test('content that comes while the model generates is read but not answered', async () => {
+  test('reads but does not answer content that arrives while the model generates', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE);
     model.answers({ say: 'A story.', durationMs: 1_000 });
@@ -161,7 +161,7 @@ test.each<[string, string, Loose]>([
   expect(client.closed?.code).toBe(1007);
 });
 
-test('3.1 takes content only as the history of the beginning, which is not answered', async () => {
+test('3.1 accepts content only as the initial history, which it does not answer', async () => {
   const { call, pass } = stage();
   const first = setupFor('gemini-3.1-flash-live');
   first['setup'].historyConfig = { initialHistoryInClientContent: true };
@@ -176,7 +176,7 @@ test('3.1 takes content only as the history of the beginning, which is not answe
   expect(client.closed?.code).toBe(1007);
 });
 
-test('the reason is cut to what a close frame holds; a responder that fails is not the client', async () => {
+test('cuts the reason to the size of a close frame, and does not blame the client for a failing responder', async () => {
   const { call, pass } = stage({
     respond: () => {
       throw new Error('No idea');
@@ -192,7 +192,7 @@ test('the reason is cut to what a close frame holds; a responder that fails is n
   expect(failing.client.closed).toEqual({ code: 1011, reason: 'No idea' });
 });
 
-test('a call that cannot be read ends the turn with the word for that', async () => {
+test('ends the turn with the matching word for a call that cannot be read', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.answers({ call: 'book_ride', arguments: 'airport' });
@@ -202,7 +202,7 @@ test('a call that cannot be read ends the turn with the word for that', async ()
   expect(end?.['serverContent'].turnCompleteReason).toBe('MALFORMED_FUNCTION_CALL');
 });
 
-test('a client that turns detection off reports activity by itself', async () => {
+test('lets a client without detection report activity itself', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['setup'].realtimeInputConfig = { automaticActivityDetection: { disabled: true } };
@@ -219,7 +219,7 @@ test('a client that turns detection off reports activity by itself', async () =>
   expect(model.heardMs).toBe(100);
 });
 
-test('resumes at a handle, and refuses one that the server has forgotten', async () => {
+test('resumes at a handle, and refuses one that the server has dropped', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.user.ends('I like tea');

@@ -65,7 +65,7 @@ test.each<[string, Loose, Loose]>([
   expect(client.closed).toBeNull();
 });
 
-test('a session in the sound of the telephone', async () => {
+test('accepts a session in telephone audio', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio = { format: { type: 'audio/pcmu', rate: 8_000 } };
@@ -79,7 +79,7 @@ test('a session in the sound of the telephone', async () => {
   expect(Buffer.byteLength(spoken, 'base64')).toBe(800);
 });
 
-test('nothing works before the start, and a bad start can be mended', async () => {
+test('accepts nothing before the start, and a corrected start', async () => {
   const { dial, pass } = stage();
   const client = dial(WIRE);
   client.send({ type: 'session.input_audio.append', audio: silence(20) });
@@ -95,7 +95,7 @@ test('nothing works before the start, and a bad start can be mended', async () =
 });
 
 describe('the model', () => {
-  test('falls silent when the user begins, and the wire does not say so', async () => {
+  test('becomes silent when the user begins, and the wire does not report it', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(WIRE);
     const story = model.answers({ say: 'A long story.', durationMs: 10_000 });
@@ -129,7 +129,7 @@ describe('the model', () => {
     expect(model.openCalls.map(({ callId }) => callId)).toEqual(['one', 'two']);
   });
 
-  test('a fixture plays alone', async () => {
+  test('plays a fixture by itself', async () => {
     const { call, pass } = stage();
     const { client } = await call(WIRE);
     client.send({ type: 'session.output_audio.fixture.play', audio: silence(500) });
@@ -142,7 +142,7 @@ describe('the model', () => {
   });
 });
 
-test('a stored session can be forked, one that was not stored cannot', async () => {
+test('forks a stored session, but not an unstored one', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].store = true;

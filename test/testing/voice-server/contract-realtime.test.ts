@@ -16,7 +16,7 @@ async function refusalOf(...frames: Loose[]): Promise<Loose> {
   return client.last('error')?.['error'] as Loose;
 }
 
-test('refuses a second response while one is in the making, with the id of its event', async () => {
+test('refuses a second response while one is running, with the id of its event', async () => {
   const error = await refusalOf(
     { type: 'response.create', event_id: 'first' },
     { type: 'response.create', event_id: 'second' },
@@ -28,7 +28,7 @@ test('refuses a second response while one is in the making, with the id of its e
   });
 });
 
-test('a response out of band may run beside it', async () => {
+test('runs an out-of-band response at the same time', async () => {
   const { call, pass } = stage();
   const { client } = await call(WIRE);
   client.send({ type: 'response.create' });
@@ -95,7 +95,7 @@ test.each<[string, Loose, Loose]>([
   expect(await refusalOf(frame)).toMatchObject(expected);
 });
 
-test('refuses a truncation past the end, and another voice after the first sound', async () => {
+test('refuses a truncation past the end, and another voice after the first audio', async () => {
   const { call, pass } = stage();
   const { client, model } = await call(WIRE);
   model.answers({ say: 'Hello.', durationMs: 300 });
@@ -115,7 +115,7 @@ test('refuses a truncation past the end, and another voice after the first sound
   expect(client.last('error')?.['error']).toMatchObject({ code: 'cannot_update_voice' });
 });
 
-test('a client without detection commits by itself; the words are those that were said', async () => {
+test('lets a client without detection commit by itself, with the words that were said', async () => {
   const { call, pass } = stage();
   const first = firstFrame(WIRE);
   first['session'].audio.input.turn_detection = null;

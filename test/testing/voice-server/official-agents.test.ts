@@ -8,7 +8,7 @@ import { encodePcm16 } from '../../../src/voice/audio/pcm16.ts';
 import { byType, createCollector } from './support/collector.ts';
 import { API_KEY, listening } from './support/listening.ts';
 
-test('a tool by voice, the answer interrupted; its history is what was said', async () => {
+test('calls a tool by voice, and keeps the interrupted answer in its history', async () => {
   const { server, address } = await listening({
     // The session requests a response by itself after a tool result.
     respond: ({ cause }) => {

@@ -54,7 +54,7 @@ function turnEnd({ collector }: Call): Promise<LiveServerMessage> {
   return collector.next('end of turn', (message) => message.serverContent?.turnComplete === true);
 }
 
-test('a call that does not block, silence, its result when idle, an interruption', async () => {
+test('handles a non-blocking call, silence, its result when idle, and an interruption', async () => {
   const { server, address } = await listening();
   const client = new GoogleGenAI({
     apiKey: API_KEY,
@@ -122,7 +122,7 @@ test('a call that does not block, silence, its result when idle, an interruption
   expect(await live.next('sessionResumptionUpdate')).toMatchObject({ resumable: true });
 });
 
-test('content, a change of instructions and tools, and going on where another ended', async () => {
+test('handles content, a change of instructions and tools, and a resumption', async () => {
   const { server, address } = await listening();
   const client = new GoogleGenAI({ apiKey: API_KEY, httpOptions: { baseUrl: address.baseUrl } });
   const first = await call(client);
@@ -155,7 +155,7 @@ test('content, a change of instructions and tools, and going on where another en
   expect(spoken(second)).toBe('Hello.');
 });
 
-test('a token that it had minted fixes the session, and opens it once', async () => {
+test('fixes the session with a token that it created, and opens it once', async () => {
   const warn = vi.spyOn(console, 'warn').mockReturnValue(undefined);
   onTestFinished(() => warn.mockRestore());
   const { server, address } = await listening();

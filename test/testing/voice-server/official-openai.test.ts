@@ -14,7 +14,7 @@ import { API_KEY, listening, silence } from './support/listening.ts';
 
 const bookRide = { type: 'function', name: 'book_ride', parameters: { type: 'object' } } as const;
 
-test('Realtime over wss: a call by voice, its result spoken, a barge-in, a truncation', async () => {
+test('Realtime over wss: handles a call by voice, its spoken result, a barge-in, a truncation', async () => {
   const { server, address } = await listening({ tls: true });
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const options = { ca: address.ca ?? '' };
@@ -83,7 +83,7 @@ test('Realtime over wss: a call by voice, its result spoken, a barge-in, a trunc
   expect(texts.slice(4)).toEqual(['stop', 'You said: stop']);
 });
 
-test('Realtime over the socket of the platform: its key is in a subprotocol', async () => {
+test("Realtime over the platform's socket: has its key in a subprotocol", async () => {
   const { server, address } = await listening();
   const client = new OpenAI({
     apiKey: API_KEY,
@@ -126,7 +126,7 @@ test('Realtime over the socket of the platform: its key is in a subprotocol', as
   await next('response.done');
 });
 
-test('Live: a delegation, silent progress, its result spoken, an unknown field, the close', async () => {
+test('Live: handles a delegation, silent progress, its spoken result, an unknown field, the close', async () => {
   const { server, address } = await listening();
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const live = new LiveWS(client);

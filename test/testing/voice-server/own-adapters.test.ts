@@ -67,7 +67,7 @@ async function talk(make: Make = openaiRealtime): Promise<Talk> {
 }
 
 describe('openaiRealtime', () => {
-  test('configures the model, calls a tool, takes its answer and speaks', async () => {
+  test('configures the model, calls a tool, reads its answer and speaks', async () => {
     const { model, events, frames, last, say, pass } = await talk();
     expect(last('transport.ready')).toBeDefined();
     expect(model).toMatchObject({ instructions: 'Be brief.', tools: configuration.tools });
@@ -95,7 +95,7 @@ describe('openaiRealtime', () => {
     expect(last('transport.error')).toBeUndefined();
   });
 
-  test('stops when interrupted, and forgets what was not heard', async () => {
+  test('stops when interrupted, and drops what was not heard', async () => {
     const { model, last, say, pass } = await talk();
     model.willAnswer({ say: 'One two three four.', durationMs: 4_000 });
     say({ type: 'response.request', responseKey: 'story' });
@@ -135,7 +135,7 @@ describe('openaiRealtime', () => {
   });
 });
 
-test('geminiLive answers by itself, calls, and speaks of the result when asked', async () => {
+test('geminiLive answers by itself, calls, and speaks about the result when asked', async () => {
   const { model, last, say, pass, frames } = await talk(geminiLive);
   expect(last('transport.ready')).toBeDefined();
   expect(model).toMatchObject({ wire: 'gemini-live', tools: configuration.tools });
@@ -155,7 +155,7 @@ test('geminiLive answers by itself, calls, and speaks of the result when asked',
   expect(last('assistant.transcribed')).toMatchObject({ text: 'It is booked.', final: true });
 });
 
-test('openaiLive is delegated to, and has the result spoken', async () => {
+test('openaiLive receives a delegation, and has the result spoken', async () => {
   const { model, last, say, pass } = await talk(openaiLive);
   expect(last('transport.ready')).toBeDefined();
   expect(model.instructions).toContain('Be brief.');

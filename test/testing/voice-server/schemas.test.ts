@@ -77,7 +77,7 @@ async function wholeConversation(
 }
 
 describe('Realtime', () => {
-  test('none is generic, and none an error but the one that is meant', async () => {
+  test('contains no generic one, and no error except the intended one', async () => {
     const place = stage();
     const { client, model } = await place.call('openai-realtime');
     client.send({ type: 'input_audio_buffer.append', audio: silence(300) });
@@ -116,7 +116,7 @@ describe('Realtime', () => {
 });
 
 describe('Live', () => {
-  test('none is invalid or unknown', async () => {
+  test('contains no invalid or unknown one', async () => {
     const place = stage();
     const { client, model } = await place.call('openai-live');
     client.send({ type: 'session.input_audio.append', audio: silence(300) });
@@ -160,7 +160,7 @@ describe('Live', () => {
 });
 
 describe('Gemini Live', () => {
-  test('none is unknown', async () => {
+  test('contains no unknown one', async () => {
     const place = stage({ voiceActivity: true });
     const { client, model } = await place.call('gemini-live');
     await wholeConversation(place, client, model, {

@@ -36,7 +36,7 @@ describe('periods in words', () => {
     expect(parseDateRange(words, now)).toMatchObject({ from, to });
   });
 
-  test.each(['soon', 'the other day', '', 'may I'])('%j is no period', (words) => {
+  test.each(['soon', 'the other day', '', 'may I'])('finds no period in %j', (words) => {
     expect(parseDateRange(words, now)).toBeNull();
   });
 });
@@ -57,7 +57,7 @@ test.each(['a report for May', 'sales in june', 'the past 3 days', 'queue two'])
   },
 );
 
-test('the period before is as long and ends the day before', () => {
+test('computes an equally long earlier period that ends the day before', () => {
   const before = periodBefore({ from: '2026-11-09', to: '2026-11-15' });
   expect(before).toEqual({ from: '2026-11-02', to: '2026-11-08' });
   expect(daysBetween('2026-11-09', '2026-11-15')).toBe(7);

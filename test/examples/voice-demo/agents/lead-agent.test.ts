@@ -41,7 +41,7 @@ function setUp(...subagents: SubagentView[]) {
 }
 
 describe('check_progress', () => {
-  test('lists what runs with its progress, and nothing that has ended and was delivered', () => {
+  test('lists running work with its progress, and nothing that has ended and was delivered', () => {
     const { run } = setUp(
       view('s1', 'book_ride', { state: 'waiting_for_input' }),
       view('s2', 'generate_report', { progress: 'Reading sales' }),
@@ -60,7 +60,7 @@ describe('check_progress', () => {
     });
   });
 
-  test('tells what is done, until the user has heard it', () => {
+  test('reports completed work until the user has heard it', () => {
     const { run, session } = setUp(view('s1', 'generate_report', { endedAt: 1 }));
     const told = (state: DeliveryView['state']) => {
       const delivery = { kind: 'result', subagentId: 's1', state } as DeliveryView;
@@ -75,7 +75,7 @@ describe('check_progress', () => {
 describe('cancel_work', () => {
   const both = [view('s1', 'book_ride'), view('s2', 'generate_report')];
 
-  test('stops what is meant', () => {
+  test('stops the matching task', () => {
     const { run, session } = setUp(...both);
     expect(run('cancel_work', { work: 'ride' })).toEqual({
       stopped: ['the ride'],
@@ -99,7 +99,7 @@ describe('cancel_work', () => {
     expect(session.calls).toEqual([]);
   });
 
-  test('knows what is meant when there is only one', () => {
+  test('understands a reference when there is only one task', () => {
     const { run } = setUp(view('s1', 'book_ride'));
     expect(run('cancel_work', { work: 'unclear' })).toEqual({
       stopped: ['the ride'],
@@ -109,7 +109,7 @@ describe('cancel_work', () => {
 });
 
 describe('check_order', () => {
-  test('follows what the webhook changed', () => {
+  test('follows the changes of the webhook', () => {
     const { run, world } = setUp();
     world.updateOrder('1041', 'on its way back');
     expect(run('check_order', {})).toMatchObject({ order: { orderId: '1041' } });

@@ -73,7 +73,7 @@ test('puts a dish on the menu once, when the user says yes to exactly that', asy
   expect(asked).toHaveLength(1);
 });
 
-test('leaves the menu as it is when the user says no', async () => {
+test('does not change the menu when the user says no', async () => {
   const { open, menu, told, question } = setUp();
   const session = await open();
   await session.sendText('Please put some soup on the menu.');
@@ -100,7 +100,7 @@ test('continues its session in the next process, where it asks again before it c
   expect(menu()).toBe('Soup\n');
 });
 
-test('keeps its folder as long as the conversation is kept, and removes it then', () => {
+test('keeps its folder as long as the conversation is kept, and then removes it', () => {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
   onTestFinished(() => rmSync(kept, { recursive: true }));
   expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);

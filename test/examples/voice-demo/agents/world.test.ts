@@ -9,14 +9,14 @@ describe('rides', () => {
     expect(world.quoteRide('my aunt')).toEqual(createWorld().quoteRide('my aunt'));
   });
 
-  test('get references of their own', () => {
+  test('get unique references', () => {
     const world = createWorld();
     const [first, second] = [world.bookRide('home', 'economy'), world.bookRide('home', 'Premium')];
     expect(first.reference).not.toBe(second.reference);
     expect(second.option.id).toBe('premium');
   });
 
-  test('need an option that is offered', () => {
+  test('require an option that is offered', () => {
     expect(() => createWorld().bookRide('home', 'helicopter')).toThrow(
       'There is no option "helicopter"; there are economy, premium.',
     );
@@ -47,7 +47,7 @@ describe('sales', () => {
 });
 
 describe('refunds', () => {
-  test('give back what was paid, once', () => {
+  test('return the payment once', () => {
     const world = createWorld();
     expect(world.refund('no. 1042')).toMatchObject({ orderId: '1042', status: 'refunded' });
     expect(world.order('1041')?.status).toBe('delivered');

@@ -96,7 +96,7 @@ class Talk {
 const pending = () => pendingAnswer("I'm on it.");
 
 describe('requests', () => {
-  test('calls the tool, then says that it is on it', async () => {
+  test('calls the tool, then says that it has started', async () => {
     const talk = new Talk();
     expect(await talk.user('Book me a ride to the airport')).toEqual({
       text: '',
@@ -105,7 +105,7 @@ describe('requests', () => {
     expect(await talk.answerCalls(pending).respond()).toEqual({ text: "I'm on it.", calls: [] });
   });
 
-  test('asks for what is missing and takes the next utterance', async () => {
+  test('asks for missing details and uses the next utterance', async () => {
     const talk = new Talk();
     const asked = await talk.user('I need a taxi');
     expect(asked).toEqual({ text: 'Where would you like to go?', calls: [] });
@@ -115,7 +115,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('the question survives news that come in between', async () => {
+  test('keeps its question when news arrives in between', async () => {
     const talk = new Talk();
     await talk.user('I need a taxi');
     await talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.')).respond();
@@ -124,7 +124,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('two things in one sentence are two calls at once', async () => {
+  test('makes two calls at once for two things in one sentence', async () => {
     const talk = new Talk();
     const { calls } = await talk.user('Book a ride to the airport and a table for two');
     expect(calls).toEqual([
@@ -143,7 +143,7 @@ describe('requests', () => {
     expect(calls).toEqual([{ toolName: 'generate_report', input: { dateRange: 'last week' } }]);
   });
 
-  test('words that were heard in two pieces are one request', async () => {
+  test('joins words that were heard in two pieces into one request', async () => {
     const talk = new Talk().say('user', 'Book me a ride');
     expect((await talk.user('to the airport')).calls).toEqual([
       { toolName: 'book_ride', input: { destination: 'the airport' } },
@@ -163,14 +163,14 @@ describe('requests', () => {
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  test('says one word of agreement, and none beside a request', async () => {
+  test('says one word of agreement, but none with a request', async () => {
     expect((await new Talk().user('No. Okay. No.')).text.split('. ')).toHaveLength(1);
     const { text, calls } = await new Talk().user('No, okay, a table for two.');
     expect(text).toBe('');
     expect(calls).toHaveLength(1);
   });
 
-  test('chats while work is under way', async () => {
+  test('chats during running work', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the airport');
     await talk.answerCalls(pending).respond();
@@ -180,7 +180,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('never calls a tool that is not there', async () => {
+  test('never calls a tool that does not exist', async () => {
     const { text, toolCalls } = await generateText({
       model: ruleModel({ environment: hastyEnvironment() }),
       prompt: 'Book me a ride to the airport',
@@ -242,7 +242,7 @@ describe('inline tools', () => {
     expect((await talk.answerCalls(() => result).respond()).text).toContain(said);
   });
 
-  test('"which one?" takes the next utterance', async () => {
+  test('uses the next utterance after "which one?"', async () => {
     const talk = new Talk();
     await talk.user('cancel');
     await talk
@@ -260,7 +260,7 @@ describe('notices', () => {
     { id: 'p', label: 'Premium', description: '$24, in 3 min' },
   ];
 
-  test('a question is asked with its options, in words', async () => {
+  test('asks a question with its options, in words', async () => {
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', 'Which ride would you like?', options))
       .respond();
@@ -269,7 +269,7 @@ describe('notices', () => {
     );
   });
 
-  test('a question that names its options is not repeated', async () => {
+  test('does not repeat the options of a question that names them', async () => {
     const question = 'Economy for $12, or Premium for $24?';
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', question, options))
@@ -299,7 +299,7 @@ describe('notices', () => {
     ]);
   });
 
-  test('several at once: news first, the question last', async () => {
+  test('delivers several at once: news first, the question last', async () => {
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', 'Which ride?', options))
       .note(noticePrompt('SUBAGENT UPDATE', 'The report is half done'))
@@ -320,7 +320,7 @@ describe('notices', () => {
     expect((await talk.respond()).text).toBe('Half way.');
   });
 
-  test('words for a subagent are not answered', async () => {
+  test('does not answer words for a subagent', async () => {
     const { text } = await new Talk()
       .say('assistant', 'Economy or Premium?')
       .say('user', 'Cancel everything')
@@ -346,13 +346,13 @@ describe('notices', () => {
     expect((await talk.respond()).text).toMatch(/^Hello!/);
   });
 
-  test('asked to speak again with nothing new, it says again what was not heard', async () => {
+  test('repeats what was not heard when asked to speak again with nothing new', async () => {
     const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
     expect((await talk.respond()).text).toContain('Your ride is booked.');
   });
 
-  test('says nothing but the one note that it is asked to say', async () => {
+  test('says only the one note that it is asked to say', async () => {
     const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
     const mark = /\[note (\S+)\]/.exec(said[0]?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
@@ -385,7 +385,7 @@ describe('notices', () => {
     expect(text).toBe('Economy. One "moment".');
   });
 
-  test('announces no result that is still to come', async () => {
+  test('does not announce a result that is still to come', async () => {
     const talk = new Talk();
     await talk.user('where is my order');
     talk.answerCalls(() => 'Accepted. The result is not known yet; it will follow.');
@@ -417,7 +417,7 @@ describe('notices', () => {
     expect(text).toMatch(/The hole is dug\..*(You're welcome|pleasure|Any time)/);
   });
 
-  test('asked to begin, it greets', async () => {
+  test('greets when asked to begin', async () => {
     expect((await new Talk().note(greetingNote(lead) as Note).respond()).text).toMatch(/^Hello!/);
   });
 });

@@ -42,7 +42,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('OpenAI Live: OpenAI for all', async () => {
+  test('uses OpenAI for everything with OpenAI Live', async () => {
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key, OPENAI_MODEL: 'gpt-5.6' };
     const minds = await choose(variables);
     expect(minds.transport.name).toBe('openai-live');
@@ -50,7 +50,7 @@ describe('choice of the model', () => {
     expect(minds.about).toMatchObject({ lead: 'gpt-live-1', subagents: 'OpenAI gpt-5.6' });
   });
 
-  test('Gemini Live: Google for all', async () => {
+  test('uses Google for everything with Gemini Live', async () => {
     const variables = {
       TRANSPORT: 'gemini-live',
       GEMINI_API_KEY: key,
@@ -80,12 +80,12 @@ describe('choice of the model', () => {
     expect(about.speech).toContain('on this machine');
   });
 
-  test('a base URL without a model says what to set', async () => {
+  test('names the missing setting for a base URL without a model', async () => {
     const variables = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' };
     await expect(choose(variables)).rejects.toMatchObject({ code: 'MISSING_MODEL' });
   });
 
-  test('a base URL that is none says so, without repeating it', async () => {
+  test('reports an invalid base URL without repeating it', async () => {
     const variables = { OPENAI_BASE_URL: 'user:secret', OPENAI_MODEL: 'm' };
     await expect(choose(variables)).rejects.toMatchObject({
       code: 'INVALID_URL',
@@ -93,7 +93,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('a model or a transport that is handed in goes before all', async () => {
+  test('prefers a given model or transport to everything else', async () => {
     const { model } = await choose({}, { transport });
     expect((await choose({}, { model, transport })).model).toBe(model);
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key };

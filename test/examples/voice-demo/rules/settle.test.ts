@@ -39,12 +39,12 @@ test.each([
     'Premium, and make me a sales report for last week.',
     { action: 'answer', optionId: 'premium', rest: 'make me a sales report for last week.' },
   ],
-])('"%s" is about the question', (words, expected) => {
+])('recognises "%s" as about the question', (words, expected) => {
   expect(over(words)).toMatchObject({ questionId: 'q1', ...expected });
 });
 
 test.each(['book me a table for two', 'cancel the report', 'is premium any good?', 'hello'])(
-  '"%s" is about something else',
+  'recognises "%s" as about something else',
   (words) => {
     expect(over(words)).toBeNull();
   },
@@ -65,7 +65,7 @@ test.each([
   ['the last one', { action: 'answer', optionId: 'french' }],
   ['the earlier one', { action: 'answer', optionId: 'italian' }],
   ['sorry, we are five people', { action: 'cancel', rest: 'Book a table for 5 people' }],
-])('"%s" picks by what an option is like', (words, expected) => {
+])('recognises "%s" as a choice by property', (words, expected) => {
   const settled = settle(words, { type: 'asked', open: [table], answered: [] });
   expect(settled && { ...settled.call.input, rest: settled.rest }).toMatchObject(expected);
 });
@@ -77,7 +77,7 @@ test.each([
   ['the last one', 'French'],
   ['French, please', 'French'],
   ['French, and a ride to the airport', undefined],
-])('"%s" is a plain answer that needs no call: %s', (words, label) => {
+])('recognises "%s" as a plain answer that needs no call: %s', (words, label) => {
   const settled = settle(words, { type: 'asked', open: [table], answered: [] });
   expect(settled && settled.named?.label).toBe(label);
 });
@@ -86,7 +86,7 @@ test.each([
   ['Which one is cheaper?', 'That is Economy, $12, 15 min. Which one would you like?'],
   ['Which is the fastest?', 'That is Premium, $24, 8 min. Which one would you like?'],
   ['What is the difference?', 'There is Economy, $12, 15 min and Premium, $24, 8 min. Which one?'],
-])('a question about the options is answered with what it asks for: %s', (quote, expected) => {
+])('answers a question about the options with the requested detail: %s', (quote, expected) => {
   const options = [
     { label: 'Economy', description: '$12, 15 min' },
     { label: 'Premium', description: '$24, 8 min' },
@@ -94,12 +94,12 @@ test.each([
   expect(saySettled({ status: 'explain_now', explain: { options } }, quote)).toBe(expected);
 });
 
-test('says that a button has settled the question meanwhile', () => {
+test('reports that a button has settled the question meanwhile', () => {
   const refused = { status: 'refused', reason: 'already_settled', tell: '…' };
   expect(saySettled(refused, 'premium')).toBe('That is settled already.');
 });
 
-test('an answer of a moment ago is corrected', () => {
+test('corrects a very recent answer', () => {
   const asked = { type: 'asked', open: [], answered: [ride] } as const;
   expect(settle('sorry, I meant premium', asked)?.call.input).toMatchObject({
     action: 'correct',

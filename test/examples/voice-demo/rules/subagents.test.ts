@@ -80,7 +80,7 @@ describe('ride_booker', () => {
   const ride = (...answers: Readonly<Record<string, unknown>>[]) =>
     run(rideBooker(workshop()), 'book_ride', { destination: 'the airport' }, answers);
 
-  test('looks for rides, asks, books what was chosen, and tells what the tool gave', async () => {
+  test("looks for rides, asks, books the choice, and reports the tool's result", async () => {
     const { text, asked, calls } = await ride({ userResponse: 'Economy', optionId: 'economy' });
     expect(calls.map(({ toolName }) => toolName)).toEqual([
       'get_ride_options',
@@ -94,7 +94,7 @@ describe('ride_booker', () => {
     );
   });
 
-  test('the price comes from the tool, not from the text', async () => {
+  test('takes the price from the tool, not from the text', async () => {
     const { text } = await run(
       rideBooker(workshop()),
       'book_ride',
@@ -117,7 +117,7 @@ describe('ride_booker', () => {
     expect(text).toContain('Premium');
   });
 
-  test('asks again when the answer fits nothing', async () => {
+  test('asks again when the answer matches nothing', async () => {
     const { asked } = await ride({ userResponse: 'purple' }, { optionId: 'economy' });
     expect(asked[1]?.question).toContain('"purple"');
   });
@@ -138,7 +138,7 @@ describe('table_booker', () => {
     expect(text).toBe('Your table for 2 at the French is reserved for 8:30 PM, in the garden.');
   });
 
-  test('tells why there is none', async () => {
+  test('gives the reason why there is none', async () => {
     const { text, asked } = await run(tableBooker(workshop()), 'book_table', { partySize: 30 });
     expect(asked).toEqual([]);
     expect(text).toBe('There is no table: The largest table seats 8, and you are 30.');
@@ -163,7 +163,7 @@ describe('report_generator', () => {
     expect(text).toContain(`${percent}% ${sales.revenueUsd > before.revenueUsd ? 'more' : 'less'}`);
   });
 
-  test('tells when it does not know the period', async () => {
+  test('reports an unknown period', async () => {
     const { text, names } = await run(reportGenerator(workshop()), 'generate_report', {
       dateRange: 'someday',
     });
@@ -173,7 +173,7 @@ describe('report_generator', () => {
 });
 
 describe('refund_clerk', () => {
-  test('looks first, and then asks to be allowed exactly that', async () => {
+  test('looks first, and then asks for permission for exactly that', async () => {
     const { calls, text } = await run(refundClerk(workshop()), 'refund_order', {});
     expect(calls).toEqual([
       { toolName: 'find_order', input: {} },
@@ -182,7 +182,7 @@ describe('refund_clerk', () => {
     expect(text).toBe('');
   });
 
-  test('refunds nothing where there is no order', async () => {
+  test('refunds nothing without an order', async () => {
     const { names, text } = await run(refundClerk(workshop()), 'refund_order', { orderId: '9' });
     expect(names).toEqual(['find_order']);
     expect(text).toBe("I can't find that order, so there is nothing to refund.");

@@ -17,26 +17,26 @@ const choose = (variables: Record<string, string>, ...missing: readonly string[]
   chooseVoice({ ...machineWithout(...missing), variables });
 
 describe('which voice', () => {
-  test('the local one without a key, and around a model of one’s own', () => {
+  test('uses the local voice without a key, and around one’s own model', () => {
     expect(choose({})).toBe('local-voice');
     expect(choose({ OPENAI_API_KEY: '', TRANSPORT: '' })).toBe('local-voice');
     const own = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', OPENAI_API_KEY: key };
     expect(choose(own)).toBe('local-voice');
   });
 
-  test('OpenAI Realtime with a key of OpenAI’s; no other key decides', () => {
+  test('uses OpenAI Realtime with an OpenAI key, and ignores other keys', () => {
     expect(choose({ OPENAI_API_KEY: key })).toBe('openai-realtime');
     expect(choose({ GOOGLE_API_KEY: key })).toBe('local-voice');
   });
 
   test.each(['openai-realtime', 'openai-live', 'gemini-live', 'local-voice'])(
-    'the one that TRANSPORT names: %s',
+    'uses the voice that TRANSPORT names: %s',
     (TRANSPORT) => {
       expect(choose({ TRANSPORT, OPENAI_API_KEY: key, GEMINI_API_KEY: key })).toBe(TRANSPORT);
     },
   );
 
-  test('a name that is none is refused with those that are', () => {
+  test('refuses an unknown name with the known ones', () => {
     expect(() => choose({ TRANSPORT: 'gemini' })).toThrow(
       /^Expected TRANSPORT to be one of openai-realtime, .*, got "gemini"$/,
     );
@@ -45,23 +45,23 @@ describe('which voice', () => {
   test.each([
     ['openai-live', /No key: set OPENAI_API_KEY/],
     ['gemini-live', /No key: set GOOGLE_GENERATIVE_AI_API_KEY, or GOOGLE_API_KEY/],
-  ])('%s without a key: says which one, and where to learn more', (TRANSPORT, words) => {
+  ])('names %s without a key, and where to learn more', (TRANSPORT, words) => {
     expect(() => choose({ TRANSPORT })).toThrow(words);
     expect(() => choose({ TRANSPORT })).toThrow(`npm run doctor ${TRANSPORT}`);
     expect(() => choose({ TRANSPORT })).toThrow('npx offstage doctor');
   });
 
-  test('a key that cannot be one, and a package that is missing, are named; no key is shown', () => {
+  test('names an impossible key and a missing package, but shows no key', () => {
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).toThrow(/quotation marks/);
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).not.toThrow(/secret/);
     expect(() => choose({}, 'ws')).toThrow(/ws is missing/);
   });
 
-  test('the local voice without its packages names the command that installs them', () => {
+  test('names the install command for the local voice without its packages', () => {
     expect(() => choose({}, 'voice')).toThrow(/run npx offstage voice install/);
   });
 
-  test('this machine has what the local voice needs', () => {
+  test('finds what the local voice needs on this machine', () => {
     expect(chooseVoice({ ...thisMachine(), variables: {} })).toBe('local-voice');
   });
 });

@@ -16,7 +16,7 @@ const live = 'wss://api.test/v1/live/sessions';
 const gemini =
   'wss://google.test//ws/google.ai.generativelanguage.v1.GenerativeService.BidiGenerateContent';
 
-test('the right key is welcome, wherever it is', async () => {
+test('accepts the right key, wherever it is', async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   dial('openai-realtime', realtime, { Authorization: 'Bearer right' });
   dial('openai-realtime', realtime, {
@@ -35,7 +35,7 @@ test('the right key is welcome, wherever it is', async () => {
   ]);
 });
 
-test('a wrong key is refused as each wire does it', async () => {
+test('refuses a wrong key as each wire does', async () => {
   const { dial, pass, server } = stage({ apiKey: 'right' });
   const wrong = { authorization: 'Bearer wrong' };
   const first = dial('openai-realtime', realtime, wrong);
@@ -51,7 +51,7 @@ test('a wrong key is refused as each wire does it', async () => {
   expect(server.connections).toEqual([]);
 });
 
-test('an upgrade can be refused, stay without an answer, or go to nothing', async () => {
+test('refuses an upgrade, leaves it unanswered, or drops it', async () => {
   const { dial, pass, server } = stage();
   server.refuseConnections({ status: 503 });
   const refused = dial('openai-live');
@@ -66,7 +66,7 @@ test('an upgrade can be refused, stay without an answer, or go to nothing', asyn
   expect(welcome.isOpen()).toBe(true);
 });
 
-test('a client secret of OpenAI opens sessions that begin as it says', async () => {
+test('opens sessions with an OpenAI client secret that begin as it states', async () => {
   const { server, address } = await listening();
   const client = new OpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const secret = await client.realtime.clientSecrets.create({
@@ -89,7 +89,7 @@ test('a client secret of OpenAI opens sessions that begin as it says', async () 
   expect((await server.nextConnection()).instructions).toBe('Be kind.');
 });
 
-test('secrets are minted for who has the key and says it right', async () => {
+test('creates secrets for a client with the key and a valid request', async () => {
   const { address } = await listening();
   const create = (apiKey: string, body: object): Promise<unknown> =>
     new OpenAI({
@@ -103,7 +103,7 @@ test('secrets are minted for who has the key and says it right', async () => {
   ).rejects.toMatchObject({ status: 400, code: 'unknown_parameter' });
 });
 
-test('the AI SDK mints both kinds', async () => {
+test('creates both kinds for the AI SDK', async () => {
   const { address } = await listening();
   const openai = createOpenAI({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1` });
   const google = createGoogle({ apiKey: API_KEY, baseURL: `${address.baseUrl}/v1beta` });
@@ -113,7 +113,7 @@ test('the AI SDK mints both kinds', async () => {
   expect(token.token).toMatch(/^auth_tokens\//);
 });
 
-test('a certificate made at run time is for 127.0.0.1, and true to its key', async () => {
+test('creates a certificate at run time for 127.0.0.1 that matches its key', async () => {
   const { address } = await listening({ tls: true });
   const certificate = new X509Certificate(address.ca ?? '');
   expect(certificate.checkIP('127.0.0.1')).toBe('127.0.0.1');
@@ -122,7 +122,7 @@ test('a certificate made at run time is for 127.0.0.1, and true to its key', asy
   expect(address.urls['openai-live']).toBe(`wss://127.0.0.1:${address.port}/v1/live/sessions`);
 });
 
-test('a port that is taken is an error that says so', async () => {
+test('reports a port in use as such', async () => {
   const { server, address } = await listening();
   await expect(server.listen({ port: address.port })).rejects.toMatchObject({
     code: 'LISTEN_FAILED',

@@ -17,7 +17,7 @@ describe.each(wires)('the faults of %s', (wire) => {
       (event) => event['type'] === soundOf[wire] || event['serverContent']?.modelTurn !== undefined,
     ).length;
 
-  test('drop: ends the connection without a close frame, now, after a time or after some frames', async () => {
+  test('drop: ends the connection without a close frame, at once, after a time or after some frames', async () => {
     const { call, pass } = stage();
     const now = await call(wire);
     now.model.faults.drop();
@@ -66,7 +66,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(await model.closed).toBe(codes[wire]);
   });
 
-  test('silence: what is said is never answered, until it is over', async () => {
+  test('silence: never answers what is said until it is over', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.silence();
@@ -79,7 +79,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(sounds(client.events)).toBeGreaterThan(0);
   });
 
-  test('delayFrames and stall: later, but all of it and in order', async () => {
+  test('delayFrames and stall: deliver everything later and in order', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     const numbers = (): unknown[] =>
@@ -104,7 +104,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(numbers()).toEqual(['n1', 'n2', 'n3']);
   });
 
-  test('malformed: sends frames that are no JSON or no event', async () => {
+  test('malformed: sends frames that are not JSON or not an event', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.malformed();
@@ -114,7 +114,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(client.events.at(-1)).toEqual({ type: 7 });
   });
 
-  test('deltasAfterCancel: a piece of what was interrupted trails', async () => {
+  test('deltasAfterCancel: sends a trailing piece after an interruption', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.deltasAfterCancel();
@@ -129,7 +129,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(sounds(client.events)).toBe(before + 1);
   });
 
-  test('duplicateCalls: the same call twice', async () => {
+  test('duplicateCalls: sends the same call twice', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     model.faults.duplicateCalls();
@@ -144,7 +144,7 @@ describe.each(wires)('the faults of %s', (wire) => {
     expect(model.openCalls).toHaveLength(1);
   });
 
-  test('transcripts: come early, twice, late or never', async () => {
+  test('transcripts: arrive early, twice, late or never', async () => {
     const { call, pass } = stage();
     const { client, model } = await call(wire);
     const heard = (): string => {
@@ -196,7 +196,7 @@ test('Realtime: refuses responses and a configuration, and fails a transcript', 
   expect(client.last('conversation.item.input_audio_transcription.failed')).toBeDefined();
 });
 
-test('Gemini: announces the end with goAway, then closes, and takes calls back', async () => {
+test('Gemini: announces the end with goAway, then closes, and withdraws calls', async () => {
   const { call, pass } = stage();
   const { client, model } = await call('gemini-live');
   model.answers({ call: 'book_ride', callId: 'one' }, { call: 'book_ride', callId: 'two' });
@@ -211,7 +211,7 @@ test('Gemini: announces the end with goAway, then closes, and takes calls back',
   expect(client.closed?.code).toBe(1011);
 });
 
-test('a fault that the wire cannot show is refused', async () => {
+test('refuses a fault that the wire cannot show', async () => {
   const { call } = stage();
   const { model } = await call('openai-live');
   const refusal = expect.objectContaining({ code: 'NOT_ON_THIS_WIRE' });
@@ -221,7 +221,7 @@ test('a fault that the wire cannot show is refused', async () => {
   expect(() => model.faults.refuseResponses()).toThrow(refusal);
 });
 
-test('a slow network upwards: what the client sends waits, and is not lost', async () => {
+test('delays what the client sends on a slow uplink, and loses nothing', async () => {
   const { call, pass, server } = stage();
   const { model } = await call('openai-realtime');
   const socket = server.webSocket('wss://api.test/v1/realtime?model=m', {
