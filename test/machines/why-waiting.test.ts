@@ -28,6 +28,12 @@ const scopes = {
     results: 1,
     holds: true,
   },
+  'a question whose answer a model reads': {
+    parties: ['client'],
+    fails: false,
+    subagents: { a: ['question'] },
+    reads: true,
+  },
   'three results, one of them a card, while both parties speak': {
     parties: ['user', 'model', 'playout'],
     results: 3,

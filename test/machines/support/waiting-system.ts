@@ -95,6 +95,8 @@ export interface WaitingOptions {
   readonly silent?: boolean;
   /** The user may ask for time. */
   readonly holds?: boolean;
+  /** A model reads the user's words to a question. */
+  readonly reads?: boolean;
   /** Open questions are withdrawn after some time without a client. */
   readonly givesUp?: boolean;
   /** The session may take the floor away from a question. */
@@ -297,7 +299,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   end: [['subagents.ended']],
   client: [['client.attached']],
   user_silence: [['utterance.ended']],
-  user_words: [['utterance.settled']],
+  user_words: [['utterance.settled'], ['reading.ended']],
   model_silence: [['response.ended']],
   lead_tool: [['response.requested'], ['call.executed']],
   client_call: [['client.answered']],
@@ -816,9 +818,10 @@ function outboxEvents({ context }: OutboxSnapshot, options: WaitingOptions) {
 
 function questionEvents(
   { context }: QuestionSnapshot,
-  { holds = false, roles = {} }: WaitingOptions,
+  { holds = false, reads = false, roles = {} }: WaitingOptions,
 ) {
-  const { dueAt, remindAt, requestId } = context;
+  const { dueAt, remindAt, requestId, readBy = 0 } = context;
+  const words = { at, utteranceId: 'u1' };
   const answer = { type: 'question.answer', at, utteranceStartedAt: at, decisive: true };
   return [
     // The session passes on the identities that may answer.
@@ -832,6 +835,14 @@ function questionEvents(
       ? [
           { type: 'question.hold', at, remindAt: at },
           { type: 'deadline.reminder', at: remindAt, dueAt: remindAt },
+        ]
+      : []),
+    ...(reads
+      ? [
+          { type: 'reading.begun', ...words, channel: 'typing', startedAt: at },
+          { type: 'reading.ended', ...words, gives: 'answer' },
+          { type: 'reading.ended', ...words, gives: 'again' },
+          { type: 'deadline.reading', at: readBy, dueAt: readBy },
         ]
       : []),
   ];
