@@ -22,7 +22,7 @@ import {
 } from 'typedoc';
 
 /** The members without a docstring of public names and of the types that these consist of. The number only goes down. */
-const UNDESCRIBED = 269;
+const UNDESCRIBED = 265;
 
 const root = join(import.meta.dirname, '../..');
 const declarations = join(import.meta.dirname, '.types');

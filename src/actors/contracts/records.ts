@@ -82,6 +82,7 @@ export interface AskedQuestion {
 export interface ReturnedWords {
   /** The words that were returned. */
   readonly words: string;
+  /** Why the subagent returned them. */
   readonly reason: string;
 }
 

@@ -50,7 +50,9 @@ export interface QuotedTurn {
 export interface Note {
   /** A `Sentence`. */
   readonly says?: string;
+  /** The texts of users, models and tools, by name. @defaultValue none */
   readonly quotes?: Quotes;
+  /** Quoted turns of the conversation, oldest first. @defaultValue none */
   readonly turns?: readonly QuotedTurn[];
 }
 
@@ -142,11 +144,15 @@ function clippedValue(value: JSONValue | undefined, maxChars: number): JSONValue
 
 /** A note as a model reads it. */
 export interface ReadNote {
+  /** The mark of the note. */
   readonly mark: string;
+  /** The note's sentences. */
   readonly says: string;
+  /** The quoted values, by name. */
   readonly quotes: Readonly<Record<string, unknown>>;
   /** The quoted result, error, progress or question; undefined if there is none. */
   readonly text: string | undefined;
+  /** The quoted turns of the conversation, oldest first. */
   readonly turns: readonly string[];
 }
 
@@ -183,6 +189,7 @@ export function readNotes(text: string): readonly ReadNote[] {
 
 /** A subagent's task, as its model reads it. */
 export interface ReadTask {
+  /** The description of the task. */
   readonly task: string;
   /** The arguments; empty if there are none. */
   readonly arguments: Readonly<Record<string, unknown>>;
