@@ -38,7 +38,7 @@ describe('an agent that resumes', () => {
 
 describe('an agent that only loads', () => {
   const loading = relayConformance(setupOf({ LOADS: '1' })).filter(({ name }) =>
-    name.includes('taken up'),
+    name.includes('resume'),
   );
   test.each(loading)('$name', ({ run }) => run());
 });
