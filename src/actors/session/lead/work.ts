@@ -276,7 +276,8 @@ export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): bool
 export function begunBefore(session: Pick<WorkSession, 'tree' | 'records'>, call: Calling) {
   const { conversation, calls, utteranceId } = session.records;
   const { items } = conversation;
-  const said = wordsForLead(items).at(-1);
+  const forLead = wordsForLead(items);
+  const said = forLead.at(-1);
   if (!said) return null;
   const until = items.indexOf(said);
   const begun = extendedBy(session, call).findLast(({ admission: { callId, task } }) => {
@@ -286,6 +287,10 @@ export function begunBefore(session: Pick<WorkSession, 'tree' | 'records'>, call
     // Spoken words stand where they began, which may be before the call that they follow.
     const isLater = at < until || (before !== undefined && before.requestId !== utteranceId);
     if (!made || !isLater) return false;
+    // The user has answered a question since: these words are another request.
+    const isAnswer = (item: ConversationItem): boolean =>
+      isMessage(item) && item.role === 'user' && !item.note && !forLead.includes(item);
+    if (items.slice(at, until).some(isAnswer)) return false;
     const isReplied = items.slice(at, until).some(isWholeReply);
     const isSame = callKey(call.name, task.args) === callKey(call.name, call.input);
     return !isReplied || (!isSame && said.at - made.at <= CONTINUES_MS);
