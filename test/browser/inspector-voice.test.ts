@@ -254,6 +254,8 @@ test('shows a spoken conversation and acts on it, with the same view after the p
   await say('please refund order 1041');
   const other = await idOf('refund_clerk', 1);
   await it.choose(new RegExp(`question ${other}`));
+  await it.fill('Arguments', '{}');
+  await it.press('Approve with these arguments', 'with changed arguments');
   await it.press('Decline', '"accepted":true,"by":"you"');
 
   // Work that takes long.

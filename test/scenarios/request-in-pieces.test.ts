@@ -190,6 +190,28 @@ describe('by text', () => {
     await it.close();
   });
 
+  test('ONE-REQUEST-2: begins a longer request after the user has answered a question of the first', async () => {
+    const script: Script = (prompt) =>
+      lastOf(prompt)?.role === 'tool'
+        ? say('Sent.')
+        : calls(['ask_user', { question: 'Which Anna?' }]);
+    const it = written('asks', 'again', 0, {
+      subagents: { write: { script, config: { interactive: true } } },
+      lead: (prompt) => {
+        const words = [WHOLE, FIRST].find((one) => prompt.user.endsWith(one));
+        const isCalled = words === undefined || lastOf(prompt)?.role !== 'user';
+        return isCalled ? say('All right.') : calls(write(words));
+      },
+    });
+    await it.start();
+    for (const words of [FIRST, 'Anna Stein', WHOLE]) {
+      await it.type(words);
+      await it.environment.advance(2000);
+    }
+    expect(it.statuses()).toEqual(['still_in_progress', 'still_in_progress']);
+    await it.close();
+  });
+
   test('ONE-REQUEST-2: begins several tasks of one answer', async () => {
     const it = written(60_000, 'again', 0, {
       lead: (prompt) =>
