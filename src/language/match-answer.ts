@@ -141,7 +141,7 @@ export function areTablesSilent(
   return SILENT.has(matchAnswer(question, utterance, { language }).kind);
 }
 
-/** What tables without words make of words. */
+/** The reading of words by tables that have no words. */
 const SILENT: ReadonlySet<Match['kind']> = new Set(['unclear', 'digression', 'described']);
 
 /** The minimum length of a word in the question that an answer may repeat as its verb. */

@@ -326,7 +326,7 @@ export const questionMachine = setup({
       heardAt: undefined,
       readBack: 'due' as const,
     }),
-    /** What the user heard of another call does not count for this one, however late their words are known. */
+    /** Reports about another call do not count for this one, however late the user's words are known. */
     noteChange: assign(({ context }, event: QuestionEvent) => {
       const { change: put = 0 } = context;
       if (event.type !== 'question.readBack' || (event.change ?? put) === put) return {};

@@ -85,7 +85,7 @@ export interface TurnNow extends Stamped {
 /** The meaning of the words for the paused speech. */
 export type WordsRead = 'interrupts' | 'listens';
 
-/** What an utterance's audio shows before its words: the microphone picks up the model (`echo`), or a person. */
+/** The source of an utterance, as its audio shows before its words: the model (`echo`), or a person. */
 export type SoundRead = 'echo' | 'voice';
 
 /** A fact about a spoken turn. */

@@ -191,7 +191,7 @@ interface Due {
   readonly notices: readonly Notice[];
 }
 
-/** What the lead agent has not answered or told yet. */
+/** The words and results that the lead agent has not answered or reported yet. */
 function dueOf(entries: readonly Entry[]): Due {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   const acted = entries.findLastIndex(
@@ -420,7 +420,7 @@ function sayQuestion(question: string, options: readonly SpokenOption[]): string
   return `${question} ${choices.slice(0, -1).join('; ')}, or ${choices.at(-1)}?`;
 }
 
-/** What the user wants to hear again: the latest result, otherwise the last reply. */
+/** The text to repeat to the user: the latest result, otherwise the last reply. */
 function sayLatest(entries: readonly Entry[]): string {
   const told = entries.findLast(
     (entry) => entry.kind === 'notice' && entry.notice.type === 'completed',

@@ -512,7 +512,7 @@ export interface Unread {
   readonly otherwise: Reading;
 }
 
-/** What a model has read in words over a question. */
+/** A model's reading of words over a question. */
 export const MEANINGS = ['yes', 'no', 'option', 'wait', 'repeat', 'other', 'unclear'] as const;
 
 /** A model's reading of words. */

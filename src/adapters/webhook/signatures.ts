@@ -30,7 +30,7 @@ export interface HmacHeaders {
  */
 export type SignatureScheme = 'standard' | 'stripe' | 'github' | HmacHeaders;
 
-/** What a request's headers claim. */
+/** The claims of a request's headers. */
 export interface Claim {
   /** The message id, if the scheme signs one. */
   readonly id: string | null;

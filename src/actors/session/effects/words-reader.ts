@@ -21,7 +21,7 @@ import type { EffectsSession } from './effects-session.ts';
 
 const MAX_ERROR_CHARS = 200;
 
-/** What each mark stands for; only an approval has `yes` and `no`. */
+/** The meaning of each mark; only an approval has `yes` and `no`. */
 const MEANT = {
   yes: 'the words are a plain yes to exactly this: no condition, change, doubt or irony',
   no: 'the words refuse it, or ask not to do it now',

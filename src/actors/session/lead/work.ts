@@ -280,6 +280,8 @@ export function begunBefore(session: Pick<WorkSession, 'tree' | 'records'>, call
   const said = forLead.at(-1);
   if (!said) return null;
   const until = items.indexOf(said);
+  const isAnswer = (item: ConversationItem): boolean =>
+    isMessage(item) && item.role === 'user' && !item.note && !forLead.includes(item);
   const begun = extendedBy(session, call).findLast(({ admission: { callId, task } }) => {
     const at = indexOfCall(items, callId);
     const made = items[at];
@@ -287,13 +289,11 @@ export function begunBefore(session: Pick<WorkSession, 'tree' | 'records'>, call
     // Spoken words stand where they began, which may be before the call that they follow.
     const isLater = at < until || (before !== undefined && before.requestId !== utteranceId);
     if (!made || !isLater) return false;
+    const since = items.slice(at, until);
     // The user has answered a question since: these words are another request.
-    const isAnswer = (item: ConversationItem): boolean =>
-      isMessage(item) && item.role === 'user' && !item.note && !forLead.includes(item);
-    if (items.slice(at, until).some(isAnswer)) return false;
-    const isReplied = items.slice(at, until).some(isWholeReply);
+    if (since.some(isAnswer)) return false;
     const isSame = callKey(call.name, task.args) === callKey(call.name, call.input);
-    return !isReplied || (!isSame && said.at - made.at <= CONTINUES_MS);
+    return !since.some(isWholeReply) || (!isSame && said.at - made.at <= CONTINUES_MS);
   });
   if (!begun) return null;
   const task = namesOf(session).get(begun.id) ?? call.name;

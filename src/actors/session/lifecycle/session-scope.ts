@@ -375,7 +375,7 @@ export class SessionScope implements ScopePorts {
     this.#leave(id);
     if (held || deliveryId === null) return;
     if (this.#runningCalls.length === 0) this.#takeBack(deliveryId);
-    else if (this.#mayTakeBack(deliveryId) && !this.#told.has(id)) {
+    else if (this.#isPending(deliveryId) && !this.#told.has(id)) {
       this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.read', deliveryId });
       this.#returned(id, this.#readOf(deliveryId));
     }
@@ -383,12 +383,11 @@ export class SessionScope implements ScopePorts {
 
   /** Returns how a pending delivery that the lead agent has read continues after its reply. */
   #readOf(deliveryId: string): Held {
-    const tell = (type: 'delivery.unread' | 'delivery.dismissed'): void =>
-      this.#session.receive(`delivery:${deliveryId}`, { type, deliveryId });
     return {
       deliveryId,
-      post: () => tell('delivery.unread'),
-      known: () => tell('delivery.dismissed'),
+      post: () =>
+        this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.unread', deliveryId }),
+      known: () => this.#takeBack(deliveryId),
     };
   }
 
@@ -479,13 +478,15 @@ export class SessionScope implements ScopePorts {
 
   /** Takes back a waiting delivery whose content is already known or over. */
   #takeBack(deliveryId: string, from?: readonly DeliveryView['state'][]): void {
-    if (this.#mayTakeBack(deliveryId, from))
+    const isPending = this.#isPending(deliveryId, from);
+    this.#posted.delete(deliveryId);
+    if (isPending)
       this.#session.receive(`delivery:${deliveryId}`, { type: 'delivery.dismissed', deliveryId });
   }
 
-  #mayTakeBack(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): boolean {
-    const isPosted = this.#posted.delete(deliveryId);
+  /** Tells whether a delivery is in one of these states, or will be once the outbox has its post. */
+  #isPending(deliveryId: string, from: readonly DeliveryView['state'][] = ['pending']): boolean {
     const view = this.#session.projection.delivery(deliveryId);
-    return view ? from.includes(view.state) : isPosted;
+    return view ? from.includes(view.state) : this.#posted.has(deliveryId);
   }
 }

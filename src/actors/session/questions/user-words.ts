@@ -305,7 +305,7 @@ export function withMeaning(
   };
 }
 
-/** What a reading gives the question, unless it is an answer. */
+/** The effect of a reading on the question, unless it is an answer. */
 const GIVES: Readonly<Partial<Record<Reading['to'], Ended['gives']>>> = {
   again: 'again',
   repeat: 'again',

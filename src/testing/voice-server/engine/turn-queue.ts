@@ -16,7 +16,7 @@ import type { SpeechPiece } from './sound.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { piecesOf } from './sound.ts';
 
-/** What a turn's steps mean in the protocol. */
+/** The meaning of a turn's steps in the protocol. */
 export interface TurnWords {
   readonly speed: number;
   piece(piece: SpeechPiece, reply: ReplyRecord): void;
