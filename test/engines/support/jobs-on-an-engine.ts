@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { JobEnd } from '../../../src/entries/jobs.ts';
 import { jobsConformance, type JobsFault } from '../../suites/jobs/index.ts';
+import { jobsScenes } from '../../suites/jobs/cases.ts';
 import { chanceOf } from '../../../src/testing/doubles/chance.ts';
 import {
   onLiveEngine,
@@ -31,8 +32,11 @@ export function jobsOnAnEngine(
     afterAll(() => engine?.close());
     const live = (): LiveEngine => engine as LiveEngine;
 
+    const forgets = new Set(
+      jobsScenes.filter(({ needs }) => needs?.includes('forgets')).map((scene) => scene.name),
+    );
     const cases = jobsConformance({ ...onLiveEngine(name, live), shows }).filter(
-      (one) => one.skipped === null && (deletes || !one.name.startsWith('JOBS-6')),
+      (one) => one.skipped === null && (deletes || !forgets.has(one.name)),
     );
     test.each(cases)('$name', ({ run }) => run());
 

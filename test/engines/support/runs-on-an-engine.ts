@@ -73,6 +73,7 @@ export function runsOnAnEngine(
       isEngine: true,
       deletes,
       deploys: true,
+      sharesWork,
       patience: 6_000,
       moment,
       open(tell): RunsStage {
@@ -94,10 +95,7 @@ export function runsOnAnEngine(
         };
       },
     });
-    const played = cases.filter(
-      ({ name: title, skipped }) =>
-        skipped === null && (sharesWork || !title.startsWith('workers of two versions')),
-    );
+    const played = cases.filter(({ skipped }) => skipped === null);
     test.each(played)('$name', ({ run }) => run());
 
     test.each(Array.from({ length: SEEDS }, (_, at) => at + 1))(

@@ -64,6 +64,8 @@ export interface RunsConformanceSetup {
   readonly deletes?: boolean;
   /** The stage can deploy workers of several versions. @defaultValue false */
   readonly deploys?: boolean;
+  /** A worker that refuses leaves the work to another one. @defaultValue true */
+  readonly sharesWork?: boolean;
   /** The maximum number of looks at what happens. @defaultValue 20,000 */
   readonly patience?: number;
   /** Waits between two looks. @defaultValue a turn of the event loop */
@@ -80,7 +82,7 @@ export interface RunsConformanceSetup {
 
 export interface RunsScene {
   readonly name: string;
-  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys')[];
+  readonly needs?: readonly (RunsFault | 'engine' | 'deletes' | 'deploys' | 'sharesWork')[];
   readonly play: (bench: RunsBench) => Promise<void>;
 }
 

@@ -13,7 +13,7 @@ const ANSWER = { answer: { text: 'The left one' } };
 export const deployScenes: readonly RunsScene[] = [
   {
     name: 'completes runs of a configuration that one of two worker versions lacks',
-    needs: ['deploys'],
+    needs: ['deploys', 'sharesWork'],
     async play(bench) {
       await bench.deploy('earlier', 'later');
       const trips = Array.from({ length: 3 }, () => bench.trip());
@@ -28,7 +28,7 @@ export const deployScenes: readonly RunsScene[] = [
   },
   {
     name: 'executes a step once on the worker version that has its tool',
-    needs: ['deploys'],
+    needs: ['deploys', 'sharesWork'],
     async play(bench) {
       await bench.deploy('earlier', 'later');
       const trips = Array.from({ length: 2 }, () => bench.trip());

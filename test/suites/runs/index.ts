@@ -21,6 +21,7 @@ const setupSchema = z.strictObject({
   isEngine: z.boolean(),
   deletes: z.boolean().optional(),
   deploys: z.boolean().optional(),
+  sharesWork: z.boolean().optional(),
   patience: z.number().int().min(1).optional(),
   moment: aFunction.optional(),
   pass: aFunction.optional(),
@@ -42,6 +43,7 @@ export function runsConformance(setup: RunsConformanceSetup): readonly Conforman
     ...(setup.isEngine ? ['engine'] : []),
     ...(setup.deletes === true ? ['deletes'] : []),
     ...(setup.deploys === true ? ['deploys'] : []),
+    ...(setup.sharesWork === false ? [] : ['sharesWork']),
   ];
   return [...runsScenes, ...interruptionScenes, ...messageScenes, ...deployScenes].map(
     ({ name, needs = [], play }) => ({
