@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_703, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_028, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 68_571,
+    limit: 68_863,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 39_981,
+    limit: 40_258,
     goal: 24_000,
   },
 ];

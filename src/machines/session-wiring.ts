@@ -54,7 +54,10 @@ interface WiredProtocol {
     | 'client.attached'
     | 'client.detached'
   >;
-  readonly [call: `call:${string}`]: Named<MachineProtocol[`call:${string}`], 'delivery.settled'>;
+  readonly [call: `call:${string}`]: Named<
+    MachineProtocol[`call:${string}`],
+    'delivery.settled' | 'call.placed'
+  >;
   readonly [batch: `batch:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
     'batch.left' | 'batch.settled' | 'batch.replied' | 'batch.told'
@@ -74,6 +77,9 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
 
 /** Returns the batch with which a call's result is told; null if there is none. */
 type BatchOf = (callId: string) => string | null;
+
+/** Returns whether the outbox has a place that can be reserved. */
+type HasRoom = () => boolean;
 
 /** The messages within the session that each effect sends. */
 const wiring = {
@@ -106,6 +112,11 @@ const wiring = {
   'outbox.dismissed': ({ deliveryId }) => [
     { actor: `call:${deliveryId}`, event: { type: 'delivery.settled' } },
   ],
+  'call.reserve': ({ callId }, _batchOf, hasRoom) => {
+    const granted = hasRoom();
+    const placed = { actor: `call:${callId}`, event: { type: 'call.placed', granted } } as const;
+    return granted ? [{ actor: 'outbox', event: { type: 'outbox.reserve' } }, placed] : [placed];
+  },
   'call.deliver': ({ callId, delivery }, batchOf) => {
     const batchId = batchOf(callId);
     return batchId === null
@@ -139,6 +150,7 @@ const wiring = {
   readonly [Name in keyof MachineEffects]?: (
     params: MachineEffects[Name],
     batchOf: BatchOf,
+    hasRoom: HasRoom,
   ) => readonly WiredMessage[];
 };
 
@@ -149,19 +161,20 @@ export type WiredEffect = keyof typeof wiring;
 
 /**
  * Returns the messages that an effect sends within the session. `kind` is the part of the address before its colon;
- * `batchOf` returns the batch with which a call's result is told, or null.
+ * `batchOf` returns the batch with which a call's result is told, or null; `hasRoom` whether the outbox has a place.
  */
 export function wire(
   kind: string,
   effect: string,
   params: unknown,
   batchOf: BatchOf = () => null,
+  hasRoom: HasRoom = () => true,
 ): readonly WiredMessage[] {
   const name = `${kind}.${effect}`;
-  return isWired(name) ? (wiring[name] as Wire)(params, batchOf) : [];
+  return isWired(name) ? (wiring[name] as Wire)(params, batchOf, hasRoom) : [];
 }
 
-type Wire = (params: unknown, batchOf: BatchOf) => readonly WiredMessage[];
+type Wire = (params: unknown, batchOf: BatchOf, hasRoom: HasRoom) => readonly WiredMessage[];
 
 /** Returns whether this effect sends messages within the session. */
 export function isWired(name: string): name is WiredEffect {

@@ -1,6 +1,7 @@
 // The life of one tool call by the lead agent. Each call has its own machine, so that a slow call blocks no other.
 //
-//   received ─▶ validated ─┬─▶ executing ──────────────────────────────▶ answered   (inline)
+//   received ─▶ validated ─┬─▶ executing: awaited ─────────────────────▶ answered   (inline)
+//       │                  │     reserving ⇅ ─▶ detached ─▶ settled               (inline, in the background from now on)
 //       │                  └─▶ acknowledged ─▶ delegated ─▶ settled ─▶ delivered    (background)
 //       └─ invalid ─▶ answered             any before settled ─▶ cancelled
 //
@@ -14,6 +15,9 @@
 //   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
 //   TOOL-CALL-5. A result that the lead agent has told with another tool (`known`) is considered delivered: it does not
 //       go to the outbox, and its reserved place is free.
+//   TOOL-CALL-6. A tool that still runs at `detachAt` is detached: it continues, the model is answered that it does, and
+//       its result is delivered. This needs a reserved place; without one the model waits for the tool. The user's words
+//       that began during the run bring `detachAt` forward.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -45,6 +49,10 @@ interface ToolCallContext {
   readonly timeoutMs: number;
   readonly batchId: string | null;
   readonly dueAt: number;
+  /** When the tool is detached; not before `dueAt`: never. Absent in the snapshots of earlier versions: never. */
+  readonly detachAt?: number;
+  /** How long words of the user wait for the tool; null: until it ends. */
+  readonly wordsMs?: number | null;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
   /** How the result reaches the user. */
@@ -59,18 +67,34 @@ type ToolCallFact =
       readonly acknowledge: boolean;
       /** Background: how the result reaches the user. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
+      /**
+       * Inline: the call is detached after this run time, or after words of the user have waited for `wordsMs`; null: not for
+       * this reason. @defaultValue never
+       */
+      readonly detach?: { readonly afterMs: number | null; readonly wordsMs: number | null };
     }
   | { readonly type: 'call.invalid' }
-  /** `failed`: the tool threw, or its return value cannot be stored. @defaultValue false */
-  | { readonly type: 'call.executed'; readonly failed?: boolean }
+  /**
+   * `failed`: the tool threw, or its return value cannot be stored. `known`: the call was detached, and its result tells
+   * nothing. @defaultValue false
+   */
+  | { readonly type: 'call.executed'; readonly failed?: boolean; readonly known?: boolean }
+  /** The user has said something to the lead agent. `saidAt`: when the words began. */
+  | { readonly type: 'call.talkedOver'; readonly saidAt: number }
+  | { readonly type: 'deadline.detachment'; readonly dueAt: number }
+  /** Whether the outbox has reserved a place for the result. */
+  | { readonly type: 'call.placed'; readonly granted: boolean }
   | { readonly type: 'subagent.accepted' }
   /** Admission refused the work; the reason is the model's answer. */
   | { readonly type: 'subagent.rejected' }
   /** `known`: the lead agent has already told the user the result. @defaultValue false */
   | { readonly type: 'subagent.ended'; readonly known?: boolean }
   | { readonly type: 'delivery.settled' }
-  | { readonly type: 'call.cancel'; readonly reason?: string }
+  /** `withdrawn`: the model has withdrawn the call, because the user talked over it. @defaultValue false */
+  | { readonly type: 'call.cancel'; readonly reason?: string; readonly withdrawn?: boolean }
   | { readonly type: 'deadline.execution'; readonly dueAt: number };
+
+type Started = Stamped & Pick<Extract<ToolCallFact, { type: 'call.validated' }>, 'detach'>;
 
 /** The events of `toolCallMachine`. */
 export type ToolCallEvent = ToolCallFact & Stamped;
@@ -93,6 +117,8 @@ const effects = {
   validate: effect<{ readonly callId: string }>(),
   /** Answers the model. */
   answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
+  /** Asks the outbox for a place for the result; `call.placed` comes back. */
+  reserve: effect<{ readonly callId: string }>(),
   /** Requests a subagent; `subagent.accepted` or `subagent.rejected` follows. */
   delegate: effect<{ readonly callId: string }>(),
   /** The result goes to the outbox; `delivery.settled` follows. */
@@ -103,7 +129,7 @@ const effects = {
   }>(),
   /** The result is already told: no delivery follows, and its reserved place is free. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
-  /** Cancels the subagent of this call. */
+  /** Cancels the subagent of this call, and frees the place of its result. */
   cancelSubagent: effect<{ readonly callId: string }>(),
 };
 
@@ -128,7 +154,18 @@ export const toolCallMachine = setup({
   actions: {
     ...activities<Work>(),
     ...effects,
-    startClock: assign(({ context }, { at }: Stamped) => ({ dueAt: at + context.timeoutMs })),
+    startClock: assign(({ context: { timeoutMs } }, { at, detach }: Started) => ({
+      dueAt: at + timeoutMs,
+      detachAt: at + (detach?.afterMs ?? timeoutMs),
+      wordsMs: detach?.wordsMs ?? null,
+    })),
+  },
+  guards: {
+    /** The words began while the tool ran, and do not wait for it. */
+    isTalkedOver: ({ context, event }) =>
+      event.type === 'call.talkedOver' &&
+      typeof context.wordsMs === 'number' &&
+      event.saidAt >= context.dueAt - context.timeoutMs,
   },
 }).createMachine({
   id: 'toolCall',
@@ -168,6 +205,7 @@ export const toolCallMachine = setup({
     },
     executing: {
       tags: ['inFlight'],
+      initial: 'awaited',
       entry: [
         {
           type: 'startActivity',
@@ -179,21 +217,78 @@ export const toolCallMachine = setup({
         },
       ],
       exit: [stopActivity('execute'), stopActivity('deadline')],
-      on: {
-        'call.executed': [
-          {
-            guard: ({ event }) => event.failed === true,
-            target: 'answered',
-            actions: answer('failed'),
+      states: {
+        awaited: {
+          entry: {
+            type: 'startActivity',
+            params: ({ context: { detachAt, dueAt } }) =>
+              deadline('deadline.detachment', detachAt ?? dueAt, 'detachment'),
           },
-          { target: 'answered', actions: answer('result') },
-        ],
-        'deadline.execution': {
-          guard: ({ context, event }) => event.dueAt === context.dueAt,
-          target: 'answered',
-          actions: answer('timed_out'),
+          exit: stopActivity('deadline', 'detachment'),
+          on: {
+            'call.executed': [
+              {
+                guard: ({ event }) => event.failed === true,
+                target: '#toolCall.answered',
+                actions: answer('failed'),
+              },
+              { target: '#toolCall.answered', actions: answer('result') },
+            ],
+            'deadline.execution': {
+              guard: isDue,
+              target: '#toolCall.answered',
+              actions: answer('timed_out'),
+            },
+            'call.talkedOver': {
+              guard: 'isTalkedOver',
+              target: 'awaited',
+              reenter: true,
+              actions: assign(({ context: { detachAt = Infinity, wordsMs }, event: { at } }) => ({
+                detachAt: Math.min(detachAt, at + (wordsMs ?? Infinity)),
+              })),
+            },
+            'deadline.detachment': {
+              guard: ({ context: { detachAt, dueAt }, event }) =>
+                event.dueAt === detachAt && detachAt < dueAt,
+              target: 'reserving',
+            },
+            'call.cancel': [
+              {
+                guard: ({ context, event }) => event.withdrawn === true && context.wordsMs === 0,
+                target: 'reserving',
+              },
+              { target: '#toolCall.cancelled', actions: answer('cancelled') },
+            ],
+          },
         },
-        'call.cancel': { target: 'cancelled', actions: answer('cancelled') },
+        reserving: {
+          entry: { type: 'reserve', params: ({ context }) => ({ callId: context.callId }) },
+          on: {
+            'call.placed': [
+              {
+                guard: ({ event }) => event.granted,
+                target: 'detached',
+                actions: [assign({ acknowledged: true }), answer('pending')],
+              },
+              { target: 'awaited', actions: assign({ detachAt: ({ context }) => context.dueAt }) },
+            ],
+            'call.cancel': { target: '#toolCall.cancelled', actions: answer('cancelled') },
+          },
+        },
+        detached: {
+          on: {
+            'call.executed': [
+              {
+                guard: ({ event }) => event.known === true,
+                target: '#toolCall.delivered',
+                actions: known(),
+              },
+              { target: '#toolCall.settled' },
+            ],
+            'deadline.execution': { guard: isDue, target: '#toolCall.settled' },
+            'call.cancel': { target: '#toolCall.cancelled', actions: cancelSubagent() },
+          },
+        },
       },
     },
     acknowledged: {
@@ -219,10 +314,7 @@ export const toolCallMachine = setup({
           {
             guard: ({ event }) => event.known === true,
             target: 'delivered',
-            actions: {
-              type: 'known',
-              params: ({ context: { callId, acknowledged } }) => ({ callId, acknowledged }),
-            },
+            actions: known(),
           },
           { target: 'settled' },
         ],
@@ -257,6 +349,13 @@ export const toolCallMachine = setup({
 /** A snapshot of `toolCallMachine`. */
 export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 
+/** Returns where a call is whose tool runs; null: none runs. Earlier versions had one state for it. */
+export function runOf(value: unknown): 'awaited' | 'detached' | null {
+  if (value === 'executing') return 'awaited';
+  if (typeof value !== 'object' || value === null || !('executing' in value)) return null;
+  return value.executing === 'detached' ? 'detached' : 'awaited';
+}
+
 function answer(how: CallAnswer) {
   return {
     type: 'answer',
@@ -265,6 +364,26 @@ function answer(how: CallAnswer) {
       answer: how,
     }),
   } as const;
+}
+
+function known() {
+  return {
+    type: 'known',
+    params: ({ context: { callId, acknowledged } }: { context: ToolCallContext }) => ({
+      callId,
+      acknowledged,
+    }),
+  } as const;
+}
+
+function isDue({
+  context,
+  event,
+}: {
+  readonly context: ToolCallContext;
+  readonly event: { readonly dueAt: number };
+}): boolean {
+  return event.dueAt === context.dueAt;
 }
 
 function cancelSubagent() {

@@ -20,7 +20,7 @@ import type { ServiceSnapshot } from './service-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
 import type { SubagentSnapshot } from './subagent-machine.ts';
 import { askOf, requestIdOf } from './subagent-setup.ts';
-import type { ToolCallSnapshot } from './tool-call-machine.ts';
+import { runOf, type ToolCallSnapshot } from './tool-call-machine.ts';
 
 /** A snapshot, or its persisted form. */
 type StateOf<S extends { readonly value: unknown; readonly context: unknown }> = Pick<
@@ -264,7 +264,9 @@ function sessionWhy(state: OfSession): Why {
     (value.model === 'waiting'
       ? {
           cause: 'lead_tool',
-          on: [...(state.calls ?? [])].find(([, call]) => call.value === 'executing')?.[0] ?? null,
+          on:
+            [...(state.calls ?? [])].find(([, call]) => runOf(call.value) === 'awaited')?.[0] ??
+            null,
           sentence: "a tool of the lead agent's turn has not answered",
         }
       : { cause: 'user', sentence: quietSentence(state) })
@@ -569,14 +571,15 @@ function* workingCalls(
         id,
         wait('call', id, { cause: 'validation', sentence: 'its arguments are being checked' }),
       ];
-    else if (value === 'executing') {
+    else if (runOf(value) !== null) {
       const until = context.dueAt;
       const atClient = clientCallWhy(state, null, [id]);
       if (atClient) {
         yield [id, wait('call', id, atClient)];
         continue;
       }
-      const sentence = `its tool works: given up ${inTime(state, until)}`;
+      const where = runOf(value) === 'detached' ? ' in the background' : '';
+      const sentence = `its tool works${where}: given up ${inTime(state, until)}`;
       yield [id, wait('call', id, { cause: 'lead_tool', on: id, until, sentence })];
     } else if (value === 'acknowledged')
       yield [

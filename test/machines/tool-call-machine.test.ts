@@ -23,6 +23,9 @@ describe('every state of a tool call', () => {
   test('TOOL-CALL-5: sends no result to the outbox that the lead agent has already announced', () =>
     holds(report, 'TOOL-CALL-5'));
 
+  test('TOOL-CALL-6: detaches a tool that takes too long, into a reserved place', () =>
+    holds(report, 'TOOL-CALL-6'));
+
   test('ends every wait, and every life', () => {
     holds(report, 'executing ends by a deadline');
     holds(report, 'whatever has no result can be cancelled');
@@ -55,6 +58,20 @@ describe('an example of a tool call', () => {
     await stage.wait(30_000);
     expect(stage.told().at(-1)).toEqual(['answer', { callId: 'call_1', answer: 'timed_out' }]);
     expect(stage.actor.getSnapshot().value).toBe('answered');
+  });
+
+  test('detached: the tool runs on, and its result is kept for its moment', async () => {
+    const stage = call();
+    const detach = { afterMs: 2000, wordsMs: null };
+    stage.send({ type: 'call.validated', execution: 'inline', acknowledge: false, detach });
+    await stage.wait(2000);
+    stage.send({ type: 'call.placed', granted: true });
+    stage.send({ type: 'call.executed' });
+    expect(stage.told().slice(2)).toEqual([
+      ['reserve', { callId: 'call_1' }],
+      ['answer', { callId: 'call_1', answer: 'pending' }],
+      ['deliver', { callId: 'call_1', acknowledged: true, delivery: 'when_idle' }],
+    ]);
   });
 
   test(

@@ -172,6 +172,7 @@ describe('gives each subject of each state the true cause', patience, () => {
     expect(allStates().filter((state) => !reached.has(state))).toEqual([
       'interaction.revoking',
       'outbox.slot.returning',
+      'call.executing.reserving',
       'batch.gathering.arriving',
       'batch.releasing',
       'subagent.running.deciding',

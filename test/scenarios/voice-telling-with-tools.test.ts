@@ -31,6 +31,8 @@ async function atWork(
         description: 'Looks something up',
         parameters: z.object({}),
         timeout: TOOL_TIMEOUT_MS,
+        // Words wait for the tool, which is not detached.
+        detach: { onWords: false },
         execute: () =>
           new Promise<string>((resolve) => finish.set(name, () => resolve(`${name} found it`))),
       }),

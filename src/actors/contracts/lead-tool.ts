@@ -48,7 +48,10 @@ export interface ToolDefinition<Args = never> {
    * conversation continues. @defaultValue 'inline'
    */
   readonly execution?: 'inline' | 'background';
-  /** Background: the text that the model speaks at once. If absent, the model receives nothing before the result. */
+  /**
+   * Background, or with `detach`: the text that the model says at once. Absent: the model gets nothing before the result; of a
+   * detached call it gets a text of the runtime.
+   */
   readonly pendingMessage?: string;
   /**
    * Background: whether the result may be told together with those of other calls for the same request.
@@ -56,8 +59,8 @@ export interface ToolDefinition<Args = never> {
    */
   readonly consolidate?: boolean;
   /**
-   * Background: how the user receives the result; see `SubagentConfig.delivery`.
-   * @defaultValue the setting of the subagent's configuration, otherwise 'when_idle'
+   * Background, or with `detach`: how the result reaches the user; see `SubagentConfig.delivery`.
+   * @defaultValue the setting of the subagent's configuration, else 'when_idle'
    */
   readonly delivery?: DeliveryMode;
   /** Runs an inline tool; required for inline tools. */
@@ -80,4 +83,11 @@ export interface ToolDefinition<Args = never> {
    * Otherwise, the model and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
    */
   readonly idempotent?: boolean;
+  /**
+   * Inline: when a call is detached. It then runs on in the background, within its `timeout`; the model is answered that it
+   * does, and the result is told like that of a background tool. `afterMs`: after this time, in milliseconds. `onWords`:
+   * true: when the user says something to the lead agent meanwhile; false: their words wait for the tool.
+   * @defaultValue words of the user wait for two seconds
+   */
+  readonly detach?: { readonly afterMs?: number; readonly onWords?: boolean };
 }

@@ -1,7 +1,8 @@
 // The end of a subagent, with all its work. Plain JSON.
 
 import type { Ending, Failure } from '../../machines/index.ts';
-import type { Usage } from './usage.ts';
+import { propertiesOf } from '../../values/json.ts';
+import { NO_USAGE, type Usage } from './usage.ts';
 
 /** One tool call as the runtime observed it, used to verify a model's claims. */
 export interface LedgerEntry {
@@ -119,6 +120,25 @@ export type StoredOutcome =
 export function readOutcome(stored: StoredOutcome): Outcome {
   if (stored.status === 'completed') return stored;
   return { ...stored, output: null, error: stored.error ?? unnamedFailure(stored.status) };
+}
+
+/** Returns the outcome of a tool that ran in the background. */
+export function outcomeOfTool(output: unknown, failed: boolean): Outcome {
+  const facts = { steps: 0, usage: NO_USAGE, toolLedger: [] };
+  if (!failed)
+    return {
+      status: 'completed',
+      output,
+      text: typeof output === 'string' ? output : JSON.stringify(output ?? null),
+      ...facts,
+    };
+  const { error, code } = propertiesOf(output);
+  const failure = {
+    code: typeof code === 'string' ? code : 'FAILED',
+    message: String(error),
+    retryable: false,
+  };
+  return { status: 'failed', output: null, text: '', error: failure, ...facts };
 }
 
 /** Returns the error for an end that was stored without one. */

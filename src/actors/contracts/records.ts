@@ -172,6 +172,10 @@ export interface CallRecord {
   readonly input: unknown;
   /** The output for the model, once known. */
   readonly output: unknown;
+  /** Inline: the message for the model if the call is detached. @defaultValue none */
+  readonly pendingMessage?: string;
+  /** When the call was detached; absent: it was not. */
+  readonly detachedAt?: number;
   /** The user's words that caused the call. */
   readonly request: string | null;
   /**

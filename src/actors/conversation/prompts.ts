@@ -41,6 +41,17 @@ export const BACKGROUND_CALLS =
 /** The default pending message of a background call, for a wire on which the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
+/** The default pending message of an inline call that is detached. */
+export const DETACHED_MESSAGE =
+  'It takes longer and goes on in the background. Tell the user so once, in your words, and answer what they said. Its result comes as a note: until then do not guess it or call again.';
+
+/** Returns the note about a call that the model withdrew when the user spoke, and that was detached instead. */
+export const keptCallNote = (task: string): Note =>
+  note(
+    sentence`A call that was taken back because the user spoke goes on in the background. Its result comes as a note: until then do not guess it or call again.`,
+    { task },
+  );
+
 const ON_SCREEN = sentence`It is on the user's screen. Do not speak about it unless they ask.`;
 
 /** Returns the prompt with another sentence. */

@@ -47,6 +47,33 @@ const slow = (): ConformanceScene => {
   };
 };
 
+const detached = (): ConformanceScene => {
+  const ready = gate();
+  const clock = lookUp('clock', 'It is noon', ready, {
+    detach: { afterMs: 3000 },
+    pendingMessage: 'I am looking at the clock',
+  });
+  return {
+    name: 'slow inline call that is detached: the conversation goes on, and the result is told once',
+    calls: { 'what time is it': [call('clock')] },
+    tools: [clock.definition],
+    plot: async (talk) => {
+      await talk.says('what time is it');
+      await talk.hears('I am looking at the clock');
+      await isQuiet(talk);
+      await talk.says('how are you');
+      await talk.until('that is answered', () => talk.playsOf('how are you').some(wasHeard));
+      await isQuiet(talk);
+      ready.open();
+      await talk.isDelivered('It is noon');
+    },
+    outcome: (talk) => {
+      talk.check('it was run once', clock.counted.runs === 1);
+      talk.check('it was told once', talk.playsOf('It is noon').filter(wasHeard).length === 1);
+    },
+  };
+};
+
 const isDelivered = (talk: Talk) => talk.deliveryOf('The mail has come')?.state === 'delivered';
 
 const duplicated = (): ConformanceScene => {
@@ -187,6 +214,7 @@ const transferWhileSpeaking = (): ConformanceScene => ({
 export const callScenes: readonly (() => ConformanceScene)[] = [
   inline,
   slow,
+  detached,
   duplicated,
   takenBack,
   oneOfTwo,

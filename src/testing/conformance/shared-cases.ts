@@ -142,7 +142,12 @@ export function isQuiet(talk: Talk): Promise<void> {
 }
 
 /** Creates a tool that the lead model waits for, and counts its runs. */
-export function lookUp(name: string, output: string, until?: Gate) {
+export function lookUp(
+  name: string,
+  output: string,
+  until?: Gate,
+  more: Pick<ToolDefinition, 'detach' | 'pendingMessage'> = {},
+) {
   const counted = { runs: 0 };
   const definition: ToolDefinition = defineTool({
     name,
@@ -153,6 +158,7 @@ export function lookUp(name: string, output: string, until?: Gate) {
       await until?.opened;
       return output;
     },
+    ...more,
   });
   return { definition, counted };
 }

@@ -34,7 +34,7 @@
 
 import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
-import { overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
+import { keptCallNote, overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
 import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
@@ -344,10 +344,15 @@ export class Turns implements Turn {
 
   /** Cancels a call whose result the model has withdrawn. */
   #cancelCall(callId: string): void {
+    const { unit, records } = this.#core;
+    const isKept = unit.calls.of(callId)?.context.wordsMs === 0 && unit.runOf(callId) === 'awaited';
+    // The wire takes no answer to a call that the model has withdrawn.
+    if (isKept) this.memory.note(keptCallNote(records.calls.get(callId)?.name ?? ''));
     this.chart.send({ type: 'call.dropped', callId });
     this.#core.receive(`call:${callId}`, {
       type: 'call.cancel',
       reason: 'the voice model does not want the result any more',
+      withdrawn: true,
     });
   }
 

@@ -67,7 +67,7 @@ class LiveRun implements ReplayRun {
   }
 
   stop(): void {
-    this.#stage.actor.stop();
+    this.#stage.stop();
   }
 
   /** Lets time pass until this deadline is due; no other deadline may be due sooner. */

@@ -235,7 +235,7 @@ export function keyOf(world: Situation, results: readonly string[]): string {
       const said = [playingSince !== null, heard, followedAt !== null, readBack];
       return [question.value, shownAt !== null, ...said];
     }),
-    ...results.map((id) => callOf(world, id).value),
+    ...results.map((id) => JSON.stringify(callOf(world, id).value)),
     `${lead.value}${said ? '' : '!'}`,
     textOf(world.ghost, () => world.ghost),
     ...lettersOf(world).map((letter) => letter.map(textOfMessage).join('&')),

@@ -46,6 +46,12 @@ export class Stage<M extends AnyStateMachine> {
     return this;
   }
 
+  /** Stops the actor; no deadline fires any more. */
+  stop(): void {
+    this.actor.stop();
+    for (const id of this.#disarms.keys()) this.end({ id });
+  }
+
   async wait(ms: number): Promise<this> {
     await this.environment.advance(ms);
     return this;

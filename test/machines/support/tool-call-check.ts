@@ -1,6 +1,6 @@
-// Every state of a tool call: its possible events and its properties (TOOL-CALL-1 to TOOL-CALL-5).
+// Every state of a tool call: its possible events and its properties (TOOL-CALL-1 to TOOL-CALL-6).
 //
-// Time: a tool runs once, so its timer starts at 0, and nothing else depends on time.
+// Time: a tool runs once, from 0; words of the user come at 0 or 1, and wait for 1.
 
 import {
   toolCallMachine,
@@ -11,7 +11,9 @@ import { checkMachine } from '../../../src/testing/check/index.ts';
 import { paramsOf, same, started, running } from './effects.ts';
 import type { OnViolation } from './verdicts.ts';
 
-const toolCallInput = { callId: 'c', timeoutMs: 3 } as const;
+const toolCallInput = { callId: 'c', timeoutMs: 5 } as const;
+
+const WORDS_MS = 1;
 
 type Machine = typeof toolCallMachine;
 type S = ToolCallSnapshot;
@@ -22,21 +24,51 @@ interface Ghost {
   readonly answers: number;
   readonly delegated: number;
   readonly delivered: number;
+  /** Places in the outbox that are reserved for the result of a detached call. */
+  readonly places: number;
 }
 
-function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
+/** The state as a text. */
+const nameOf = ({ value }: S): string =>
+  typeof value === 'string' ? value : `executing ${value.executing}`;
+
+function toolCallEvents({ context: { dueAt, detachAt = 0 } }: S): readonly ToolCallEvent[] {
   return [
     { type: 'call.validated', at: 0, execution: 'inline', acknowledge: false },
     { type: 'call.validated', at: 0, execution: 'background', acknowledge: false },
     { type: 'call.validated', at: 0, execution: 'background', acknowledge: true },
+    {
+      type: 'call.validated',
+      at: 0,
+      execution: 'inline',
+      acknowledge: false,
+      detach: { afterMs: 3, wordsMs: WORDS_MS },
+    },
+    {
+      type: 'call.validated',
+      at: 0,
+      execution: 'inline',
+      acknowledge: false,
+      detach: { afterMs: null, wordsMs: 0 },
+    },
+    { type: 'call.talkedOver', at: 1, saidAt: -1 },
+    { type: 'call.talkedOver', at: 0, saidAt: 0 },
+    { type: 'call.talkedOver', at: 1, saidAt: 1 },
+    { type: 'deadline.detachment', at: detachAt, dueAt: detachAt },
+    { type: 'deadline.detachment', at: detachAt + 1, dueAt: detachAt + 1 },
+    { type: 'call.placed', at: 0, granted: true },
+    { type: 'call.placed', at: 0, granted: false },
     { type: 'call.invalid', at: 0 },
     { type: 'call.executed', at: 0 },
+    { type: 'call.executed', at: 0, known: true },
+    { type: 'call.executed', at: 0, failed: true },
     { type: 'subagent.accepted', at: 0 },
     { type: 'subagent.rejected', at: 0 },
     { type: 'subagent.ended', at: 0 },
     { type: 'subagent.ended', at: 0, known: true },
     { type: 'delivery.settled', at: 0 },
     { type: 'call.cancel', at: 0 },
+    { type: 'call.cancel', at: 0, withdrawn: true },
     { type: 'deadline.execution', at: dueAt, dueAt },
     { type: 'deadline.execution', at: dueAt + 1, dueAt: dueAt + 1 },
   ];
@@ -46,6 +78,7 @@ function toolCallEvents({ context: { dueAt } }: S): readonly ToolCallEvent[] {
 const answerTo: Readonly<Record<string, string>> = {
   'call.invalid': 'invalid',
   'call.executed': 'result',
+  'call.placed': 'pending',
   'deadline.execution': 'timed_out',
   'subagent.accepted': 'pending',
   'subagent.rejected': 'rejected',
@@ -63,8 +96,13 @@ export function checkToolCall(
     onViolation,
     events: toolCallEvents,
     ghost: {
-      initial: { answers: 0, delegated: 0, delivered: 0 },
-      next(ghost, { effects }) {
+      initial: { answers: 0, delegated: 0, delivered: 0, places: 0 },
+      next(ghost, { effects }, before, after) {
+        const isPlaced =
+          before.matches({ executing: 'reserving' }) && after.matches({ executing: 'detached' });
+        // The outbox gets an item in its place, or the place is free.
+        const left = ['deliver', 'known', 'cancelSubagent'] as const;
+        const freed = left.flatMap((name) => [...paramsOf(effects, name)]).length;
         // A known result is delivered by the knowledge, even for a model that waits for the answer.
         const delivered = [...paramsOf(effects, 'deliver'), ...paramsOf(effects, 'known')];
         const unannounced = delivered.filter(({ acknowledged }) => !acknowledged);
@@ -72,6 +110,7 @@ export function checkToolCall(
           answers: ghost.answers + paramsOf(effects, 'answer').length + unannounced.length,
           delegated: ghost.delegated + paramsOf(effects, 'delegate').length,
           delivered: ghost.delivered + delivered.length,
+          places: ghost.places + (isPlaced ? 1 : 0) - (ghost.places > 0 ? freed : 0),
         };
       },
     },
@@ -82,19 +121,28 @@ export function checkToolCall(
       'TOOL-CALL-2: delegated at most once, settled at most once': (_snapshot, ghost) =>
         ghost.delegated <= 1 && ghost.delivered <= 1,
       'TOOL-CALL-2: what is delegated or settled was delegated': (snapshot, ghost) =>
-        !['acknowledged', 'delegated', 'settled', 'delivered'].includes(snapshot.value) ||
-        ghost.delegated === 1,
+        !['acknowledged', 'delegated', 'settled', 'delivered'].includes(nameOf(snapshot)) ||
+        ghost.delegated === 1 ||
+        snapshot.context.dueAt > 0,
       'TOOL-CALL-2: what is settled was delivered to the outbox': (snapshot, ghost) =>
-        ghost.delivered === (['settled', 'delivered'].includes(snapshot.value) ? 1 : 0),
-      'TOOL-CALL-4: an end is final': ({ status, value }) =>
-        (status === 'done') === ['answered', 'delivered', 'cancelled'].includes(value),
-      'a tool runs, with a deadline, in executing only': (snapshot) =>
-        same(running(snapshot), snapshot.matches('executing') ? ['deadline', 'execute'] : []),
+        ghost.delivered === (['settled', 'delivered'].includes(nameOf(snapshot)) ? 1 : 0),
+      'TOOL-CALL-4: an end is final': (snapshot) =>
+        (snapshot.status === 'done') ===
+        ['answered', 'delivered', 'cancelled'].includes(nameOf(snapshot)),
+      'TOOL-CALL-6: a detached tool has a place, and no other call has one': (snapshot, ghost) =>
+        ghost.places === (snapshot.matches({ executing: 'detached' }) ? 1 : 0),
+      'a tool runs, with a deadline, in executing only': (snapshot) => {
+        const isAwaited = snapshot.matches({ executing: 'awaited' });
+        const runs = ['deadline', ...(isAwaited ? ['detachment'] : []), 'execute'];
+        return same(running(snapshot), snapshot.matches('executing') ? runs : []);
+      },
     },
     steps: {
       'TOOL-CALL-1: the answer says what happened': (before, { type }, _after, effects) =>
         paramsOf(effects, 'answer').every(
-          ({ callId, answer }) => callId === 'c' && answer === answerTo[type],
+          ({ callId, answer }) =>
+            callId === 'c' &&
+            (answer === answerTo[type] || (type === 'call.executed' && answer === 'failed')),
         ) &&
         (before.context.acknowledged ||
           type !== 'subagent.accepted' ||
@@ -108,32 +156,80 @@ export function checkToolCall(
         effects,
       ) => {
         const isKnown =
-          before.matches('delegated') && 'known' in event && event.type === 'subagent.ended';
+          'known' in event &&
+          (before.matches('delegated') || before.matches({ executing: 'detached' })) &&
+          (event.type === 'subagent.ended') === before.matches('delegated');
         const known = isKnown ? [{ callId: 'c', acknowledged: before.context.acknowledged }] : [];
         return (
           same(paramsOf(effects, 'known'), known) &&
           (!isKnown || (after.matches('delivered') && paramsOf(effects, 'deliver').length === 0))
         );
       },
-      'the deadline is that of the tool': (before, { at }, after, effects) => {
-        const entered = after.matches('executing') && !before.matches('executing');
-        const dueAt = (at as number) + toolCallInput.timeoutMs;
-        const due = { dueAt, event: 'deadline.execution' };
-        return same(started(effects, 'deadline'), entered ? [due] : []);
+      'the deadlines are those of the tool': (
+        before,
+        { type, at },
+        { context, ...after },
+        effects,
+      ) => {
+        const entered = context.dueAt > 0 && !before.matches('executing');
+        const due = { dueAt: toolCallInput.timeoutMs, event: 'deadline.execution' };
+        const isAwaited = !same(after.value, before.value) || type === 'call.talkedOver';
+        const detaches = { dueAt: context.detachAt ?? 0, event: 'deadline.detachment' };
+        const { executing = '' } = typeof after.value === 'string' ? {} : after.value;
+        const armed = executing === 'awaited' && isAwaited ? [detaches] : [];
+        return same(started(effects, 'deadline'), [
+          ...(entered && type === 'call.validated' && at === 0 && executing ? [due] : []),
+          ...armed,
+        ]);
       },
-      'a deadline that is not the armed one is ignored': (before, event) =>
-        event.type !== 'deadline.execution' ||
-        (event as { dueAt: number }).dueAt === before.context.dueAt,
+      'a deadline that is not the armed one is ignored': ({ context }, event) => {
+        if (event.type !== 'deadline.execution' && event.type !== 'deadline.detachment')
+          return true;
+        const armed = event.type === 'deadline.execution' ? context.dueAt : context.detachAt;
+        return event.dueAt === armed;
+      },
+      'TOOL-CALL-6: only a tool that has run too long, or was talked over, is detached': (
+        before,
+        { type },
+        after,
+      ) => {
+        const isLeaving =
+          after.matches({ executing: 'reserving' }) && !before.matches({ executing: 'reserving' });
+        const { detachAt = 0, dueAt, wordsMs } = before.context;
+        return (
+          !isLeaving ||
+          (type === 'deadline.detachment' && detachAt < dueAt) ||
+          (type === 'call.cancel' && wordsMs === 0)
+        );
+      },
+      'TOOL-CALL-6: words that began before the run, or that may wait, change nothing': (
+        before,
+        event,
+        after,
+      ) => {
+        if (event.type !== 'call.talkedOver' || !('saidAt' in event)) return true;
+        const { wordsMs } = before.context;
+        const detachAt = event.at + (wordsMs ?? Infinity);
+        return event.saidAt >= 0 && (after.context.detachAt ?? 0) <= detachAt;
+      },
       'a cancelled call cancels its subagent': (before, { type }, _after, effects) => {
-        const delegated = before.matches('acknowledged') || before.matches('delegated');
+        const delegated =
+          before.matches('acknowledged') ||
+          before.matches('delegated') ||
+          before.matches({ executing: 'detached' });
         const cancels = type === 'call.cancel' && delegated;
         return same(paramsOf(effects, 'cancelSubagent'), cancels ? [{ callId: 'c' }] : []);
       },
     },
     waits: {
       'executing ends by a deadline': {
-        when: (snapshot) => snapshot.matches('executing'),
+        when: (snapshot) =>
+          snapshot.matches('executing') && !snapshot.matches({ executing: 'reserving' }),
         exits: ['deadline.execution'],
+      },
+      'a reservation is answered': {
+        when: (snapshot) => snapshot.matches({ executing: 'reserving' }),
+        exits: ['call.placed'],
       },
       'settled ends by its delivery': {
         when: (snapshot) => snapshot.matches('settled'),
@@ -149,6 +245,8 @@ export function checkToolCall(
         value === 'delivered' && context.acknowledged,
       'a result is delivered that was not': ({ context, value }) =>
         value === 'delivered' && !context.acknowledged,
+      'the result of a detached tool is delivered': ({ context, value }) =>
+        value === 'delivered' && context.dueAt > 0,
     },
   });
 }

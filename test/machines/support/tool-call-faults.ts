@@ -1,7 +1,7 @@
 // Planted faults of a tool call, each with the property that must catch it.
 
 import { toolCallMachine } from '../../../src/machines/index.ts';
-import { candidates, forget, mutate, stateOf, type Fault } from './mutate.ts';
+import { candidates, forget, mutate, provide, stateOf, type Fault } from './mutate.ts';
 
 export const toolCallFaults: readonly Fault<typeof toolCallMachine>[] = [
   {
@@ -44,8 +44,46 @@ export const toolCallFaults: readonly Fault<typeof toolCallMachine>[] = [
   {
     fault: 'a tool that never settles is waited for without end',
     machine: mutate(toolCallMachine, (chart) =>
-      forget(stateOf(chart, 'executing'), 'deadline.execution'),
+      forget(stateOf(chart, 'executing', 'awaited'), 'deadline.execution'),
     ),
     property: 'executing ends by a deadline',
+  },
+  {
+    fault: 'the result of a detached tool is also the answer to its call: it is told twice',
+    machine: mutate(toolCallMachine, (chart) => {
+      const { on } = stateOf(chart, 'executing', 'detached');
+      const { on: awaited } = stateOf(chart, 'executing', 'awaited');
+      on['call.executed'] = candidates(awaited['call.executed']).slice(1);
+    }),
+    property: 'TOOL-CALL-1: at most one answer',
+  },
+  {
+    fault: 'the result of a detached tool is lost',
+    machine: mutate(toolCallMachine, (chart) => {
+      const { on } = stateOf(chart, 'executing', 'detached');
+      on['call.executed'] = '#toolCall.answered';
+    }),
+    property: 'TOOL-CALL-6: a detached tool has a place, and no other call has one',
+  },
+  {
+    fault: 'a tool is detached without a place for its result',
+    machine: mutate(toolCallMachine, (chart) => {
+      stateOf(chart, 'executing', 'awaited').on['deadline.detachment'] = 'detached';
+    }),
+    property: 'TOOL-CALL-6: a detached tool has a place, and no other call has one',
+  },
+  {
+    fault: 'a detached tool runs without a time limit',
+    machine: mutate(toolCallMachine, (chart) =>
+      forget(stateOf(chart, 'executing', 'detached'), 'deadline.execution'),
+    ),
+    property: 'executing ends by a deadline',
+  },
+  {
+    fault: 'the words that caused a call detach it',
+    machine: provide(toolCallMachine, 'guards', {
+      isTalkedOver: ({ event }: { event: { type: string } }) => event.type === 'call.talkedOver',
+    }),
+    property: 'TOOL-CALL-6: words that began before the run, or that may wait, change nothing',
   },
 ];

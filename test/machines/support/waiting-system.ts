@@ -877,14 +877,17 @@ function subagentEvents(
   ];
 }
 
+const DETACH = { afterMs: 0, wordsMs: null };
+
 function callEvents(
-  { context: { callId, dueAt } }: ToolCallSnapshot,
+  { context: { callId, dueAt, detachAt = dueAt } }: ToolCallSnapshot,
   call: 'inline' | { readonly subagent: string },
   isOver: boolean,
 ) {
   if (call === 'inline')
     return [
-      { type: 'call.validated', at, execution: 'inline', acknowledge: false },
+      { type: 'call.validated', at, execution: 'inline', acknowledge: false, detach: DETACH },
+      { type: 'deadline.detachment', at: detachAt, dueAt: detachAt },
       { type: 'call.invalid', at },
       { type: 'call.executed', at },
       { type: 'deadline.execution', at: dueAt, dueAt },

@@ -22,6 +22,9 @@
 //       nothing until the user speaks again: what is new goes to that task. A request lasts until a whole reply, and for
 //       `CONTINUES_MS` after its call.
 //
+// An inline tool that takes too long is detached: it continues in the background. Meanwhile, a call of the same tool with
+// the same arguments joins it. A tool that only waits for subagents ends instead, because their results are deliveries.
+//
 // Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
 // Does not: decide a call's next state (its machine does), detect calls with different arguments for the same work, or
 //           decide which tools a subagent receives (subagents/grants.ts).
@@ -45,12 +48,13 @@ import { inDoubtMessage } from '../../model/tool-results.ts';
 import { outcomeOf } from '../../subagent/outcome-of.ts';
 import { SubagentLog } from '../../subagent/subagent-log.ts';
 import { intoConversation } from '../state/live-conversation.ts';
-import { DEFAULT_PENDING_MESSAGE } from '../../conversation/prompts.ts';
+import { DEFAULT_PENDING_MESSAGE, DETACHED_MESSAGE } from '../../conversation/prompts.ts';
 import { callerOf } from '../../model/caller.ts';
-import { SOURCE_TOOL } from '../../model/tool-flags.ts';
+import { delegates, SOURCE_TOOL } from '../../model/tool-flags.ts';
 import type { SubagentDefinition } from '../../contracts/config.ts';
-import type { ToolContext } from '../../contracts/lead-tool.ts';
+import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { DoubtfulCall } from '../../contracts/session-views.ts';
+import type { ParentTool } from '../../subagents/toolsets/parent-toolset.ts';
 import type { SubagentTask } from '../../contracts/task.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { LeadTool } from '../lead/lead-tools.ts';
@@ -94,6 +98,10 @@ interface Refusal {
 }
 
 const NEEDS_RECONCILE = 'NEEDS_RECONCILE';
+const AWAIT_SUBAGENT: ParentTool = 'await_subagent';
+
+/** How long words of the user wait for an inline tool, in milliseconds; `detach` of the tool may change it. */
+const WORDS_WAIT_MS = 2000;
 
 /** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
@@ -132,8 +140,10 @@ export class CallEffects {
         if (call && !call.isAnswered) this.#answerAgain(call);
         unit.calls.forget(callId);
       } else if (state.value === 'received') void this.validate(callId);
-      else if (state.value === 'executing') void this.#executeAgain(callId);
-      else if (state.value === 'acknowledged') this.delegate(callId);
+      else if (unit.runOf(callId) !== null) {
+        if (call?.detachedAt !== undefined && !call.isAnswered) this.#tellDetached(call);
+        if (!this.#endWait(callId)) void this.#executeAgain(callId);
+      } else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
         const subagent = workedOn.get(callId);
         // The lead agent has read a returned result: the scope of the calls continues with it.
@@ -161,7 +171,7 @@ export class CallEffects {
     const isRepeatable = tool?.client !== null || tool?.definition.idempotent === true;
     const checked = tool && isRepeatable && (await this.#fitting(tool, callId, call.arguments));
     const isOver = !session.records.calls.has(callId) || session.unit.unit.disposed;
-    if (isOver || session.unit.calls.stateOf(callId)?.value !== 'executing') return;
+    if (isOver || session.unit.runOf(callId) === null) return;
     if (checked && checked.ok && callKey(name, checked.value) === callKey(name, input)) {
       this.execute(callId);
       return;
@@ -214,8 +224,10 @@ export class CallEffects {
     }
     const { execution = 'inline', delivery = session.configs[call.name]?.delivery } =
       tool.definition;
-    const { pendingMessage = session.acknowledgesCalls ? DEFAULT_PENDING_MESSAGE : undefined } =
-      tool.definition;
+    const isInline = execution === 'inline';
+    const detach = isInline ? detachOf(tool.definition) : undefined;
+    const pending = session.acknowledgesCalls ? DEFAULT_PENDING_MESSAGE : undefined;
+    const { pendingMessage = isInline ? DETACHED_MESSAGE : pending } = tool.definition;
     session.projection.emit({ type: 'tool.called', callId, name: call.name, input: checked.value });
     callSafely(session.host, 'hook onToolCall', () =>
       session.hooks.onToolCall?.({ callId, name: call.name, input: checked.value }),
@@ -223,10 +235,11 @@ export class CallEffects {
     session.receive(`call:${callId}`, {
       type: 'call.validated',
       execution,
-      acknowledge: pendingMessage !== undefined,
-      message: pendingMessage,
+      acknowledge: !isInline && pendingMessage !== undefined,
+      message: isInline && !detach ? undefined : pendingMessage,
       delivery: delivery ?? 'when_idle',
       input: checked.value,
+      ...(detach && { detach }),
     });
   }
 
@@ -270,6 +283,11 @@ export class CallEffects {
     const tool = call && this.#toolOf(call);
     const { execute, client } = tool ?? {};
     if (!call || !(execute || client)) return;
+    const joined = this.#joined(call);
+    if (joined) {
+      session.receive(`call:${callId}`, { type: 'call.executed', output: joined });
+      return;
+    }
     const controller = new AbortController();
     this.#executing.set(callId, controller);
     const { signal } = controller;
@@ -315,6 +333,34 @@ export class CallEffects {
     return clientCalls.run({ id, callId, subagentId: null, name, input, user, tool });
   }
 
+  /** Returns the output of a call that joins a detached one; null: it is executed. */
+  #joined({ callId, name, input, detachedAt }: CallRecord): Returned['output'] | null {
+    const { records, unit } = this.#session;
+    const work = callKey(name, input);
+    const atWork = [...records.calls.values()].find(
+      (other) =>
+        other.callId !== callId &&
+        other.detachedAt !== undefined &&
+        unit.runOf(other.callId) !== null &&
+        callKey(other.name, other.input) === work,
+    );
+    return atWork && detachedAt === undefined ? joins(name) : null;
+  }
+
+  /** Ends a detached call that only waits for subagents. Returns false for any other call. */
+  #endWait(callId: string): boolean {
+    const session = this.#session;
+    const call = session.records.calls.get(callId);
+    const isWait = call && isWaiting(this.#toolOf(call)?.definition);
+    // A result that the wait has returned is told by the delivery of the call.
+    if (!isWait || call.detachedAt === undefined || session.returnedTo(callId)) return false;
+    const controller = this.#executing.get(callId);
+    this.#executing.delete(callId);
+    controller?.abort(new CancelledError('the conversation goes on'));
+    session.receive(`call:${callId}`, { type: 'call.executed', output: null, known: true });
+    return true;
+  }
+
   /** Moves an output that is too large for the model to working memory, if there is one. */
   async #kept(
     { callId, name }: CallRecord,
@@ -343,7 +389,8 @@ export class CallEffects {
     const call = records.calls.get(callId);
     const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
     // The tool did not end by itself: the call was cancelled, or its time was over.
-    const isCancelled = unit.calls.stateOf(callId)?.value !== 'answered';
+    const { value } = unit.calls.stateOf(callId) ?? {};
+    const isCancelled = value !== 'answered' && value !== 'settled';
     controller.abort(
       isCancelled ? new CancelledError(cancelReason) : new TimeoutError(`Tool "${name}" timed out`),
     );
@@ -374,9 +421,15 @@ export class CallEffects {
     // A reply that the answer causes has read it (TEXT-LEAD-9).
     session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
+    else this.#endWait(callId);
     // A call that waits again is added anew.
     const waiting = [...this.#waiting];
     for (const id of waiting) this.delegate(id);
+  }
+
+  /** Tells the model of a detached call, if the journal does not say that it was told. */
+  #tellDetached({ callId, name, output }: CallRecord): void {
+    this.answered(callId, name, output, { status: 'pending' });
   }
 
   /** Records that the model has the answer to this call; `isRecorded`: the journal has it with the call. */
@@ -470,12 +523,7 @@ export class CallEffects {
     const said = `${busy} (${atWork.id})`;
     switch (duplicates) {
       case 'join':
-        return duplicate(said, {
-          status: 'already_in_progress',
-          subagentId: atWork.id,
-          // The message contains no ids, because a model may say it aloud.
-          message: `${busy}. Nothing was started a second time; its result comes once.`,
-        });
+        return duplicate(said, { ...joins(name), subagentId: atWork.id });
       case 'reject':
         return duplicate(`${said}. Expected to be called once for it`);
       case 'replace':
@@ -543,7 +591,9 @@ export class CallEffects {
     return ids.slice(0, ids.indexOf(callId)).some((id) => {
       const state = unit.calls.stateOf(id)?.value;
       const call = records.calls.get(id);
-      return (state === 'received' || state === 'executing') && call !== undefined && isStop(call);
+      return (
+        (state === 'received' || unit.runOf(id) !== null) && call !== undefined && isStop(call)
+      );
     });
   }
 
@@ -647,6 +697,25 @@ function answerOf(toolName: string, returned: unknown, maxBytes: number): Return
   const kept = keepOutput(returned ?? null, maxBytes);
   if (kept.ok) return { output: kept.value, failed: false };
   return { output: { error: `Tool "${toolName}" ${kept.message}` }, failed: true };
+}
+
+/** Returns the output of a call for work that is under way. It has no ids, because a model may say it aloud. */
+function joins(name: string) {
+  const message = `"${name}" is at work on exactly this already. Nothing was started a second time; its result comes once.`;
+  return { status: 'already_in_progress', message };
+}
+
+/** Tells whether a tool only waits for subagents, and changes nothing. */
+function isWaiting(tool: ToolDefinition | undefined): boolean {
+  if (!tool || !(SOURCE_TOOL in tool)) return false;
+  return tool.name === AWAIT_SUBAGENT && delegates(tool[SOURCE_TOOL]);
+}
+
+/** Returns when the calls of an inline tool are detached; undefined: never. */
+function detachOf({ detach: { afterMs, onWords } = {} }: ToolDefinition) {
+  if (afterMs === undefined && onWords === false) return undefined;
+  const wordsMs = onWords === undefined ? WORDS_WAIT_MS : onWords ? 0 : null;
+  return { afterMs: afterMs ?? null, wordsMs };
 }
 
 function duplicate(message: string, output?: Refusal['output']): Refusal {

@@ -233,7 +233,7 @@ export function clientCallsOf(
         const subagent = session.tree.get(subagentId ?? '');
         const isWanted =
           subagentId === null
-            ? session.unit.calls.stateOf(callId)?.value === 'executing'
+            ? session.unit.runOf(callId) !== null
             : subagent?.state === 'waiting_for_children' && subagent.log.call(callId) !== undefined;
         if (!isWanted) cancel(id);
       }

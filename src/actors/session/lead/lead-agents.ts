@@ -188,7 +188,9 @@ export class LeadAgents {
     const tools = agents.flatMap((agent) => agent.tools ?? []);
     this.#mayAskUser =
       hasServices || Object.values(subagents).some(mayAsk) || tools.some(isSpawning);
-    this.#hasBackground = tools.some(({ execution }) => execution === 'background');
+    this.#hasBackground = tools.some(
+      ({ execution, detach }) => execution === 'background' || detachesIt(detach),
+    );
     const hasWork = this.#hasBackground || tools.some(isSpawning);
     this.#steering = new Set(
       agents.flatMap(({ name, tools: own = [] }) =>
@@ -510,10 +512,16 @@ export class LeadAgents {
         { validate: validatedBy(z.object({ agent_name: z.string() })) },
       ),
       timeout: TRANSFER_TIMEOUT_MS,
+      detach: { onWords: false },
       execute: ({ agent_name: to }, { callId, agentName }) =>
         this.transfer(to, { callId, agentName }),
     });
   }
+}
+
+/** Tells whether the author of a tool has its calls detached. */
+function detachesIt(detach: ToolDefinition['detach']): boolean {
+  return detach?.afterMs !== undefined || detach?.onWords === true;
 }
 
 /** Returns whether a tool spawns subagents. */

@@ -12,6 +12,7 @@ import { clip } from '../../../values/clip.ts';
 import type { ClientTool } from '../../contracts/records.ts';
 import { clientChecks, clientToolOf } from '../../model/tools.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
+import { DEFAULT_TOOL_TIMEOUT_MS } from '../unit/session-unit.ts';
 
 /**
  * Types the arguments of `execute` from `parameters`, and checks the tool when it is defined.
@@ -48,7 +49,13 @@ function checkTool(where: string, tool: ToolDefinition): void {
     );
   if (execution === 'inline' && !client && typeof tool.execute !== 'function')
     throw invalid(`${where}: expected \`execute\` to be a function, got ${typeof tool.execute}`);
-  for (const option of NOT_WITH[execution])
+  const { detach, timeout = DEFAULT_TOOL_TIMEOUT_MS } = tool;
+  if (detach?.afterMs !== undefined && detach.afterMs >= timeout)
+    throw invalid(
+      `${where}: expected detach.afterMs to be below the timeout of ${timeout} ms, got ${detach.afterMs}`,
+    );
+  const excluded = execution === 'inline' && detach ? NOT_WITH.detached : NOT_WITH[execution];
+  for (const option of excluded)
     if (tool[option] !== undefined)
       throw invalid(
         `${where}: expected no \`${option}\` with execution: '${execution}', whose ${execution === 'inline' ? 'result the model waits for' : `work a subagent does (subagentConfigs.${tool.name})`}, got ${shown(tool[option])}`,
@@ -58,7 +65,8 @@ function checkTool(where: string, tool: ToolDefinition): void {
 /** Options that have no effect on tools of this kind. */
 const NOT_WITH = {
   inline: ['pendingMessage', 'consolidate', 'delivery'],
-  background: ['execute', 'timeout', 'idempotent', 'runsAt', 'resultSchema', 'absent'],
+  detached: ['consolidate'],
+  background: ['execute', 'timeout', 'idempotent', 'detach', 'runsAt', 'resultSchema', 'absent'],
 } as const satisfies Record<string, readonly (keyof ToolDefinition)[]>;
 
 /** Checks an agent's tools as a whole. */
@@ -97,6 +105,9 @@ const checks = {
   timeout: z.number().positive().optional(),
   ...clientChecks,
   idempotent: z.boolean().optional(),
+  detach: z
+    .strictObject({ afterMs: z.number().positive().optional(), onWords: z.boolean().optional() })
+    .optional(),
   consolidate: z.boolean().optional(),
   delivery: z.enum(DELIVERY_MODES).optional(),
 } satisfies ChecksOf<ToolDefinition>;

@@ -101,6 +101,7 @@ export function settleTool(
     }),
     // A repeated call is recognised (SETTLE-3).
     idempotent: true,
+    detach: { onWords: false },
     execute: async ({ questionId, action, text, quote, ...given }, { callId }) => {
       let answers = session.records.calls.get(callId)?.requestId;
       // A model that hears the user makes the call before the words are transcribed.

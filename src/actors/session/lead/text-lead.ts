@@ -109,9 +109,6 @@ const TURN: TurnInput = {
   falseInterruptionMs: 0,
 };
 
-/** The states of a call whose answer the model waits for. */
-const ANSWERED_AT_ONCE: ReadonlySet<string> = new Set(['received', 'executing']);
-
 type Said = Extract<TextPart, { type: 'text.done' }>;
 
 /** The progress of telling an offer, over all its responses. */
@@ -223,9 +220,11 @@ export class TextLead implements Speaker {
       return;
     }
     const { calls } = this.#core.unit;
-    for (const callId of calls.ids)
-      if (ANSWERED_AT_ONCE.has(String(calls.stateOf(callId)?.value)))
+    for (const callId of calls.ids) {
+      const isReceived = calls.stateOf(callId)?.value === 'received';
+      if (isReceived || this.#core.unit.runOf(callId) === 'awaited')
         this.#awaits(callId, isOfTelling(this.#core, callId) ? 'offer' : 'reply');
+    }
     if (owes !== null) this.#turn.send({ type: 'reply.wanted' });
     const { items } = this.#core.records.conversation;
     const last = items.findLast(({ role }) => role === 'tool_call' || role === 'assistant');

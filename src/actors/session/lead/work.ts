@@ -24,6 +24,7 @@ import type { Failure, OutboxItem } from '../../../machines/index.ts';
 import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 import type { LedgerEntry } from '../../contracts/outcome.ts';
 import { deliveryAbout, subjectOf, type CallRecord } from '../../contracts/records.ts';
+import type { Receiver } from '../../contracts/session-protocol.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { isMessage, type ConversationItem, type MessageItem } from '../../conversation/items.ts';
 import { workNote } from '../../conversation/prompts.ts';
@@ -94,6 +95,7 @@ export function workNow(session: WorkSession, asking: ReadonlySet<string> = new 
     named.get(id) ?? projection.delivery(id)?.label ?? subjectOf(id);
   const labelsOf = (of: readonly OutboxItem[]): readonly string[] =>
     of.flatMap(({ deliveryId, kind }) => (kind === 'question' ? [] : [labelOf(deliveryId)]));
+  const calls = runningCalls(records, unit).map(({ callId, name }) => named.get(callId) ?? name);
   const live = tree.live
     .filter(({ id }) => !asking.has(id))
     .map(({ id, definition }) => ({ id, task: named.get(id) ?? definition.name }));
@@ -104,13 +106,18 @@ export function workNow(session: WorkSession, asking: ReadonlySet<string> = new 
   const shown = new Map(progressing.slice(-MOST_NAMES).map(({ id, ...told }) => [id, told]));
   return {
     running: [
-      ...summed(live.flatMap(({ id, task }) => (shown.has(id) ? [] : [task]))),
+      ...summed([...live.flatMap(({ id, task }) => (shown.has(id) ? [] : [task])), ...calls]),
       ...shown.values(),
     ],
     waitsToBeTold: summed(labelsOf(pending)),
     beingTold: summed(labelsOf(current ? [current] : [])),
     ...(finished.length > 0 && { finished }),
   };
+}
+
+/** Returns the detached calls whose tools run. */
+function runningCalls(records: SessionRecords, unit: SessionUnit): readonly CallRecord[] {
+  return [...records.calls.values()].filter(({ callId }) => unit.runOf(callId) === 'detached');
 }
 
 const MOST_NAMES = 20;
@@ -136,17 +143,20 @@ export function workNoteOf(session: WorkSession): Note | null {
   return isWork && isToUser ? workNote(work, session.agents.steers) : null;
 }
 
-/** Returns the names of the tasks, by the ids of their subagents and deliveries. */
-function namesOf(session: Pick<WorkSession, 'tree'>): ReadonlyMap<string, string> {
+/** Returns the names of the tasks, by the ids of their subagents, calls and deliveries. */
+function namesOf(session: TaskSession): ReadonlyMap<string, string> {
   return new Map(
-    tasksOf(session).flatMap(({ record: { id, admission }, name }) =>
-      [id, deliveryAbout(id), admission.callId ?? id].map((about) => [about, name] as const),
-    ),
+    tasksOf(session).flatMap(({ record, callId, name }) => {
+      const ids = record
+        ? [record.id, deliveryAbout(record.id), record.admission.callId ?? record.id]
+        : [callId ?? ''];
+      return ids.map((about) => [about, name] as const);
+    }),
   );
 }
 
-/** The session as the tool steers its work. */
-interface SteeredSession extends Omit<WorkSession, 'agents'> {
+/** The session, as the tool steers its work. */
+interface SteeredSession extends Omit<WorkSession, 'agents'>, Receiver {
   readonly host: Host;
   readonly tree: SubagentTree;
   readonly userInput: Pick<UserInput, 'nextWords'>;
@@ -193,48 +203,74 @@ export function steerTool(session: SteeredSession): ToolDefinition {
     parameters: jsonSchema<Args>(parameters, { validate: validatedBy(schema) }),
     // A stopped task is recognised as stopped, and a message is recognised by its key.
     idempotent: true,
+    detach: { onWords: false },
     execute: (args, context) => steer(session, args, context),
   });
 }
 
 /** A user's task, as the tool names it. */
 interface Task {
-  readonly record: SubagentRecord;
+  /** Null: a tool does the task, in a detached call. */
+  readonly record: SubagentRecord | null;
+  /** The running detached call that does the task, alone or by its only subagent. */
+  readonly callId: string | null;
   readonly name: string;
   readonly words: readonly string[];
+  readonly isLive: boolean;
   /** It runs, or its result waits to be told. */
   readonly isCurrent: boolean;
+  readonly startedAt: number;
 }
 
-/**
- * Returns the tasks that the lead agent began, oldest first: neither those of services, nor those below. A name follows from
- * the journal: it is the same after a restart.
- */
-function tasksOf({ tree }: Pick<WorkSession, 'tree'>): readonly Task[] {
+/** The session, as its tasks follow from it. */
+type TaskSession = Pick<WorkSession, 'tree' | 'records' | 'unit'>;
+
+/** Returns the tasks that the lead agent started, oldest first: neither services' tasks, nor those of subagents below. */
+function tasksOf({ tree, records, unit }: TaskSession): readonly Task[] {
   const own = tree.uppermost.filter(
     ({ admission: { callId, ports } }) => callId !== null || ports.name === 'lead',
   );
   const old = new Set(own.filter(({ isLive }) => !isLive).slice(0, -MOST_NAMES));
   const known = own.filter((record) => !old.has(record));
-  const names = known.map(({ admission: { task, title } }) =>
-    clip(
-      title ?? `${task.toolName}: ${argumentsText(task.args) || task.description}`,
-      MAX_SHORT_CHARS,
-    ),
-  );
-  return known.map((record, at) => {
-    const { task, definition, title } = record.admission;
+  const calls = runningCalls(records, unit);
+  const workersOf = (callId: string | null): number =>
+    known.filter(({ admission, isLive }) => isLive && admission.callId === callId).length;
+  const ofSubagents = known.map((record) => {
+    const { task, definition, title, callId, startedAt } = record.admission;
     const { isLive, deliveredAt, outcome } = record;
-    const name = names[at] ?? '';
-    const alike = names.slice(0, at).filter((one) => one === name).length;
-    const about = [task.toolName, definition.name, title, argumentsText(task.args)];
+    const isOfCall = isLive && calls.some((call) => call.callId === callId);
     return {
       record,
-      name: alike > 0 ? `${name} (${alike + 1})` : name,
-      words: wordsIn(clip([...about, task.description].join(' '), MAX_FINISHED_CHARS)),
+      callId: isOfCall && workersOf(callId) === 1 ? callId : null,
+      name: nameOf(task.toolName, argumentsText(task.args) || task.description, title),
+      about: [task.toolName, definition.name, title, argumentsText(task.args), task.description],
+      isLive,
       isCurrent: isLive || (deliveredAt === null && outcome?.status !== 'cancelled'),
+      startedAt,
     };
   });
+  const ofCalls = calls.flatMap(({ callId, name, input }) => {
+    const about = argumentsText(propertiesOf(input));
+    const { dueAt = 0, timeoutMs = 0 } = unit.calls.of(callId)?.context ?? {};
+    const startedAt = dueAt - timeoutMs;
+    const made = { record: null, callId, isLive: true, isCurrent: true, startedAt };
+    const task = { ...made, name: nameOf(name, about, null), about: [name, about] };
+    return workersOf(callId) > 0 ? [] : [task];
+  });
+  const all = [...ofSubagents, ...ofCalls];
+  return all.map(({ about, name, ...task }, at) => {
+    const alike = all.slice(0, at).filter((one) => one.name === name).length;
+    return {
+      ...task,
+      name: alike > 0 ? `${name} (${alike + 1})` : name,
+      words: wordsIn(clip(about.join(' '), MAX_FINISHED_CHARS)),
+    };
+  });
+}
+
+/** Names a task from its journal entry, so that the name is the same after a restart. */
+function nameOf(toolName: string, about: string, title: string | null | undefined): string {
+  return clip(title ?? (about === '' ? toolName : `${toolName}: ${about}`), MAX_SHORT_CHARS);
 }
 
 /** How long after a call words may go on with its request, although there was a reply. */
@@ -273,7 +309,7 @@ export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): bool
   extendedBy(session, call).length > 0;
 
 /** Returns what a call is answered whose request an earlier one has begun already; null: none has. */
-export function begunBefore(session: Pick<WorkSession, 'tree' | 'records'>, call: Calling) {
+export function begunBefore(session: TaskSession, call: Calling) {
   const { conversation, calls, utteranceId } = session.records;
   const { items } = conversation;
   const forLead = wordsForLead(items);
@@ -376,6 +412,10 @@ const RESULTS = 'Tell the user the results in here now: they do not come again a
 const STOPPED = 'It is stopped and gives no result; no note follows. Say so in a few words.';
 const STAYS = `${STOPPED} What is in done stays done, and what is in unknown may be done or not: say that if it is more than looking something up.`;
 const STOPPING = 'It is being stopped and gives no result; a note says what it had done.';
+const BROKEN_OFF =
+  'Its tool was told to stop: no result comes. Whether it had done its work already is not known. Say so.';
+const TAKES_NO_WORDS =
+  'Nothing was done: this task takes no words. Tell the user; to change it, stop it and begin it again.';
 const ENDED =
   'It had ended already: nothing was stopped or changed. Tell the user so, and what came of it: that does not come again as a note. Begin it again only if they then say that they want that.';
 const ENDING =
@@ -404,7 +444,7 @@ async function steer(
   if (hears) await userInput.nextWords(WORDS_LIMIT_MS);
   const by = hears ? speakerOf(records) : (requester ?? undefined);
   const tasks = tasksOf(session);
-  const running = tasks.filter(({ record }) => record.isLive);
+  const running = tasks.filter(({ isLive }) => isLive);
   const [only, ...others] = action === 'tell' ? running : [];
   const { fits, isClear } = fittingIn(tasks, named || (others.length === 0 && only?.name) || '');
   const [task, another] = fits;
@@ -430,13 +470,19 @@ async function stop(
 ): Promise<object> {
   const { tree } = session;
   const { name, record } = task;
+  if (task.callId !== null) {
+    const reason = 'The user stopped it';
+    session.receive(`call:${task.callId}`, { type: 'call.cancel', reason });
+    return { status: 'stopped', task: name, next: BROKEN_OFF };
+  }
+  if (!record) return { status: 'stopped', task: name, next: STOPPED };
   // Begun before the end, which it then reads: no note repeats it.
   const limit = { timeoutMs: LIMIT_MS, alsoAsking: false, signal };
   const ended = tree.await([record.id], THE_LEAD, limit);
   tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched);
   await ended;
   const { outcome } = record;
-  if (!outcome) return leavingView(task);
+  if (!outcome) return leavingView(name, record);
   if (outcome.status !== 'cancelled') return { ...taskView(session, task), next: ENDED };
   const did = workDone(outcome.toolLedger);
   const next = did.done || did.unknown ? STAYS : STOPPED;
@@ -444,7 +490,7 @@ async function stop(
 }
 
 /** Returns that a task is about to end. */
-const leavingView = ({ name, record: { subagent } }: Task) =>
+const leavingView = (name: string, { subagent }: SubagentRecord) =>
   subagent?.leaving === 'over'
     ? { status: 'too_late', task: name, next: ENDING }
     : { status: 'stopping', task: name, next: STOPPING };
@@ -471,6 +517,7 @@ async function tell(
 ): Promise<object> {
   const { tree, host, lead, unit } = session;
   const { name, record } = task;
+  if (!record) return { status: 'refused', task: name, next: TAKES_NO_WORDS };
   const { id, subagent } = record;
   if (content === '') return { status: 'refused', next: 'Nothing was done: `words` is missing.' };
   if (record.isLive && wasTold(session, name, content))
@@ -490,7 +537,7 @@ async function tell(
       ? tooLate(READ_LAST)
       : { status: 'read', task: name, next: READ };
   if (receipt && !record.isLive) return { ...taskView(session, task), next: ENDED };
-  if (receipt && subagent?.leaving) return leavingView(task);
+  if (receipt && subagent?.leaving) return leavingView(name, record);
   if (receipt) return { status: 'refused', next: receipt.reason };
   if (subagent?.isThinking === true && subagent.isLastStep(subagent.step))
     return tooLate(READS_NONE);
@@ -539,7 +586,7 @@ function statusOf(session: SteeredSession, named: string): object {
     return { ended: tasks.slice(-MAX_PROGRESS).map(endOf), next: NOTHING_RUNS };
   let chars = 0;
   const views = shown.slice(0, MOST_NAMES).map((task) => {
-    const { text = '', partial = '' } = task.record.outcome ?? {};
+    const { text = '', partial = '' } = task.record?.outcome ?? {};
     chars += text.length + partial.length;
     return taskView(session, task, chars <= MAX_RESULTS_CHARS);
   });
@@ -548,7 +595,10 @@ function statusOf(session: SteeredSession, named: string): object {
 }
 
 const endOf = ({ name, record }: Task) =>
-  withoutUndefined({ task: name, status: reportOf(record).state, why: whyOf(record) });
+  withoutUndefined({
+    task: name,
+    ...(record && { status: reportOf(record).state, why: whyOf(record) }),
+  });
 
 /** Returns why a task that has ended has no result, in words for the user. */
 function whyOf({ outcome }: SubagentRecord): string | undefined {
@@ -580,9 +630,15 @@ const MAX_PROGRESS = 5;
  * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent tells the
  * task's result, which is then no longer told by itself.
  */
-function taskView(session: SteeredSession, { record, name }: Task, isRead = true): object {
+function taskView(
+  session: SteeredSession,
+  { record, name, startedAt }: Task,
+  isRead = true,
+): object {
   const { tree, host } = session;
-  const { id, subagent, outcome, admission } = record;
+  const runs = Math.round((host.environment.clock.now() - startedAt) / 60_000);
+  if (!record) return { task: name, status: 'running', minutes: runs };
+  const { id, subagent, outcome } = record;
   const checked = isRead ? tree.check(id, THE_LEAD) : null;
   const report = checked?.ok === true ? checked.report : reportOf(record);
   const { status, progress, result, summary, partial, caveats, workingMemory } = checkView(
@@ -592,7 +648,6 @@ function taskView(session: SteeredSession, { record, name }: Task, isRead = true
   const isAsking = subagent?.state === 'waiting_for_input';
   // Reading the log would wake a task that only waits.
   const said = subagent && !isAsking ? subagent.log.text : '';
-  const runs = Math.round((host.environment.clock.now() - admission.startedAt) / 60_000);
   const parts = tree
     .list({ subagentId: id })
     .filter((part) => part.id !== id)

@@ -302,12 +302,16 @@ export class SessionScope implements ScopePorts {
 
   /** Handles a result that was read: by a lead agent's tool or, if none runs, by the app. */
   #returned(id: string, held: Held): void {
-    const { facts, returned } = this.#session.records;
+    const { records } = this.#session;
+    const { facts, returned } = records;
     const before = returned.get(held.deliveryId);
     const callIds = before?.callIds ?? this.#runningCalls;
     const turns = before ? this.#turnsBefore : facts.turns;
+    // If a detached tool has returned the result, the delivery of its call tells it.
+    const isOfDelivery = callIds.some((callId) => records.calls.get(callId)?.detachedAt);
     // Whether the user heard the previous process's reply is unknown: the delivery tells the result again (P4).
-    if (callIds.length === 0 || (before && this.#replyAfter(callIds))) held.post();
+    const isUnsure = before && !isOfDelivery && this.#replyAfter(callIds);
+    if (callIds.length === 0 || isUnsure) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
   }
 
@@ -346,8 +350,8 @@ export class SessionScope implements ScopePorts {
 
   /** The running inline tools of the lead agent. */
   get #runningCalls(): readonly string[] {
-    const { calls } = this.#session.unit;
-    return calls.ids.filter((callId) => calls.stateOf(callId)?.value === 'executing');
+    const { unit } = this.#session;
+    return unit.calls.ids.filter((callId) => unit.runOf(callId) !== null);
   }
 
   #waitBegan(): void {

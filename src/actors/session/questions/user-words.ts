@@ -335,9 +335,10 @@ export function wordsRead(
   });
   if (reading.to === 'readBack') readBack(records, question);
   const were = meaningOf(question, reading, true);
+  if (reading.to === 'lead')
+    return unread.flatMap(({ utterance }) => leadHears(records, unit, utterance, reading.about));
   for (const { utterance } of unread)
-    if (reading.to === 'lead') leadHears(records, unit, utterance, reading.about);
-    else unit.post('user.overheard', { utterance, subagentName, were });
+    unit.post('user.overheard', { utterance, subagentName, were });
   if (isNoToChange(question, reading)) return [dropChange(records, question)];
   return reading.to === 'hold' ? [holding(requestId, at + reading.forMs)] : [];
 }
@@ -356,15 +357,19 @@ function meaningOf({ kind }: QuestionRecord, reading: Reading, isAnswer: boolean
   return { choice: isApproval || optionId === undefined ? null : userResponse, isApproval };
 }
 
-/** Passes words to the lead agent. `about`: the question that had the floor. */
+/** Passes words to the lead agent, and tells its running tools. `about`: the question that had the floor. */
 function leadHears(
   records: SessionRecords,
   unit: SessionUnit,
   utterance: Utterance,
   about?: string,
-): void {
+): readonly SessionMessage[] {
   records.note({ requestId: utterance.id, requestIsTyped: utterance.typed });
   unit.post('user.heardUser', { utterance, ...(about !== undefined && { about }) });
+  return unit.calls.ids.map((callId) => ({
+    actor: `call:${callId}`,
+    event: { type: 'call.talkedOver', saidAt: utterance.startedAt },
+  }));
 }
 
 function readingOf(
@@ -399,10 +404,8 @@ function wordsOf(
   records.userSaid(id, text, startedAt, said.by);
   const utterance: Utterance = { id, text, startedAt, typed: channel === 'typing' };
   const question = unit.owner === null ? undefined : records.questions.get(unit.owner);
-  const toLead = (about?: string): readonly SessionMessage[] => {
+  const toLead = (about?: string): readonly SessionMessage[] =>
     leadHears(records, unit, utterance, about);
-    return [];
-  };
   if (said.putsOff !== undefined)
     return [
       { actor: 'outbox', event: { type: 'outbox.rest', deliveryId: said.putsOff } },

@@ -40,7 +40,7 @@ import type {
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
 import { Cell, Draft, Table } from '../../runtime/draft.ts';
-import { readOutcome } from '../../contracts/outcome.ts';
+import { outcomeOfTool, readOutcome } from '../../contracts/outcome.ts';
 import { addLeadUsage, NO_LEAD_USAGE, type LeadUsage } from '../../contracts/usage.ts';
 import {
   resultWords,
@@ -571,25 +571,35 @@ export function idOf(actor: string): string {
 
 /** Returns the changes that an event of the call's machine makes to the call's record. */
 function changeOfCall(
-  { name }: CallRecord,
+  { name, pendingMessage = '', detachedAt }: CallRecord,
   event: EventFor<`call:${string}`> & Stamped,
 ): Partial<CallRecord> {
+  // The model has the answer of a detached call; a delivery tells the result.
+  const executed = (output: unknown, failed: boolean): Partial<CallRecord> =>
+    detachedAt === undefined
+      ? { output, ...(failed && { failed }) }
+      : { outcome: outcomeOfTool(output, failed), endedAt: event.at };
   switch (event.type) {
     case 'call.validated':
       return {
         input: event.input,
         delivery: event.delivery ?? 'when_idle',
         output: event.acknowledge ? pendingAnswer(String(event.message)) : null,
+        ...(event.message !== undefined && { pendingMessage: event.message }),
       };
     case 'call.invalid':
       return { output: { error: event.error.message } };
     case 'subagent.rejected':
       return { output: event.output ?? { error: event.error.message } };
+    case 'call.placed':
+      return event.granted ? { output: pendingAnswer(pendingMessage), detachedAt: event.at } : {};
     case 'call.executed':
-      return { output: event.output, ...(event.failed === true && { failed: true }) };
+      return event.known === true ? {} : executed(event.output, event.failed === true);
     case 'deadline.execution': {
       const error = `Tool "${name}" timed out: whether it was done is not known. Find out before you repeat it.`;
-      return { failed: true, output: { error } };
+      return detachedAt === undefined
+        ? { failed: true, output: { error } }
+        : executed({ error, code: 'TIMEOUT' }, true);
     }
     case 'call.cancel': {
       const { reason: cancelReason } = event;
@@ -600,6 +610,8 @@ function changeOfCall(
       return { subagentId: event.subagentId };
     case 'subagent.ended':
       return { outcome: readOutcome(event.outcome), endedAt: event.at };
+    case 'call.talkedOver':
+    case 'deadline.detachment':
     case 'delivery.settled':
       return {};
   }

@@ -222,6 +222,7 @@ const deadlines = Object.fromEntries(
     'play',
     'answer',
     'execution',
+    'detachment',
     'ceiling',
     'grace',
     'client',
@@ -448,6 +449,7 @@ export const SESSION_SHAPES: EventShapes = {
     acknowledge: flag,
     message: maybe(text),
     delivery: maybe(z.enum(DELIVERY_MODES)),
+    detach: maybe(z.looseObject({ afterMs: maybe(amount), wordsMs: maybe(amount) })),
   }),
   'client.called': z.looseObject({
     id: text,

@@ -8,8 +8,8 @@
 //   SESSION-UNIT-1. An accepted answer, the release of the floor and the next grant are one transaction.
 //   SESSION-UNIT-2. The outbox receives its gate's state in the transaction that changes it.
 //   SESSION-UNIT-3. The user's words have exactly one addressee: the question that has the floor, or the lead agent.
-//   SESSION-UNIT-4. Background work is delegated only if the same transaction reserved a place for its result;
-//       otherwise, that transaction rejects the call. A place is freed once.
+//   SESSION-UNIT-4. Background work is delegated, and a tool is detached, only if the same transaction reserved a place for
+//       its result; otherwise, that transaction rejects the call, or the model waits for the tool. A place is freed once.
 //   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for its siblings only in a place that the
 //       result's transaction reserves; without such a place, the result is told separately. It is never dropped.
 
@@ -34,6 +34,7 @@ import {
   type Gate,
   type Stamped,
 } from '../../../machines/index.ts';
+import { runOf } from '../../../machines/tool-call-machine.ts';
 import {
   CommitUnit,
   type Posted,
@@ -332,6 +333,11 @@ export class SessionUnit implements UnitBody {
     return call ? call.context.batchId : this.batches.holding(id);
   }
 
+  /** Returns where a call is whose tool runs; null: none runs. */
+  runOf(callId: string): 'awaited' | 'detached' | null {
+    return runOf(this.calls.stateOf(callId)?.value);
+  }
+
   stop(): void {
     this.unit.dispose();
     this.#stopMachines();
@@ -463,7 +469,10 @@ export class SessionUnit implements UnitBody {
     if (effect.kind !== 'do') return [];
     const [kind, id] = split(actor, ':');
     if (kind === 'call' && effect.name === 'delegate') return [this.#reserve(id)];
-    return wire(kind, effect.name, effect.params, (callId) => this.batchOf(callId));
+    const batchOf = (callId: string): string | null => this.batchOf(callId);
+    return wire(kind, effect.name, effect.params, batchOf, () =>
+      hasRoom(this.outbox.snapshot.context),
+    );
   }
 
   get isAttached(): boolean {

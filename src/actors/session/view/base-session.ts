@@ -51,12 +51,7 @@ import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
 import type { SessionStore } from '../state/projection.ts';
 
 /** The states of a tool call that has no result yet. */
-const PENDING: ReadonlySet<string> = new Set([
-  'received',
-  'executing',
-  'acknowledged',
-  'delegated',
-]);
+const PENDING: ReadonlySet<string> = new Set(['received', 'acknowledged', 'delegated']);
 
 const INVALID_ARGUMENT = 'INVALID_ARGUMENT';
 const anyId = z.string();
@@ -197,8 +192,9 @@ export abstract class BaseSession {
 
   /** The lead agent's calls without a result, including background calls. */
   get pendingToolCalls(): readonly string[] {
-    const { calls } = this.#core.unit;
-    return calls.ids.filter((id) => PENDING.has(String(calls.stateOf(id)?.value)));
+    const { unit } = this.#core;
+    const isPending = (id: string): boolean => PENDING.has(String(unit.calls.stateOf(id)?.value));
+    return unit.calls.ids.filter((id) => isPending(id) || unit.runOf(id) !== null);
   }
 
   /**

@@ -6,6 +6,7 @@ import { check, type ChecksOf } from '../../../values/checks.ts';
 import { type FlexibleSchema } from 'ai';
 import { ConfigurationError } from '../../../values/errors.ts';
 import { isIdempotent } from '../../model/tools.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import type { SubagentConfig } from '../../contracts/config.ts';
 import { withCaller } from '../../model/caller.ts';
@@ -16,6 +17,8 @@ import type { ToolContext, ToolDefinition } from '../../contracts/lead-tool.ts';
 export interface LeadToolsOptions {
   /** The agent's pending message when it calls a subagent: one for all tools, or one per tool name. */
   readonly pendingMessage?: string | Readonly<Record<string, string>>;
+  /** `detach` of the tools that are called inline, by tool name. */
+  readonly detach?: Readonly<Record<string, NonNullable<ToolDefinition['detach']>>>;
 }
 
 /** The part of an AI SDK tool that is read. */
@@ -34,6 +37,8 @@ const WAIT_TIMEOUT_MS = 86_400_000;
 
 const optionsSchema = z.strictObject({
   pendingMessage: z.union([z.string(), z.record(z.string(), z.string())]).optional(),
+  // The session checks the options of each tool.
+  detach: z.record(z.string(), z.custom<NonNullable<ToolDefinition['detach']>>()).optional(),
 } satisfies ChecksOf<LeadToolsOptions>);
 
 const toolsSchema = z.record(
@@ -50,8 +55,11 @@ export function leadTools(
   tools: Readonly<Record<string, object>>,
   options: LeadToolsOptions = {},
 ): ToolDefinition[] {
-  const { pendingMessage } = check('leadTools', optionsSchema, options);
+  const { pendingMessage, detach = {} } = check('leadTools', optionsSchema, options);
   check('leadTools', toolsSchema, tools);
+  for (const name of Object.keys(detach))
+    if (!Object.hasOwn(tools, name) || subagentOf(tools[name]))
+      throw invalid(name, 'a tool that is called inline, for `detach`');
   return Object.entries(tools).map(([name, given]) => {
     const source = given as SourceTool;
     const { runsAt, resultSchema, absent, timeoutMs, idempotent } = source;
@@ -78,6 +86,7 @@ export function leadTools(
       execute: (args: unknown, context: ToolContext) => call(source, args, context),
       idempotent: isIdempotent(source),
       ...(delegates(source) ? { timeout: WAIT_TIMEOUT_MS } : {}),
+      ...withoutUndefined({ detach: ownValue(detach, name) }),
     };
   });
 }

@@ -23,7 +23,7 @@ function sessionWith(
   return {
     unit: { batches, outbox: { snapshot: { context: { pending, current } } } },
     tree: { live, uppermost: [] },
-    records: { delivery },
+    records: { delivery, calls: new Map() },
     projection: { delivery, subagent: (id: string) => ({ progress: progress[id] ?? null }) },
   } as never;
 }

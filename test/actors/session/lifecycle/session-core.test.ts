@@ -392,7 +392,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     await broken(talk);
     expect(parts()).toEqual(before);
     // The call itself was valid, and continues.
-    expect(core.unit.calls.stateOf('broken')?.value).toBe('executing');
+    expect(core.unit.calls.stateOf('broken')?.value).toEqual({ executing: 'awaited' });
     expect(ended).toEqual([]);
     expect(errors).toEqual([`${core.id}: \`call.invalid\` for call:broken`]);
     expect(signals.every(({ aborted }) => !aborted)).toBe(true);
