@@ -55,12 +55,12 @@ describe('the message of a mistake', () => {
   test.each<[what: string, act: () => unknown, ...words: string[]]>([
     ['no options', text(), 'expected an object, got undefined', 'new TextSession({ model'],
     ['a promise of options', text(Promise.resolve({})), 'a promise, which is not awaited'],
-    ['no model', text({ agents: [lead] }), 'model', "openai('gpt-5.1')"],
+    ['no model', text({ agents: [lead] }), 'model', "openai('gpt-5.4')"],
     [
       'a name as the model',
-      text({ model: 'gpt-5.1', agents: [lead] }),
-      "'openai/gpt-5.1'",
-      '"gpt-5.1"',
+      text({ model: 'gpt-5.4', agents: [lead] }),
+      "'openai/gpt-5.4'",
+      '"gpt-5.4"',
     ],
     ['a provider as the model', text({ model: () => model, agents: [lead] }), 'call the provider'],
     ['a promise as the model', text({ model: Promise.resolve(model), agents: [lead] }), 'await'],
@@ -144,7 +144,7 @@ describe('the message of a mistake', () => {
     [
       'a summary without options',
       () => modelSummary(undefined as never),
-      "modelSummary({ model: openai('gpt-5.1') })",
+      "modelSummary({ model: openai('gpt-5.4') })",
     ],
   ])('says what to write instead: %s', (_, act, ...words) => {
     let thrown: unknown = null;
@@ -159,7 +159,7 @@ describe('the message of a mistake', () => {
 
   test('does not appear for a gateway id, AI SDK tools and undefined options', async () => {
     const session = new TextSession({
-      model: 'openai/gpt-5.1',
+      model: 'openai/gpt-5.4',
       agents: [{ ...lead, tools: leadTools({ weather }) }],
       limits: undefined,
       sessionId: undefined,

@@ -69,7 +69,7 @@ const SUMMARY_INSTRUCTIONS =
 
 /** Creates a function that summarises with a model. */
 export function modelSummary(options: ModelSummaryOptions): Summarise {
-  checkIsObject('modelSummary(options)', options, "modelSummary({ model: openai('gpt-5.1') })");
+  checkIsObject('modelSummary(options)', options, "modelSummary({ model: openai('gpt-5.4') })");
   const given = readable('modelSummary(options)', options);
   check('modelSummary(options)', summaryOptionsSchema, given);
   const { model, instructions = SUMMARY_INSTRUCTIONS, maxItemChars = 2000 } = given;
@@ -166,7 +166,7 @@ const DISTILLER_INSTRUCTIONS =
  * once more.
  */
 export function modelDistiller(options: ModelDistillerOptions): MemoryDistiller {
-  checkIsObject('modelDistiller(options)', options, "modelDistiller({ model: openai('gpt-5.1') })");
+  checkIsObject('modelDistiller(options)', options, "modelDistiller({ model: openai('gpt-5.4') })");
   const given = readable('modelDistiller(options)', options);
   check('modelDistiller(options)', distillerOptionsSchema, given);
   const {

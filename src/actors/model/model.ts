@@ -103,12 +103,12 @@ export function checkModel(where: string, model: unknown): void {
 
 /** Describes what is wrong with a model; null if it looks valid. A string is an id for the default provider or the gateway. */
 function modelProblem(model: unknown): string | null {
-  const expected = "expected a model of the AI SDK such as openai('gpt-5.1')";
+  const expected = "expected a model of the AI SDK such as openai('gpt-5.4')";
   if (typeof model === 'string') {
     const isId = globalThis.AI_SDK_DEFAULT_PROVIDER !== undefined || model.includes('/');
     return isId
       ? null
-      : `${expected}, or an id of the AI gateway such as 'openai/gpt-5.1' (other ids need globalThis.AI_SDK_DEFAULT_PROVIDER)`;
+      : `${expected}, or an id of the AI gateway such as 'openai/gpt-5.4' (other ids need globalThis.AI_SDK_DEFAULT_PROVIDER)`;
   }
   const instead = notAnObject(model);
   if (typeof model === 'function') return `${expected}: call the provider with the id of a model`;

@@ -218,7 +218,7 @@ export function startRun(
   return { run, leave };
 }
 
-const EXAMPLE = "runSubagent({ name, instructions }, 'Do it', { model: openai('gpt-5.1') })";
+const EXAMPLE = "runSubagent({ name, instructions }, 'Do it', { model: openai('gpt-5.4') })";
 
 const optionsSchema = z.strictObject({
   ...handlerChecks,

@@ -49,7 +49,7 @@ function checkTextSession(options: TextSessionOptions): void {
 }
 
 const TEXT_EXAMPLE =
-  "new TextSession({ model: openai('gpt-5.1'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
+  "new TextSession({ model: openai('gpt-5.4'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
 /** The pause before a due delivery, in milliseconds: in text, it is told as soon as nothing else is being said. */
 const QUIET_MS = 0;
