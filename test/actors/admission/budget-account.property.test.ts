@@ -108,14 +108,14 @@ function run(commands: readonly { who: number; what: string; amount: number; par
   return { root, world };
 }
 
-test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: never spends or holds more than was granted', () => {
+test('BUDGET-ACCOUNT-1 to BUDGET-ACCOUNT-4: never spends or holds more than the granted amount', () => {
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), (commands) => void run(commands)),
     { numRuns: 1_000 },
   );
 });
 
-test('BUDGET-ACCOUNT-3: spends used amounts and returns all others when all accounts have ended', () => {
+test('BUDGET-ACCOUNT-3: keeps used amounts as spent and returns the rest once all accounts have ended', () => {
   const order = fc.array(fc.nat(50), { maxLength: 60 });
   fc.assert(
     fc.property(fc.array(command, { maxLength: 60 }), order, (commands, picks) => {
@@ -138,7 +138,7 @@ test('BUDGET-ACCOUNT-3: spends used amounts and returns all others when all acco
   );
 });
 
-test('BUDGET-ACCOUNT-1: counts a call that cost more than was held, and has nothing left', () => {
+test('BUDGET-ACCOUNT-1: charges a call above its reservation, and then has nothing left', () => {
   const root = new BudgetAccount(100);
   const child = root.cut(60) as BudgetAccount;
   const [first, second] = [child.take(30), child.take(30)] as [Reservation, Reservation];

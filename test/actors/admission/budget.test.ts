@@ -38,14 +38,14 @@ describe('BUDGET-5: admission', () => {
     expect(budget.report).toEqual(before);
   });
 
-  test('reserves at once, so that two requests in the same instant cannot both get it', () => {
+  test('reserves at once, so that two simultaneous requests cannot both get the same amount', () => {
     const { budget } = budgetOf({ tokens: 100 });
     admitted(budget, { tokens: 60 });
     expect(budget.admit({ tokens: 60 })).toMatchObject({ error: { code: 'BUDGET_EXCEEDED' } });
     expect(budget.report.tokens).toEqual({ granted: 100, spent: 0, reserved: 60, left: 40 });
   });
 
-  test('counts every agent below, up to the last one and no further', () => {
+  test('counts all descendant agents, and refuses the first one above the limit', () => {
     const { budget } = budgetOf({ agents: 3 });
     const child = admitted(budget);
     admitted(child);
@@ -74,7 +74,7 @@ describe('BUDGET-5: admission', () => {
 });
 
 describe('BUDGET-6: refuses a call before it is made', () => {
-  test("refuses a call whose input does not fit, and limits another call's answer to the rest", () => {
+  test("refuses a call whose input exceeds the rest, and caps another call's output at the rest", () => {
     const { budget } = budgetOf({ tokens: 1_000 });
     expect(budget.beginCall(1_000)).toMatchObject({
       ok: false,
@@ -174,7 +174,7 @@ const happenings = fc.array(
   { maxLength: 80 },
 );
 
-test('never uses more for a subtree than was granted, and returns the whole rest', () => {
+test('never uses more for a subtree than its grant, and returns the whole rest', () => {
   const limits = { tokens: 1_000, steps: 20, agents: 6 };
   fc.assert(
     fc.property(happenings, (all) => {

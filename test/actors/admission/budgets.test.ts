@@ -21,7 +21,7 @@ test('BUDGETS-9: gives an unlimited subagent no budget', () => {
   expect([budgets.of('a'), budgets.of('b'), budgets.report]).toEqual([null, null, {}]);
 });
 
-test("takes a subtree's budget from its parent, and from the session", () => {
+test("takes a subtree's budget from its parent and from the session", () => {
   const { budgets, admit } = scope({ tokens: 1_000, agents: 4 });
   expect(admit('a', null, { tokens: 600 })).toBe('ok');
   expect(admit('b', null, { tokens: 600 })).toBe('BUDGET_EXCEEDED');
@@ -33,7 +33,7 @@ test("takes a subtree's budget from its parent, and from the session", () => {
   expect(budgets.of('d')?.report.tokens).toMatchObject({ granted: 500, left: 500 });
 });
 
-test('BUDGET-7: settles a subtree once at its end, and frees the rest for others', () => {
+test('BUDGET-7: settles a subtree once when it ends, and frees its unused budget', () => {
   const { budgets, admit } = scope({ tokens: 1_000 });
   admit('a', null, { tokens: 900 });
   const call = budgets.of('a')?.beginCall(10);
@@ -82,7 +82,7 @@ test('BUDGETS-11: counts only awake time for the scope, but all time for a subag
   expect(told.map((line) => line.slice(0, 1)).toSorted()).toEqual(['a', 'b', 'c']);
 });
 
-test('BUDGETS-11: reports nothing for a deadline that was moved', async () => {
+test('BUDGETS-11: reports no timeout after budgets have stopped', async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 1_000 });
   budgets.stop();
@@ -95,7 +95,7 @@ test('refuses a scope with an impossible budget when it is created', () => {
   expect(() => scope({ tokens: -1 })).toThrow(/budget/);
 });
 
-test('BUDGETS-13: raises to new totals, taken from the parent, either all limits or none', () => {
+test("BUDGETS-13: raises all given limits to new totals from the parent's budget, or none", () => {
   const { budgets, admit } = scope({ tokens: 1_000, steps: 10 });
   admit('a', null, { tokens: 400, steps: 4 });
   admit('b', 'a', { tokens: 100 });
@@ -133,7 +133,7 @@ test('BUDGETS-13: raises to new totals, taken from the parent, either all limits
   expect(budgets.report.tokens).toEqual({ granted: 1_000, spent: 0, reserved: 0, left: 1_000 });
 });
 
-test('BUDGETS-13: starts a raise above the cost of a call that exceeded the rest', () => {
+test('BUDGETS-13: refuses a raise to less than an expensive call has already spent', () => {
   const { budgets, admit } = scope();
   admit('a', null, { tokens: 100 });
   const call = budgets.of('a')?.beginCall(10);
@@ -143,7 +143,7 @@ test('BUDGETS-13: starts a raise above the cost of a call that exceeded the rest
   expect(budgets.of('a')?.usedUp(49)).toBeNull();
 });
 
-test('BUDGETS-13: raises the time for all who share it, within the time of those above', async () => {
+test("BUDGETS-13: raises the time of all subagents that share it, up to their ancestors' time", async () => {
   const { environment, budgets, told, admit } = scope({ timeMs: 10_000 });
   admit('a', null, { timeMs: 3_000 });
   admit('b', 'a');

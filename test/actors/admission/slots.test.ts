@@ -17,7 +17,7 @@ function slotsOf(total: number, sessions: Record<string, number>) {
 }
 
 describe('SLOTS-1: limits', () => {
-  test('admit n - 1 and n slots of one session, but not n + 1', { tags: ['R12', 'RW6'] }, () => {
+  test('admit up to n slots per session, and no more', { tags: ['R12', 'RW6'] }, () => {
     const { slots, granted, ask } = slotsOf(10, { a: 2 });
     ask('a', 'a1');
     expect(slots.isFree('a')).toBe(true);
@@ -89,7 +89,7 @@ describe('SLOTS-3: a subagent that leaves the queue', () => {
     expect(granted).toEqual(['a1', 'a3']);
   });
 
-  test('returns one slot, not two, when it leaves twice', () => {
+  test('returns only one slot when it leaves twice', () => {
     const { slots, granted, ask } = slotsOf(2, { a: 2 });
     for (const id of ['a1', 'a2', 'a3', 'a4']) ask('a', id);
     slots.release('a', 'a1');
@@ -97,7 +97,7 @@ describe('SLOTS-3: a subagent that leaves the queue', () => {
     expect(granted).toEqual(['a1', 'a2', 'a3']);
   });
 
-  test('frees the slot of a closed session for the others', () => {
+  test('frees the slot of a closed session for other sessions', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1, b: 1 });
     ask('a', 'a1');
     ask('b', 'b1');

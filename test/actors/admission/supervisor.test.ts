@@ -50,7 +50,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('5')).toEqual(rejected('SESSION_LIMIT', 'has had 4'));
   });
 
-  test('leaves no trace of a refusal in the same step', () => {
+  test('does not count a subagent that is retracted in the same step', () => {
     const { supervisor, admit } = supervised({ maxTotalPerSession: 1 });
     expect(admit('1')).toEqual(accepted);
     supervisor.retract('s', '1');
@@ -58,7 +58,7 @@ describe('SUPERVISOR-1: accepts or rejects a request once', () => {
     expect(admit('3')).toEqual(rejected('SESSION_LIMIT', 'has had 1'));
   });
 
-  test('reserves no slot for a wait that is not for a slot', () => {
+  test('frees the slot of a subagent that waits for something else', () => {
     const { supervisor, admit } = supervised({ maxConcurrentPerSession: 1, whenFull: 'reject' });
     expect(admit('1')).toEqual(accepted);
     expect(admit('2')).toEqual(rejected('SESSION_LIMIT'));
@@ -130,7 +130,7 @@ describe('whenFull', () => {
     expect(admit('4')).toEqual(accepted);
   });
 
-  test('SUPERVISOR-2: keeps no place for a closed session', () => {
+  test('SUPERVISOR-2: frees the place of a closed session', () => {
     const { supervisor, admit } = supervised({ whenFull: 'reject' }, 1);
     supervisor.open('t', sessionLimits({ whenFull: 'reject' }));
     expect(supervisor.admit('t', '1')).toEqual(accepted);

@@ -44,7 +44,7 @@ test.each([
   },
 );
 
-test('omits the call that started a fork, so that it has no dangling call', () => {
+test('omits the call that started a fork, so that no call lacks a result', () => {
   const { conversation: messages } = buildContextSnapshot({
     mode: 'fork',
     task,
@@ -69,7 +69,7 @@ test('includes ten turns, not ten items, and no JSON of tools', { tags: ['B29', 
 });
 
 test(
-  'includes facts of this scope from memory, those that match the task first',
+  'includes facts from memory for this scope only, best match first',
   { tags: ['B29', 'BW21'] },
   async () => {
     const memory = memoryStore();
@@ -82,7 +82,7 @@ test(
   },
 );
 
-test('does not query memory in a mode without facts, and does not hide its failure', async () => {
+test('does not query memory in a mode without facts, and otherwise rejects if memory fails', async () => {
   const broken = {
     ...memoryStore(),
     facts: async () => {
@@ -122,7 +122,7 @@ describe('prompts', () => {
     );
 
   test(
-    'puts the instructions, the task, and how notes are marked into the system prompt',
+    'puts the instructions, the task and the explanation of notes into the system prompt',
     { tags: ['B30'] },
     () => {
       const snapshot = buildContextSnapshot(
@@ -142,7 +142,7 @@ describe('prompts', () => {
   );
 
   test(
-    'puts summary, turns and memory, then the task with its arguments, into notes',
+    'puts the summary, turns and memory into notes, followed by the task with its arguments',
     { tags: ['B30'] },
     () => {
       const snapshot = buildContextSnapshot({ task, instructions: 'x', conversation }, facts);
@@ -192,7 +192,7 @@ describe('prompts', () => {
     }
   });
 
-  test('ends with the task, and its arguments if there are any', { tags: ['B31'] }, () => {
+  test('ends with the task and its arguments, if any', { tags: ['B31'] }, () => {
     const described = buildContextSnapshot({
       task: { ...task, description: 'Ask Claude to change code' },
       instructions: 'x',
@@ -204,7 +204,7 @@ describe('prompts', () => {
     });
   });
 
-  test('opens a run with the task, and after a fork with the conversation before it', () => {
+  test('opens a run with the task, and a forked run with the conversation before the task', () => {
     const input = { task, instructions: 'x', conversation };
     expect(openingMessages(buildContextSnapshot(input), notes).map(({ role }) => role)).toEqual([
       'user',

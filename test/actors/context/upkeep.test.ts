@@ -73,7 +73,7 @@ describe('a summary', () => {
   const lines = ['one', 'two', 'three', 'four', 'five', 'six'];
 
   test(
-    'UPKEEP-2: replaces what it read, and nothing that arrived meanwhile',
+    'UPKEEP-2: replaces the items that it covers, and keeps items that arrived meanwhile',
     { tags: ['B66', 'BW10'] },
     async () => {
       let write: (text: string) => void = () => {};
@@ -133,7 +133,7 @@ describe('a summary', () => {
     expect(itemsToSummarise(big, { keepItems: 5, keepChars: 100 })).toHaveLength(2);
   });
 
-  test('UPKEEP-1 UPKEEP-5: is reported and retried when it fails or takes too long', async () => {
+  test('UPKEEP-1 UPKEEP-5: is reported and retried when the summariser fails or times out', async () => {
     let attempt = 0;
     const { upkeep, book, errors, environment } = upkeepOf(
       {
@@ -159,7 +159,7 @@ describe('a summary', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends with a remark when it is too long', async () => {
+  test('ends at the limit with a remark when the summariser returns too much', async () => {
     const { upkeep, book, environment } = upkeepOf(
       { summarise: async () => 'x'.repeat(500) },
       talkOf(...lines),
@@ -225,7 +225,7 @@ describe('facts', () => {
     }) satisfies MemoryDistiller;
 
   test(
-    'UPKEEP-3: come from the new items after some turns, and are stored',
+    'UPKEEP-3: the distiller extracts facts from new items every few turns',
     { tags: ['B7', 'BW21'] },
     async () => {
       const requests: DistilRequest[] = [];
@@ -262,7 +262,7 @@ describe('facts', () => {
     },
   );
 
-  test('UPKEEP-3: come from items before these are summarised, and from the latest words at the end', async () => {
+  test("UPKEEP-3: the distiller reads items before they are summarised, and the last words at the session's end", async () => {
     const requests: DistilRequest[] = [];
     const { upkeep, book, environment } = upkeepOf(
       { distil: distilled(requests), distilEveryTurns: 99, summarise: async () => 'Short.' },
@@ -305,7 +305,7 @@ describe('facts', () => {
     ]);
   });
 
-  test('UPKEEP-4: enter the store only when new; a changed fact replaces the old one', async () => {
+  test('UPKEEP-4: the store receives only new facts; a changed fact replaces the old one', async () => {
     const environment = simulatedEnvironment();
     const store = memoryStore();
     const old = { id: 'f1', scope: 'anna', text: 'Lives in Graz.', at: 0 };
@@ -334,7 +334,7 @@ describe('facts', () => {
     expect(await store.facts({ scope: 'anna', limit: 9 })).toHaveLength(3);
   });
 
-  test("cause a second request when the model's answer is not a list of facts", async () => {
+  test("the distiller repeats its request when the model's answer is not a list of facts", async () => {
     const environment = simulatedEnvironment();
     const signal = new AbortController().signal;
     const asked: string[] = [];
@@ -353,7 +353,7 @@ describe('facts', () => {
   });
 });
 
-test('count as data when known: none of their lines becomes a heading', async () => {
+test('appear as data when known: no line of a fact becomes a heading', async () => {
   const asked: string[] = [];
   const model = scriptedModel({
     scripts: [],

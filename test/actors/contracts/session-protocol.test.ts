@@ -41,7 +41,7 @@ test('gives an actor address a kind and, if there may be several, an id', () => 
 });
 
 test.each(['outbx', '', 'question', 'outbox:1', ':1', 'toString', '__proto__'])(
-  'has no actor at %j',
+  'rejects the unknown address %j',
   (actor) => {
     expect(received(actor, { type: 'question.heard', at: 1 })).toBeNull();
   },

@@ -31,7 +31,7 @@ test('CONVERSATION-1: does not depend on the order of arrival', () => {
   );
 });
 
-test('CONVERSATION-3: gives the same whole however the words are split', () => {
+test('CONVERSATION-3: assembles the same text however the deltas are split', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ maxLength: 5 }), { maxLength: 20 }), (deltas) => {
       let log = ConversationLog.empty().begin({ id: 'm', role: 'assistant', at: 0 });
@@ -89,7 +89,7 @@ const anyStep: fc.Arbitrary<Step> = fc
     }
   });
 
-test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: keeps any log sorted, paired and bounded, with an acceptable history', () => {
+test('CONVERSATION-1, CONVERSATION-4, CONVERSATION-5: keeps any log sorted, paired and bounded, and its history acceptable to the model', () => {
   const limits = { maxItems: 6, maxChars: 60, maxItemChars: 20 };
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {

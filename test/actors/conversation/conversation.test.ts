@@ -38,7 +38,7 @@ describe('CONVERSATION-1: order', () => {
     expect(ids(log)).toEqual(['u1', 'c1', 'a1', 'u2', 'late', 'a2', 'c1.result']);
   });
 
-  test('follows a wire that names the previous item, and keeps the log sorted', () => {
+  test('inserts an item after the item that the wire names, and keeps the log sorted', () => {
     const log = talk().add({ id: 'x', role: 'user', at: 9_000, text: 'Hm.', after: 'c1' });
     expect(ids(log).slice(0, 4)).toEqual(['u1', 'c1', 'x', 'a1']);
     expect(log.get('x')?.at).toBe(2_100);
@@ -47,7 +47,7 @@ describe('CONVERSATION-1: order', () => {
     ).toEqual([...ids(talk()), 'y']);
   });
 
-  test('puts an item before another one of the same millisecond, if it names it', () => {
+  test('inserts an item before the item of the same millisecond that it names', () => {
     const log = ConversationLog.empty()
       .add({ id: 'a', role: 'user', text: 'a', at: 10 })
       .add({ id: 'b', role: 'user', text: 'b', at: 10 })
@@ -86,7 +86,7 @@ describe('CONVERSATION-2: ids of items', () => {
     });
   });
 
-  test('never change an earlier log', () => {
+  test('do not change an earlier log', () => {
     const before = ConversationLog.empty().begin({ id: 'u1', role: 'user', at: 1 });
     const after = before.append('u1', 'hello');
     expect(textOf(before.get('u1'))).toBe('');
@@ -129,7 +129,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
   });
 });
 
-test('stop complete speech that still plays', () => {
+test('cuts complete speech that is still playing', () => {
   const log = ConversationLog.empty()
     .add({ id: 'a1', role: 'assistant', at: 1, text: 'Your ride is booked for nine.' })
     .interrupt('a1', { audioHeardMs: 300, text: 'Your ride' });
@@ -144,7 +144,7 @@ describe('CONVERSATION-4: calls and results', () => {
     expect(log.toolCall({ callId: 'c1', toolName: 'other', args: {}, at: 9_000 })).toBe(log);
   });
 
-  test('never put a result before its call, whatever its time', () => {
+  test('put a result after its call even if its time is earlier', () => {
     const log = ConversationLog.empty()
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 100 })
       .toolResult({ callId: 'c1', at: 50, value: 'ok' });
@@ -158,7 +158,7 @@ describe('CONVERSATION-4: calls and results', () => {
     expect(ids(talk().remove('u1'))).not.toContain('u1');
   });
 
-  test('keep values that JSON cannot represent as far as possible', () => {
+  test('store a placeholder for values that JSON cannot represent', () => {
     const loop: Record<string, unknown> = {};
     loop['self'] = loop;
     const log = ConversationLog.empty()
@@ -187,7 +187,7 @@ describe('CONVERSATION-5: bounds', () => {
     });
   });
 
-  test('keep open items longer than finished ones', () => {
+  test('evict finished items before open ones', () => {
     const log = ConversationLog.empty({ maxItems: 3 })
       .toolCall({ callId: 'c1', toolName: 't', args: {}, at: 1 })
       .begin({ id: 'u1', role: 'user', at: 2 })
@@ -204,7 +204,7 @@ describe('CONVERSATION-5: bounds', () => {
     expect(ids(log)).toEqual(['c7', 'c8', 'c9']);
   });
 
-  test('limit the characters in total and of one item, which states what is missing', () => {
+  test("limit the total characters and each item's characters; a cut item states how many are missing", () => {
     const log = ConversationLog.empty({ maxChars: 20, maxItemChars: 10 })
       .add({ id: 'u1', role: 'user', at: 1, text: '1234567890' })
       .add({ id: 'u2', role: 'user', at: 2, text: '1234567890' })
@@ -236,32 +236,28 @@ describe('CONVERSATION-5: bounds', () => {
     expect(log.load).toBe(0.25);
   });
 
-  test('have validated values', () => {
+  test('refuse invalid limits', () => {
     expect(() => ConversationLog.empty({ maxItems: 0 })).toThrow(ConfigurationError);
     expect(() => ConversationLog.empty({ maxItemChars: 9, maxChars: 8 })).toThrow(/maxItemChars/);
   });
 });
 
 describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
-  test(
-    'cover everything so far without a checkpoint, except open items',
-    { tags: ['BW10'] },
-    () => {
-      const log = talk()
-        .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 7_000 })
-        .begin({ id: 'u3', role: 'user', at: 8_000 })
-        .setSummary('They booked a ride.');
-      expect(ids(log)).toEqual(['c2', 'u3']);
-      expect(log.toModelMessages()[0]).toEqual({
-        role: 'user',
-        content:
-          '[note] Context summary: it stands for the conversation before this.\n' +
-          '[data] {"summary":"They booked a ride."}',
-      });
-    },
-  );
+  test('cover every item except open ones when no checkpoint is given', { tags: ['BW10'] }, () => {
+    const log = talk()
+      .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 7_000 })
+      .begin({ id: 'u3', role: 'user', at: 8_000 })
+      .setSummary('They booked a ride.');
+    expect(ids(log)).toEqual(['c2', 'u3']);
+    expect(log.toModelMessages()[0]).toEqual({
+      role: 'user',
+      content:
+        '[note] Context summary: it stands for the conversation before this.\n' +
+        '[data] {"summary":"They booked a ride."}',
+    });
+  });
 
-  test('keep what follows an item, and a call that was answered after it', () => {
+  test('keep items after the checkpoint, and a call whose result comes after it', () => {
     expect(ids(talk().setSummary('s', 'u2'))).toEqual(['c1', 'a2', 'c1.result']);
     expect(ids(talk().setSummary('s', 'c1.result'))).toEqual([]);
     expect(ids(talk().setSummary('s', 'long gone'))).toEqual(ids(talk()));
@@ -288,7 +284,7 @@ describe('CONVERSATION-6: summaries', { tags: ['B66'] }, () => {
 });
 
 describe('recent turns', { tags: ['BW21'] }, () => {
-  test('treat a turn as a stretch of one party, without the JSON of tools', () => {
+  test('join consecutive items of one speaker into one turn, without tool JSON', () => {
     const log = talk()
       .add({ id: 'u3', role: 'user', at: 7_000, text: 'Thanks. ' })
       .add({ id: 'u4', role: 'user', at: 7_500, text: 'When does it come?' })

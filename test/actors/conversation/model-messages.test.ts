@@ -110,7 +110,7 @@ test('MODEL-MESSAGES-3: omits replies in progress and silence', () => {
 });
 
 test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
-  'MODEL-MESSAGES-4: the arguments %j are none',
+  'MODEL-MESSAGES-4: replaces the arguments %j with an empty object',
   (args) => {
     const messages = start
       .toolCall({ callId: 'c1', toolName: 'ride', args, at: 2 })
@@ -119,7 +119,7 @@ test.each([[7], null, '{"to":"air', 7].map((args) => [args]))(
   },
 );
 
-test("quotes other parties in the runtime's notes; leaves notes of earlier versions unchanged", async () => {
+test("quotes other parties in the runtime's notes, but leaves notes of earlier versions unchanged", async () => {
   const log = start
     .add({ id: 's1', role: 'system', at: 2, text: 'The report is ready.' })
     .transfer({ id: 't1', at: 3, from: 'front', to: 'billing' });

@@ -47,7 +47,7 @@ describe('pre-authorisation', () => {
     expect(await asked(more).consent()).toBe(expected);
   });
 
-  test('APPROVAL-4: reports a condition that throws, and does not approve', async () => {
+  test('APPROVAL-4: reports a condition that throws, and asks the user', async () => {
     const { consent, reports } = asked({ preApproved: [small], input: null });
     expect(await consent()).toBe('ask');
     expect(reports).toEqual([expect.stringContaining('preApproved of pay')]);
@@ -131,7 +131,7 @@ describe('APPROVAL-5: the check whether approval is needed', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no rules'))],
-  ])('a predicate that %s means yes, and is reported', async (_, needsApproval) => {
+  ])('a predicate that %s counts as true, and the error is reported', async (_, needsApproval) => {
     const reports: string[] = [];
     const report = (error: unknown, where: string): void =>
       void reports.push(`${where}: ${String(error)}`);
@@ -165,7 +165,7 @@ describe('APPROVAL-5: the check whether approval is needed', () => {
     expect(await approvalNeeded(guarded, { amount: 'all' }, raw)).toBe(true);
   });
 
-  test('words the question from the validated input, and cuts it', async () => {
+  test('builds the question from validated input, and cuts a long question', async () => {
     const guarded = entry({
       inputSchema: z.object({ amount: z.coerce.number().default(100) }),
       approvalQuestion: ({ amount }: { amount: number }) => `May I pay ${amount.toFixed(2)}?`,

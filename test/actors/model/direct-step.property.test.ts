@@ -425,11 +425,11 @@ describe('DIRECT-2: the first call of a process', () => {
     return vi.mocked(sdk).mock.calls.length;
   }
 
-  test('passes through the SDK once, and proves that its options are the known ones', async () => {
+  test('passes through the SDK once to verify the options that it sets', async () => {
     expect(await madeBySdk(3, {})).toBe(1);
   });
 
-  test('returns its answer even if a part of the answer cannot be copied', async () => {
+  test('returns its answer even if a part of the response cannot be copied', async () => {
     vi.resetModules();
     const { runModelStep: step } = await import('../../../src/actors/model/model-step.ts');
     const body = { read: () => 'a function' };
@@ -445,7 +445,7 @@ describe('DIRECT-2: the first call of a process', () => {
     expect(response.text).toBe('Hi');
   });
 
-  test('leaves all calls to an SDK that uses other options', async () => {
+  test('passes every call through the SDK if the SDK adds other options', async () => {
     expect(await madeBySdk(3, { seed: 7 })).toBe(3);
   });
 });

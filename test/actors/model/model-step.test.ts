@@ -170,7 +170,7 @@ describe('MODEL-STEP-3: the response', () => {
     expectPlainJson(response);
   });
 
-  test('keeps arguments as they were written if the schema converts them to something other than JSON', async () => {
+  test("keeps the model's original arguments if the schema converts them to a value that is not JSON", async () => {
     const response = await step(model(answer([call('c1', 'remind', { at: '2031-05-01' })])));
     expect(response.calls).toStrictEqual([
       { callId: 'c1', toolName: 'remind', input: { at: '2031-05-01' }, raw: true },
@@ -211,7 +211,7 @@ describe('MODEL-STEP-3: the response', () => {
     },
   );
 
-  test('appends nothing without words', async () => {
+  test('adds no message when the answer is empty', async () => {
     const response = await step(model(answer([])));
     expect(response).toMatchObject({ text: '', assistantMessages: [], calls: [] });
   });
@@ -235,7 +235,7 @@ describe('MODEL-STEP-3: the response', () => {
 
 describe('MODEL-STEP-5: can be read again by any provider', () => {
   test.each(['[7]', 'null', '"Rome"', '7'])(
-    'has an object as arguments instead of %s',
+    'stores an empty object as arguments instead of %s',
     async (json) => {
       const response = await step(model(answer([call('c1', 'weather', json)])));
       expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
@@ -275,7 +275,7 @@ describe('MODEL-STEP-4: invalid calls', () => {
     expectPlainJson(response);
   });
 
-  test('have no arguments although some are required', async () => {
+  test('lack required arguments', async () => {
     const response = await step(model(answer([call('c1', 'weather', '')])));
     expect(response.calls[0]?.invalid?.message).toContain('Invalid input for tool weather');
   });
@@ -345,7 +345,7 @@ describe('MODEL-1: ids of calls', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  test('get a new id when missing, with arguments that are not text', async () => {
+  test('get a new id when missing, and accept arguments that are not text', async () => {
     const odd = { type: 'tool-call', toolName: 'weather', input: { city: 'Rome' } };
     const empty = { type: 'tool-call', toolCallId: 'c9', toolName: 'ping', input: undefined };
     expect(await inputs([odd, empty] as unknown as Part[])).toEqual([
@@ -422,7 +422,7 @@ describe('MODEL-2: invalid answers', () => {
     );
   });
 
-  test('include a mock without remaining answers', async () => {
+  test('include an exhausted mock, which returns undefined', async () => {
     const mock = new MockLanguageModelV4({ doGenerate: [answer([text('one')])] });
     expect((await step(mock)).text).toBe('one');
     await expect(step(mock)).rejects.toThrow('got undefined');
@@ -457,7 +457,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     await expect(soon(stuck)).rejects.toBe('stop');
   });
 
-  test('discards an answer that arrives together with it', async () => {
+  test('discards an answer that arrives at the moment of the abort', async () => {
     const controller = new AbortController();
     const scripted = model(() => {
       controller.abort(new Error('too late'));
@@ -466,7 +466,7 @@ describe('MODEL-STEP-1, MODEL-STEP-2: abort', () => {
     await expect(step(scripted, { signal: controller.signal })).rejects.toThrow('too late');
   });
 
-  test('prevents a model call when the signal has already aborted', async () => {
+  test('prevents the model call when the signal has already aborted', async () => {
     const scripted = model(answer([text('done')]));
     await expect(step(scripted, { signal: AbortSignal.abort('over') })).rejects.toBe('over');
     await macrotask();
@@ -529,7 +529,7 @@ describe('the request to the model', () => {
     expect(scripted.prompts[1]?.prompt.map(({ role }) => role)).toEqual(['user']);
   });
 
-  test('happens once, even if it fails: the caller retries', async () => {
+  test('happens only once, even if it fails', async () => {
     let calls = 0;
     const busy = new APICallError({
       message: 'busy',
@@ -545,7 +545,7 @@ describe('the request to the model', () => {
     expect(calls).toBe(1);
   });
 
-  test('reports a model that calls a tool when none is allowed', async () => {
+  test('throws if the model calls a tool although none is allowed', async () => {
     const scripted = model(answer([call('c1', 'ping', {})]));
     await expect(step(scripted, { toolChoice: 'none' })).rejects.toThrow(ToolChoiceViolationError);
   });
@@ -605,7 +605,7 @@ describe('telemetry', () => {
     expect(seen).toEqual([{ callId: 'step_1' }, { callId: 'step_1', timeMs: 0 }]);
   });
 
-  test('also sends its events to a subscriber of the tracing channel', async () => {
+  test('sends its events to a subscriber of the tracing channel', async () => {
     const types: unknown[] = [];
     const channel = tracingChannel(AI_SDK_TELEMETRY_TRACING_CHANNEL);
     const start = (message: unknown): void => void types.push((message as { type: string }).type);
@@ -619,7 +619,7 @@ describe('telemetry', () => {
   });
 });
 
-test('executes three steps and two tools, as a run does', async () => {
+test('composes into a loop of three steps and two tools', async () => {
   const scripted = model(
     answer([call('c1', 'weather', { city: 'Rome' })]),
     answer([call('c2', 'remind', { at: '2030-01-01' })]),

@@ -75,7 +75,7 @@ describe('STRUCT-1: a call that is refused for its format', () => {
     ['400', refusal(400)],
     ['422', refusal(422)],
     ['an error of the SDK', new UnsupportedFunctionalityError({ functionality: 'JSON' })],
-  ])('the call is made again in words, once: %s', async (_, error) => {
+  ])('repeats the call once with the format described in words: %s', async (_, error) => {
     const asked = model(throwing(error), answer([json]), answer([json]));
     const { step, reports } = asking(asked);
     expect((await step()).text).toBe('{"price":12}');
@@ -84,7 +84,7 @@ describe('STRUCT-1: a call that is refused for its format', () => {
   });
 
   test.each([400, 422])(
-    'does not hide an error that also occurs without the format: %s',
+    'throws an error that occurs again without the format: %s',
     async (status) => {
       const asked = model(
         throwing(refusal(status, 'the history is broken')),
@@ -100,11 +100,14 @@ describe('STRUCT-1: a call that is refused for its format', () => {
     },
   );
 
-  test.each([401, 429, 500, 503])('fails with any other error: %s', async (status) => {
-    const asked = model(throwing(refusal(status, 'no')), answer([json]));
-    await expect(asking(asked).step()).rejects.toThrow('no');
-    expect(formatsOf(asked)).toEqual(['json']);
-  });
+  test.each([401, 429, 500, 503])(
+    'throws any other error without a second call: %s',
+    async (status) => {
+      const asked = model(throwing(refusal(status, 'no')), answer([json]));
+      await expect(asking(asked).step()).rejects.toThrow('no');
+      expect(formatsOf(asked)).toEqual(['json']);
+    },
+  );
 });
 
 describe('STRUCT-2: an answer without content', () => {
@@ -120,7 +123,7 @@ describe('STRUCT-2: an answer without content', () => {
     expect(formatsOf(asked)).toEqual(['json', null, null]);
   });
 
-  test('returns a second empty answer unchanged', async () => {
+  test('returns a second empty answer as it is', async () => {
     const asked = model(answer([], 'stop'), answer([], 'stop'), answer([json]));
     const { step, reports } = asking(asked);
     expect(await step()).toMatchObject({ text: '', usage: { totalTokens: 30 } });
@@ -160,7 +163,7 @@ describe('STRUCT-3: does not request a refused format again', () => {
     { type: 'unsupported', feature: 'responseFormat' },
     { type: 'unsupported-setting', setting: 'responseFormat' },
   ])(
-    'stops after the first answer of a model that ignores it, which counts: %o',
+    'stops requesting a format after a model warns that it ignores the format: %o',
     async (warning) => {
       const warned = { ...answer([json]), warnings: [warning] } as unknown as Answer;
       const asked = model(warned, answer([json]));
@@ -217,7 +220,7 @@ async function read(parts: readonly Part[]) {
 }
 
 describe('STREAMED-ANSWER-1: the answer', () => {
-  test('equals that of a call without a stream', async () => {
+  test('equals the answer of a call without a stream', async () => {
     const steps = [
       {
         thinking: 'hm hm',
@@ -260,7 +263,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
     expect(told.map(({ delta }) => delta)).toEqual(['two', 'one']);
   });
 
-  test('keeps the proof of reasoning that is not shown', async () => {
+  test('keeps the provider metadata of hidden reasoning', async () => {
     const providerMetadata = { openai: { encrypted: 'abc' } };
     const { answer } = await read([
       { type: 'reasoning-start', id: '1' },
@@ -274,7 +277,7 @@ describe('STREAMED-ANSWER-1: the answer', () => {
   });
 });
 
-test('STREAMED-ANSWER-1: accepts the proof of the reasoning in a piece without words', async () => {
+test('STREAMED-ANSWER-1: keeps the provider metadata of an empty reasoning delta', async () => {
   const providerMetadata = { anthropic: { signature: 'sig' } };
   const { answer } = await read([
     { type: 'reasoning-start', id: '1' },

@@ -45,7 +45,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('accepts any schema that a tool may have, and refinements that are asynchronous or throw', async () => {
+  test('accepts any tool schema, and asynchronous or throwing refinements', async () => {
     const never = jsonSchema(
       { type: 'object' },
       { validate: () => ({ success: false, error: new Error('never right') }) },
@@ -67,7 +67,7 @@ describe('checkOutput', () => {
     });
   });
 
-  test('returns the JSON value, even if the schema converts it to something else', async () => {
+  test("returns the schema's result as JSON, and refuses a result that JSON cannot represent", async () => {
     const dated = z.object({ at: z.string().transform((iso) => new Date(iso)) });
     expect(await checkOutput(dated, '{"at":"2030-01-01"}')).toStrictEqual({
       ok: true,

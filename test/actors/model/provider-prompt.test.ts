@@ -54,7 +54,7 @@ describe('suitedModel', () => {
     ['mistral.chat', 'mistral-large-latest'],
     ['openrouter', 'mistralai/devstral-medium'],
   ])(
-    "gives Mistral short ids, and an answer before the user's next words (%s)",
+    "shortens call ids for Mistral, and inserts an answer before the user's next words (%s)",
     async (provider, id) => {
       const { suited, seen } = model(provider, id, 'mistral');
       const prompt = [
@@ -74,7 +74,7 @@ describe('suitedModel', () => {
     },
   );
 
-  it('lets a conversation on Bedrock begin with the user', async () => {
+  it('inserts a user message when a conversation on Bedrock begins with the assistant', async () => {
     const { suited, seen } = model('amazon-bedrock', 'anthropic.claude-sonnet-4-6', 'bedrock');
     const hello: Prompt = [
       { role: 'system', content: 'You help.' },

@@ -16,7 +16,7 @@ test('wraps a schema once, however often it is given', () => {
   expect(wrapSchema(schema, 'one')).toBe(wrapSchema(schema, 'other'));
 });
 
-test('calls a lazy schema each time, because it may have changed', () => {
+test('calls a lazy schema each time, because its result may change', () => {
   const cities = ['Rome'];
   const schema = () => jsonSchema({ type: 'string', enum: [...cities] });
   expect(wrapSchema(schema, 'first').jsonSchema).toMatchObject({ enum: ['Rome'] });
@@ -24,7 +24,7 @@ test('calls a lazy schema each time, because it may have changed', () => {
   expect(wrapSchema(schema, 'second').jsonSchema).toMatchObject({ enum: ['Rome', 'Paris'] });
 });
 
-test('refuses a refused value again, with its path', () => {
+test('refuses an invalid schema each time, with its path', () => {
   const schema = { type: 'object' };
   for (const where of ['here', 'there'])
     expect(() => wrapSchema(schema, where)).toThrow(`${where}: expected a zod schema`);
@@ -60,7 +60,7 @@ describe('the names of the inputs', { tags: ['R6'] }, () => {
     expect(wrongInputNames(trip, input)).toBe(wrong);
   });
 
-  test('allow any name if the schema does not list them', () => {
+  test('allow any name if the schema allows unlisted names', () => {
     const loose = wrapSchema(z.looseObject({ city: z.string() }), 'loose');
     expect(wrongInputNames(loose, { city: 'Rome', colour: 'red' })).toBeNull();
     expect(wrongInputNames(loose, { colour: 'red' })).toContain('"city" is missing');
@@ -70,7 +70,7 @@ describe('the names of the inputs', { tags: ['R6'] }, () => {
     expect(wrongInputNames(trip, 'Rome')).toBeNull();
   });
 
-  test('fail before the values, which the schema checks', async () => {
+  test('fail the check before the schema checks the values', async () => {
     const strict = withInputNames(trip);
     expect(strict.jsonSchema).toBe(trip.jsonSchema);
     expect(await strict.validate?.({ town: 'Rome' })).toMatchObject({

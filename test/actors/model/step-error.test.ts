@@ -49,7 +49,7 @@ describe('answers of a provider', () => {
     });
   });
 
-  test('report an answer that broke off', () => {
+  test('report a connection that was lost during the answer', () => {
     const closed = Object.assign(new Error('other side closed'), { code: 'UND_ERR_SOCKET' });
     const cause = new TypeError('terminated', { cause: closed });
     expect(toStepError(callError(200, { isRetryable: true, cause }))).toEqual({
@@ -65,7 +65,7 @@ describe('answers of a provider', () => {
     [{ 'retry-after': '0' }, 0],
     [{ 'retry-after': 'Wed, 21 Oct 2030 07:28:00 GMT' }, undefined],
     [{ 'retry-after-ms': '-5' }, undefined],
-  ])('%j: tell how long to wait', (responseHeaders, retryAfterMs) => {
+  ])('%j: set the retry delay', (responseHeaders, retryAfterMs) => {
     expect(toStepError(callError(429, { responseHeaders })).retryAfterMs).toBe(retryAfterMs);
   });
 

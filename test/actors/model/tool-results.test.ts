@@ -62,7 +62,7 @@ describe('toolMessage', () => {
     });
   });
 
-  test('gives each call one result: the first, or none if it was not run', () => {
+  test('gives each call exactly one result: the first one, or an error if the call was not run', () => {
     const { content } = toolMessage(calls.slice(0, 2), [
       { callId: 'c1', output: 'first' },
       { callId: 'c1', output: 'second' },
@@ -75,7 +75,7 @@ describe('toolMessage', () => {
     expect(content).toHaveLength(2);
   });
 
-  test('converts errors, text, nothing, and values that are not JSON', () => {
+  test('converts errors, text, undefined, and values that are not JSON', () => {
     const outputOf = (output: unknown) =>
       toolMessage(calls.slice(0, 1), [{ callId: 'c1', output }]).content[0];
     expect(outputOf('words')).toMatchObject({ output: { type: 'text', value: 'words' } });
@@ -99,7 +99,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls([])).toEqual([]);
   });
 
-  test('gives a call without a result one before the next message', () => {
+  test('adds an error result for a call without a result, before the next message', () => {
     const closed = closeDanglingCalls([user, calling('c1', 'c2'), answering('c2'), user], 'lost');
     expect(closed.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user']);
     expect(closed[3]?.content).toStrictEqual([
@@ -121,7 +121,7 @@ describe('closeDanglingCalls', () => {
     expect(closeDanglingCalls(messages)).toEqual([user, calling('c1'), answering('c1')]);
   });
 
-  test('requires no result for a call of the provider, which may get one later', () => {
+  test('requires no result for a call that the provider executes, since a later step may contain it', () => {
     const messages: ModelMessage[] = [
       user,
       {

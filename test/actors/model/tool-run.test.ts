@@ -107,7 +107,7 @@ describe('passes the output of a tool to the model in the SDK’s form', () => {
     expect(seen).toEqual([{ toolCallId: 'c1', input: { q: 'x' }, output: { rows: [1, 2, 3] } }]);
   });
 
-  test('converts bytes and URLs in it to JSON', async () => {
+  test('converts bytes and URLs in model output to JSON', async () => {
     const outcome = await run({
       execute: () => 'shot',
       toModelOutput: () => ({
@@ -195,7 +195,7 @@ describe('TOOL-RUN-1: a tool run, which always resolves', () => {
     expect(await run({ execute: generator })).toStrictEqual(failure(message));
   });
 
-  test('accepts a returned error, and one that cannot be written', async () => {
+  test('accepts an Error as a return value, and a thrown error that cannot be converted to text', async () => {
     expect(await run({ execute: () => new Error('soft') })).toStrictEqual(failure('Error: soft'));
     const hostile = new Error('x');
     Object.defineProperty(hostile, 'toString', { value: thrown(new Error('no')) });
@@ -294,13 +294,13 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, with a remark', () =>
     });
   });
 
-  test('limits to 256 KiB by default', async () => {
+  test('limits an output to 256 KiB by default', async () => {
     const fits = 'x'.repeat(256 * 1024);
     expect(await run({ execute: () => fits })).toMatchObject({ output: fits });
     expect(await run({ execute: () => `${fits}y` })).toMatchObject({ output: { truncated: true } });
   });
 
-  test('also limits the result of toModelOutput, but leaves space for content with files', async () => {
+  test('limits the result of toModelOutput, except content with files', async () => {
     const big = 'y'.repeat(4000);
     const modelOutput = async (given: unknown): Promise<unknown> =>
       (await run({ execute: () => 1, toModelOutput: () => given }, { maxOutputBytes })).modelOutput;
@@ -323,7 +323,7 @@ describe('TOOL-OUTPUT-2: cuts an output that is too large, with a remark', () =>
 });
 
 describe('preliminary outputs', () => {
-  test('reach the listener one by one, and the last is the result', async () => {
+  test('reach the listener one by one, and the last one is the result', async () => {
     const told: unknown[] = [];
     const outcome = await run(
       { execute: () => yields({ done: 1 }, { done: 2 }, 'all') },
@@ -333,7 +333,7 @@ describe('preliminary outputs', () => {
     expect(outcome).toMatchObject({ status: 'ok', output: 'all' });
   });
 
-  test('accept a promise, or nothing', async () => {
+  test('come from a promised iterator, or from an empty one', async () => {
     expect(await run({ execute: async () => yields(1, 2) })).toMatchObject({ output: 2 });
     expect(await run({ execute: () => yields() })).toMatchObject({ status: 'ok', output: null });
   });
@@ -381,7 +381,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0);
   });
 
-  test('ends a toModelOutput that never settles', async () => {
+  test('stops waiting for a toModelOutput that never settles', async () => {
     const controller = new AbortController();
     const running = run(
       { execute: () => 1, toModelOutput: () => never() },
@@ -392,7 +392,7 @@ describe('TOOL-RUN-2: cancellation', () => {
     expect(await soon(running)).toStrictEqual(failure('Cancelled: over', 'CANCELLED'));
   });
 
-  test('returns the reason of the signal, not what a tool throws that obeys it', async () => {
+  test("returns the signal's reason, not the error that the aborted tool throws", async () => {
     const controller = new AbortController();
     const execute = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) =>
       new Promise((_resolve, reject) => {

@@ -145,7 +145,7 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     contextSchema: city,
   };
 
-  test('contain what a model reads and nothing executable', async () => {
+  test('contain the fields that a model reads, and no functions', async () => {
     const { modelTools } = prepareTools({ weather: full }, 'tools');
     expect(Object.keys(modelTools?.['weather'] ?? {}).toSorted()).toEqual([
       'description',
@@ -165,7 +165,7 @@ describe('TOOLS-3: the tools that the model is offered', () => {
     ]);
   });
 
-  test('resolve a description function once', async () => {
+  test('evaluate a description function once', async () => {
     let calls = 0;
     const described = {
       inputSchema: city,
@@ -222,7 +222,7 @@ describe('names', () => {
     },
   );
 
-  test('accept names of the prototype', async () => {
+  test('accept names of members of Object.prototype', async () => {
     const tools = { ['__proto__']: any, constructor: any, ['x'.repeat(64)]: any };
     expect((await offered(tools)).map(({ name }) => name)).toEqual(Object.keys(tools));
     expect(prepareTools(tools, 'tools').execution.get('toString')).toBeUndefined();
@@ -266,7 +266,7 @@ describe('validate', () => {
     });
   });
 
-  test('refuses when a refinement throws, with a message shorter than its input', async () => {
+  test('refuses input when a refinement throws, and cuts a long refusal', async () => {
     const throwing = city.refine(() => {
       throw new Error('database is down');
     });

@@ -136,7 +136,7 @@ test('P8: passes typed text to the model as the user’s words, unchanged', asyn
 });
 
 describe('MARK-2: a mark that was read by a third party', () => {
-  test('has no effect in user input, a notice, or a result', async () => {
+  test('gains no authority in user input, a notice or a result', async () => {
     const prompts: string[] = [];
     let mark = '';
     const { start, type, session, environment } = textTalk({
@@ -171,7 +171,7 @@ describe('MARK-2: a mark that was read by a third party', () => {
     expect(prompts.at(-1)?.split(`${mark}] You may`)).toHaveLength(1);
   });
 
-  test('uses a different key for each session, and a different mark for each note', () => {
+  test('uses a separate key for each session, and a separate mark for each note', () => {
     const [one, other] = [new NoteMarks('mark_a'), new NoteMarks('mark_b')];
     expect(one.key).not.toBe(other.key);
     const marks = Array.from({ length: 2000 }, (_, index) => one.markOf(`note_${index}`));

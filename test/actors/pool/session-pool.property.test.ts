@@ -223,7 +223,7 @@ class World {
   }
 }
 
-test('answers each call once, and keeps no session awake without need', async () => {
+test('answers each call once, and unloads sessions that need not stay awake', async () => {
   let answers = 0;
   let expired = 0;
   await fc.assert(

@@ -119,7 +119,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-2: stays awake while a subagent works, and is unloaded while it waits for the user', async () => {
+  test('SESSION-POOL-2: stays awake while a subagent works, and is unloaded while a question waits for the user', async () => {
     const world = worldOf();
     const { pool, type, idle, said } = poolOf(world);
     await type('a', 'use slow');
@@ -142,7 +142,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('appears by its open question, hibernated or awake but not closed, without waking', async () => {
+  test('appears in the list of open questions without waking, unless the session is closed', async () => {
     const world = worldOf();
     const { pool, type, idle, opened } = poolOf(world);
     for (const id of ['c', 'a', 'd', 'b', 'e']) await type(id, id === 'd' ? 'hello' : 'use paint');
@@ -171,7 +171,7 @@ describe('a session of a pool', () => {
     expect(opened).toHaveLength(wakes);
   });
 
-  test("appears by name among the others' questions when its entries cannot be read", async () => {
+  test('appears as unreadable in the list of open questions when its entries cannot be read', async () => {
     const world = worldOf();
     const { journal } = world;
     const { pool, type, idle } = poolOf(world, {
@@ -211,7 +211,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-3: wakes at its own deadline, and no other session does', async () => {
+  test('SESSION-POOL-3: wakes at its own deadline, and no other session wakes', async () => {
     const world = worldOf();
     const { type, idle, said, opened } = poolOf(world);
     await type('a', 'use paint');
@@ -223,7 +223,7 @@ describe('a session of a pool', () => {
     expect(said.at(-1)).toMatch(/^a: Told: .*did not respond in time/s);
   });
 
-  test("SESSION-POOL-3: also wakes in another process's pool", async () => {
+  test("SESSION-POOL-3: wakes in another process's pool", async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'use paint');
@@ -262,7 +262,7 @@ describe('a session of a pool', () => {
     expect(second.pool.awakeCount).toBe(0);
   });
 
-  test('SESSION-POOL-1: reaches a caller that requests it during its unloading', async () => {
+  test('SESSION-POOL-1: serves a caller that requests it while it is being unloaded', async () => {
     const world = worldOf();
     const { pool, type, idle, opened, errors } = poolOf(world);
     await type('a', 'hello');
@@ -287,7 +287,7 @@ describe('a session of a pool', () => {
     expect([opened, errors]).toEqual([['a'], []]);
   });
 
-  test('leaves memory at once if it was idle for longest of more than maxAwake', async () => {
+  test('leaves memory first when more than maxAwake sessions are awake and it has been idle longest', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2 });
     for (const id of ['a', 'b', 'c']) {
@@ -332,7 +332,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: stays awake while its time cannot be stored, and is unloaded when it can', async () => {
+  test('SESSION-POOL-3: stays awake until its wake time can be stored', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -363,7 +363,7 @@ describe('a session of a pool', () => {
     expect(errors.at(-1)).toContain('the time of a: the disk is full');
   });
 
-  test('SESSION-POOL-2: stays awake if input arrives while its time is written', async () => {
+  test('SESSION-POOL-2: stays awake if input arrives while its wake time is being written', async () => {
     const world = worldOf();
     const slow = slowTimes(world);
     const { pool, type, idle, said, opened } = poolOf(world, {
@@ -440,7 +440,7 @@ describe('a session of a pool', () => {
     expect(await world.wakeTimes.earliest({ limit: 9 })).toContainEqual({ scope: 'b', at: 43 });
   });
 
-  test('SESSION-POOL-4: resumes even if its dead process still seemed to hold it when the next one began', async () => {
+  test('SESSION-POOL-4: resumes even if a dead process still held its claim when the next process started', async () => {
     const world = worldOf();
     let isDead = false;
     const never = new Promise<never>(() => {});
@@ -475,7 +475,7 @@ describe('a session of a pool', () => {
     expect(second.errors).toEqual([]);
   });
 
-  test('SESSION-POOL-3: gets a later examination if it could not be examined when due', async () => {
+  test('SESSION-POOL-3: gets another examination later if the one at its wake time failed', async () => {
     const world = worldOf();
     let isBroken = false;
     const wakeTimes: WakeTimes = {
@@ -526,7 +526,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('SESSION-POOL-5: stays closed during a search, which starts nothing', async () => {
+  test('SESSION-POOL-5: stays closed if a search finds its wake time', async () => {
     const world = worldOf();
     const first = poolOf(world);
     await first.type('a', 'hello');
@@ -549,7 +549,7 @@ describe('a session of a pool', () => {
     expect(errors).toEqual([]);
   });
 
-  test('closes while one is being started, even if that fails', async () => {
+  test('closes while a session is starting, even if that start fails', async () => {
     const world = worldOf();
     let refuse: (error: Error) => void = () => {};
     const journal: Journal = {
@@ -572,7 +572,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(0);
   });
 
-  test('unloads sessions when more than maxAwake were busy together', async () => {
+  test('unloads sessions after more than maxAwake were busy at once', async () => {
     const world = worldOf();
     const { pool, type } = poolOf(world, { maxAwake: 2, idleMs: 100 });
     const all = (text: string) => Promise.all(['a', 'b', 'c', 'd'].map((id) => type(id, text)));
@@ -584,7 +584,7 @@ describe('a session of a pool', () => {
     expect(pool.awakeCount).toBe(2);
   });
 
-  test('SESSION-POOL-7: refuses a use beyond `maxBusy`, and accepts it once there is capacity', async () => {
+  test('SESSION-POOL-7: refuses a use beyond `maxBusy`, and accepts a use once another one has ended', async () => {
     const world = worldOf();
     const { pool, type, opened, idle } = poolOf(world, { maxBusy: 2 });
     const { promise: over, resolve: end } = Promise.withResolvers<void>();

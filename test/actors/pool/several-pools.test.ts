@@ -84,7 +84,7 @@ describe.each([
   ['a journal that lists them', {}],
   ['a journal that gives each process others', { gives: true }],
 ])('sessions that another process hibernated, in %s', (_, options) => {
-  test('SESSION-POOL-3 WAKE-SCHEDULER-1: is woken when due by a pool that began before its process died', async () => {
+  test('SESSION-POOL-3 WAKE-SCHEDULER-1: wakes when due in a pool that was already running when its process died', async () => {
     const world = worldOf(options);
     const other = processOf(world);
     await other.pool.start();
@@ -101,7 +101,7 @@ describe.each([
     expect([other.opened, other.pool.awakeCount, other.errors]).toEqual([['a'], 0, []]);
   });
 
-  test('SESSION-POOL-6: wakes in exactly one of the remaining pools', async () => {
+  test('SESSION-POOL-6: wakes in exactly one of the other pools', async () => {
     const world = worldOf(options);
     const others = [processOf(world), processOf(world), processOf(world)];
     for (const { pool } of others) await pool.start();
@@ -131,7 +131,7 @@ describe.each([
   });
 });
 
-test('searches only on request without rounds, each time through everything', async () => {
+test('resumes only on request if searches are off, and then all due sessions', async () => {
   const world = worldOf();
   const { pool, opened } = processOf(world, { lookMs: Infinity });
   await pool.start();
@@ -146,7 +146,7 @@ test('searches only on request without rounds, each time through everything', as
 });
 
 describe('a pool that drains', () => {
-  test('lets busy sessions finish, takes no other session, and closes', async () => {
+  test('lets busy sessions finish, accepts no other session, and closes', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await leaving.type('waits', 'use paint');
@@ -168,7 +168,7 @@ describe('a pool that drains', () => {
     expect([leaving.errors, staying.errors]).toEqual([[], []]);
   });
 
-  test('informs the callers that keep a session, including later ones', async () => {
+  test('signals every caller that holds a session, even a caller that arrives later', async () => {
     const world = worldOf();
     const { pool, type } = processOf(world);
     await type('a', 'use slow');
@@ -188,7 +188,7 @@ describe('a pool that drains', () => {
     await drained;
   });
 
-  test('closes in time with a busy session, which another pool resumes at its next search', async () => {
+  test('closes at its time limit with a busy session, which another pool resumes at its next search', async () => {
     const world = worldOf({ gives: true });
     const [leaving, staying] = [processOf(world), processOf(world)];
     await staying.pool.start();
@@ -233,7 +233,7 @@ describe('a session of a living process', () => {
     expect(other.said.join()).toContain('It took a while.');
   });
 
-  test('stays in its process, and no other pool tries to take it', async () => {
+  test('stays in its process, and no other pool tries to claim it', async () => {
     const world = worldOf();
     const other = processOf(world);
     await other.pool.start();
@@ -246,7 +246,7 @@ describe('a session of a living process', () => {
     expect([other.opened, other.errors, world.shared.refused]).toEqual([[], [], []]);
   });
 
-  test('SESSION-POOL-6 WAKE-SCHEDULER-2: is tried only once in a round by a journal that cannot tell who holds it', async () => {
+  test('SESSION-POOL-6 WAKE-SCHEDULER-2: is tried once per round if the journal cannot show who holds the claim', async () => {
     const world = worldOf({ knowsClaims: false });
     const other = processOf(world, { maxAwake: 1, idleMs: 60 * LOOK_MS });
     const first = processOf(world);
@@ -274,7 +274,7 @@ describe('a session of a living process', () => {
   });
 });
 
-test('WAKE-SCHEDULER-2: gets one start in a round if it cannot be started, and loses its claim', async () => {
+test('WAKE-SCHEDULER-2: gets one start per round if it cannot start, and its claim is released', async () => {
   const world = worldOf();
   const first = processOf(world);
   await first.type('a', 'hello');
@@ -318,7 +318,7 @@ test('SESSION-POOL-6: leaves no claim after a search without a session to resume
   expect(other.errors).toEqual([]);
 });
 
-test('WAKE-SCHEDULER-3: does not search for the same session in processes that began at the same instant', async () => {
+test('WAKE-SCHEDULER-3: searches at different times in processes that started at the same instant', async () => {
   const world = worldOf();
   const all = [processOf(world), processOf(world), processOf(world), processOf(world)];
   await Promise.all(all.map(({ pool }) => pool.start()));
@@ -363,7 +363,7 @@ test('WAKE-SCHEDULER-4: stops searching once closed, and cannot be started', asy
   expect([claimed, other.errors]).toEqual([[], []]);
 });
 
-test('SESSION-POOL-1: releases every claim when it is closed during a search', async () => {
+test('SESSION-POOL-1: releases every claim when a pool is closed during a search', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('a', 0);
   let answer = (): void => {};
@@ -388,7 +388,7 @@ test('SESSION-POOL-1: releases every claim when it is closed during a search', a
   expect([world.shared.holderOf('a'), opened]).toEqual([null, []]);
 });
 
-test('claims nothing that was just unloaded when it is closed', async () => {
+test('gets no second claim when its pool closes', async () => {
   const world = worldOf();
   const claimed: string[] = [];
   const { pool, type } = processOf(world, {

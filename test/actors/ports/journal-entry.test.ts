@@ -11,7 +11,7 @@ const written = {
   event: { type: 'model.responded' },
 };
 
-test('JOURNAL-ENTRY-1: returns an entry with the exact event that was read', () => {
+test('JOURNAL-ENTRY-1: returns an entry that contains the parsed event object itself', () => {
   const event = JSON.parse('{"type":"x","__proto__":{"a":1},"constructor":2}') as { type: string };
   const entry = journalEntryOf({ ...written, event }, 'the file');
   expect(entry).toEqual({ ...written, event });
@@ -41,7 +41,7 @@ test.each([
   );
 });
 
-test('JOURNAL-ENTRY-1: names scope, unit and seq in the error, if known', () => {
+test('JOURNAL-ENTRY-1: names the known scope, unit and seq in the error', () => {
   const read = (value: unknown) => () => journalEntryOf(value, 'the file');
   expect(read({ ...written, event: {} })).toThrow('entry 3 of sub_1 in ses_1');
   expect(read({ seq: 3, unit: { no: 'name' } })).toThrow('entry 3 of (unnamed) in (unnamed)');

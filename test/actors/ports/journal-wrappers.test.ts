@@ -79,7 +79,7 @@ describe.each([
   ['the journal of an MCP server', (journal: Journal) => keptEntries(journal).journal, [], []],
 ] as const)('%s', (_name, around, own, has) => {
   test.each(members.filter((name) => !(own as readonly string[]).includes(name)))(
-    'passes on %s',
+    'forwards %s to the wrapped journal',
     async (name) => {
       const { journal, called } = noting();
       await calls[name](around(journal));
@@ -87,7 +87,7 @@ describe.each([
     },
   );
 
-  test('lacks the optional members that the wrapped journal lacks', () => {
+  test('omits optional members that the wrapped journal lacks', () => {
     const { append, read } = noting().journal;
     const wrapped = around({ append, read });
     const optional = members.filter((name) => !['append', 'read', ...own, ...has].includes(name));

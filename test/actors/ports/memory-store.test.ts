@@ -51,13 +51,13 @@ describe('ranking', () => {
     expect(await recall('nothing of it', 1)).toEqual(['tea three']);
   });
 
-  test('returns a few facts all, relevant or not', async () => {
+  test('returns all facts if there are only a few, relevant or not', async () => {
     await remember(flights, berlin);
     expect(await recall('berlin', 10)).toEqual([berlin, flights]);
     expect(await recall('berlin', 0)).toEqual([]);
   });
 
-  test('counts a category as words', async () => {
+  test('matches the query against the category as well as the text', async () => {
     await remember('Drinks tea');
     await store.remember({ id: 'a', scope: 'ann', text: 'No nuts', category: 'allergy', at: -1 });
     expect(await recall('any allergy?', 1)).toEqual(['No nuts']);
@@ -96,7 +96,7 @@ describe('keeping', () => {
     expect(await store.facts({ scope: 'bob', limit: 9 })).toHaveLength(1);
   });
 
-  test('tells whether there was anything to delete', async () => {
+  test('returns whether there was a fact to delete', async () => {
     await remember('one', 'two');
     expect(await store.forget({ scope: 'bob', id: 'f0' })).toBe(false);
     expect(await store.forget({ scope: 'ann', id: 'f0' })).toBe(true);
@@ -104,7 +104,7 @@ describe('keeping', () => {
     expect(await recall(undefined, 9)).toEqual(['two']);
   });
 
-  test('P7: refuses when full, and keeps what it has', async () => {
+  test('P7: refuses new facts when full, and keeps the stored ones', async () => {
     store = memoryStore({ maxFacts: 2, maxTextChars: 10 });
     await remember('one', 'two');
     const third = { id: 'f3', scope: 'ann', text: 'three', at: 3 };

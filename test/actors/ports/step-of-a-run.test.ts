@@ -10,7 +10,7 @@ const refuses: JobHandler = {
 const step = (once: boolean): Job => ({ key: 'run/1/0', name: 'pay', once, body: '{}' });
 const { signal } = new AbortController();
 
-test('JOBS-8: lets another worker do it', async () => {
+test('JOBS-8: rejects as retryable, so that another worker can run it', async () => {
   await expect(doStep(refuses, step(false), signal)).rejects.toMatchObject({
     code: 'NOT_RECOVERABLE',
     message: 'no tool "pay" here',
@@ -18,13 +18,13 @@ test('JOBS-8: lets another worker do it', async () => {
   });
 });
 
-test("JOBS-8: fails with the worker's reason if it must not be repeated", async () => {
+test("JOBS-8: fails with the worker's reason if the step must not be repeated", async () => {
   expect(await doStep(refuses, step(true), signal)).toEqual({
     failed: { code: 'NOT_RECOVERABLE', message: 'no tool "pay" here', retryable: false },
   });
 });
 
-test('passes its end on', async () => {
+test("returns the handler's result", async () => {
   const ends: JobHandler = { do: () => Promise.resolve({ done: '1' }) };
   expect(await doStep(ends, step(true), signal)).toEqual({ done: '1' });
 });

@@ -20,7 +20,7 @@ async function answer(talk: Talk, text: string): Promise<void> {
 }
 
 describe('a fork', () => {
-  test('continues live from an open question, and reaches a different end than its source', async () => {
+  test('continues live from an open question, independently of its source', async () => {
     const { of, talk } = await inMidQuestion();
     const { journal } = of.begin().runtime;
     await forkSession(journal, { from: 'ses', after: of.entries.length, to: 'other' });
@@ -41,7 +41,7 @@ describe('a fork', () => {
     expect(replayed(both('other')).view.agent).toBe('lead');
   });
 
-  test('starts from a whole session, before its question was answered', async () => {
+  test('starts from a finished session, at an entry before its question was answered', async () => {
     const { of, talk, after } = await wholeRide();
     await talk.close();
     await forkSession(of.begin().runtime.journal, { from: 'ses', after, to: 'other' });
@@ -53,7 +53,7 @@ describe('a fork', () => {
     expect(outcomeOf(other)).toContain('economy');
   });
 
-  test('equals at each entry what a crash at that point would have left', async () => {
+  test('equals, after any entry, the state after a crash at that entry', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const { journal } = of.begin().runtime;
@@ -66,7 +66,7 @@ describe('a fork', () => {
     }
   });
 
-  test('writes itself into another journal', async () => {
+  test('accepts another journal as its target', async () => {
     const { of, after } = await wholeRide();
     const into = memoryJournal({ keep: Infinity });
     await forkSession(of.begin().runtime.journal, { from: 'ses', after, to: 'ses', into });
@@ -92,7 +92,7 @@ describe('a fork', () => {
     ]);
   });
 
-  test('holds a claim while it is written', async () => {
+  test('claims its id while it is written', async () => {
     const { of } = await inMidQuestion();
     const told: string[] = [];
     const source = of.begin().runtime.journal;
@@ -122,7 +122,7 @@ describe('a wrong call', () => {
   });
 });
 
-test('records nothing for an unknown session', async () => {
+test('rejects an unknown session', async () => {
   await expect(exportRecording(memoryJournal(), 'nobody')).rejects.toThrow('no session "nobody"');
   await expect(exportRecording(world().begin().runtime.journal, 'x')).rejects.toMatchObject({
     code: 'UNKNOWN_SESSION',
@@ -130,6 +130,6 @@ test('records nothing for an unknown session', async () => {
 });
 
 // `textLife` uses `textTalk`: its id must reach the session.
-test('requires the id of the session', () => {
+test('keeps the given session id', () => {
   expect(textTalk({ sessionId: 'mine' }).session.id).toBe('mine');
 });

@@ -74,7 +74,7 @@ describe('RECORDING-1: exported recordings', () => {
 });
 
 describe('a difference', () => {
-  test('names the first entry with another consequence, and its former value', () => {
+  test('names the first entry whose consequence changed, with the recorded value', () => {
     const number = lineOf('client.attached');
     const other = withLine(number, (line) => ({ ...line, ledTo: { client: 'attached', x: '1' } }));
     expect(checkRecording(parseRecording(other))).toMatchObject({

@@ -87,7 +87,7 @@ describe('a replay', () => {
     ]);
   });
 
-  test('REPLAY-SESSION-1: gives the same changes whether or not its views are read', async () => {
+  test('REPLAY-SESSION-1: yields the same changes whether or not its views are read', async () => {
     const { of } = await wholeRide();
     const looked = [...replaySession(of.entries)].map(({ changes }) => changes);
     const watched: object[] = [];
@@ -117,7 +117,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test('starts again at another session under the same id', async () => {
+  test('starts over when a new session begins under the same id', async () => {
     const { of, talk } = await wholeRide();
     await talk.close();
     const next = textLife(of, rideStory());
@@ -130,7 +130,7 @@ describe('a replay', () => {
     expect(refused(of.entries)).toEqual([]);
   });
 
-  test("shows a program's subagents, and no session", async () => {
+  test("shows a program's subagents without a session", async () => {
     const journal = writtenJournal();
     const environment = simulatedEnvironment();
     const finder = { name: 'finder', instructions: '', tools: { find: simpleTool(() => 'it') } };
@@ -146,7 +146,7 @@ describe('a replay', () => {
   });
 
   test.each(['text', 'voice'] as const)(
-    'accepts whatever a simulated %s session accepted, with its crashes',
+    'accepts every event that a simulated %s session accepted, across crashes',
     async (session) => {
       let entries = 0;
       let subagents = 0;
@@ -214,7 +214,7 @@ describe("REPLAYED-SESSION-1: the app's values in the entries", () => {
     expect(offered.map(([name]) => name)).toEqual(['delivery batch_call_1']);
   });
 
-  test('include the language in which a yes is read', async () => {
+  test('include the language for reading a spoken yes', async () => {
     const of = world();
     const did: string[] = [];
     const pay = simpleTool(() => did.push('paid'), { needsApproval: true });
@@ -238,7 +238,7 @@ describe("REPLAYED-SESSION-1: the app's values in the entries", () => {
   });
 });
 
-test('USER-WORDS-3: does not count an approval that is over as pending after a crash', async () => {
+test('USER-WORDS-3: does not count an expired approval as pending after a crash', async () => {
   const of = world();
   const did: string[] = [];
   const payer = (name: string) => ({

@@ -30,7 +30,7 @@ async function goOn(of: World) {
 const ride = (talk: Awaited<ReturnType<typeof goOn>>) =>
   talk.state().subagents.find(({ name }) => name === 'ride');
 
-test('writes an answer down, and the next process books the ride with it', async () => {
+test('stores an answer, with which the next process books the ride', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const session = await rest(of);
@@ -45,7 +45,7 @@ test('writes an answer down, and the next process books the ride with it', async
   expect(ride(next)?.outcome?.text).not.toContain('coach');
 });
 
-test('UNLOADED-SESSION-1: matches the receipts of an answer, a message and a cancellation at each entry', async () => {
+test('UNLOADED-SESSION-1: returns the same receipts for an answer, a message and a cancellation after any entry', async () => {
   const { of: whole, talk } = await wholeRide();
   talk.kill();
   const { entries } = whole;
@@ -126,7 +126,7 @@ test('refuses an unknown session, a closed one, and one that another process hol
   await expect(claim).rejects.toMatchObject({ code: 'SCOPE_IN_USE' });
 });
 
-test('UNLOADED-SESSION-4: wakes a sleeping session at once, but not a killed one, and releases both', async () => {
+test('UNLOADED-SESSION-4: makes a hibernated session due at once, but not a killed one, and releases both', async () => {
   const dueAfter = async (isAsleep: boolean) => {
     const { of, talk, question } = await inMidQuestion();
     if (isAsleep) expect(await talk.session.hibernate()).toBe(true);

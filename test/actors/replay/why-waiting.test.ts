@@ -74,7 +74,7 @@ test.each([
   ['text', 6],
   ['voice', 4],
 ] as const)(
-  'WHY-WAITING-1, by %s: explains whole conversations with all faults',
+  'WHY-WAITING-1, by %s: explains every moment of conversations with all kinds of faults',
   {
     timeout: 120_000,
   },
@@ -89,7 +89,7 @@ test.each([
   },
 );
 
-test("explains a chain from a call to its subagent, to that subagent's child, and to the child's turn", async () => {
+test("explains a chain from a call to its subagent, that subagent's child, and the child's turn", async () => {
   const { of } = await wholeRide();
   const waits = sentencesIn(of.entries).flat();
   const sentences = new Set(waits.map(({ of: what, sentence }) => `${what}: ${sentence}`));
@@ -113,7 +113,7 @@ test('explains that a hibernated session waits until a process wakes it', async 
   expect(question).toMatchObject({ of: 'question', cause: 'answer' });
 });
 
-test("explains a program's run whose relayed agent works, and asks the program", async () => {
+test("explains a program's run while its relayed agent works, and while it waits for the program", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const relay = scriptedRelay();
@@ -138,7 +138,7 @@ test("explains a program's run whose relayed agent works, and asks the program",
   );
 });
 
-test("explains that a subagent's jobs wait for a worker, and who may give an approval", async () => {
+test("explains that a subagent's jobs wait for a worker, and who may approve", async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const pay = tool({
@@ -275,7 +275,7 @@ test('explains a service that waits for its source, for an event, and for its su
   expect(sentencesIn(of.entries).at(-1)).toEqual([]);
 });
 
-test('describes a repeated model call: which attempt it is, when, and after which error', async () => {
+test('describes a retried model call by attempt, time and previous error', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal();
   const overloaded = apiError(529, 'Overloaded');
@@ -355,7 +355,7 @@ describe("the lead agent's model calls", () => {
     return { environment, session, sentence, facts, kinds, entries };
   }
 
-  test('LEAD-STREAM-4: name the time and the reason of a repetition', async () => {
+  test('LEAD-STREAM-4: name the time and the reason of a retry', async () => {
     const { environment, session, sentence, facts, kinds } = await failing(1);
     expect(sentence()).toMatch(
       /^gate closed: the lead agent's model call failed \(RATE_LIMITED\): attempt 2 of 3 in \d\.\d s$/,
@@ -370,7 +370,7 @@ describe("the lead agent's model calls", () => {
     expect(kinds()).toEqual(['model.retried']);
   });
 
-  test('LEAD-STREAM-4: stay visible until the next response after all failed, even after a sleep', async () => {
+  test('LEAD-STREAM-4: stay visible as failed until the next response, even after hibernation', async () => {
     const { environment, session, sentence, kinds, entries } = await failing(3);
     await environment.advance(20_000);
     await session.idle();
@@ -389,7 +389,7 @@ describe("the lead agent's model calls", () => {
     );
   });
 
-  test('LEAD-STREAM-4: count as no failure when the user cancelled them', async () => {
+  test('LEAD-STREAM-4: count as no failure when closing the session cancels them', async () => {
     const { session, kinds } = await failing(1);
     await session.close();
     expect(kinds()).toEqual(['model.retried']);

@@ -49,7 +49,7 @@ describe('GUARDED-STREAM-1: a subscriber that throws', () => {
     ]);
   });
 
-  test('causes a report even behind operators', () => {
+  test('causes a report even if it subscribed behind operators', () => {
     const { source, reports, stream } = setUp();
     const seen: number[] = [];
     stream
@@ -123,7 +123,7 @@ describe('a subscriber that throws does not end the process', () => {
     expect(new Set(errors)).toEqual(new Set(['a subscriber of events', 'a subscriber of parts']));
   });
 
-  test('a session in sound continues', async () => {
+  test('a voice session continues', async () => {
     const environment = simulatedEnvironment();
     const errors: string[] = [];
     const transport = new FakeTransport();

@@ -36,14 +36,14 @@ describe('code of the app', () => {
     ]);
   });
 
-  test('has no effect when it throws in the handler of a report', () => {
+  test('causes no further error when it throws in onError', () => {
     const host = hostWith(() => {
       throw new Error('worse');
     });
     expect(() => host.report(new Error('bad'), 'here')).not.toThrow();
   });
 
-  test('has no effect when it rejects in a report handler, or throws at a late event', async () => {
+  test('causes no further error when it rejects in onError, or throws in onIgnored', async () => {
     const where: string[] = [];
     const host = createHost({
       environment: simulatedEnvironment(),
@@ -116,14 +116,14 @@ describe('a hosted machine', () => {
     ]);
   });
 
-  test('posts to its own box next to another instance of the same machine', () => {
+  test('posts only to its own mailbox, even next to another instance of the same machine', () => {
     const boxes: string[][] = [[], []];
     const actors = boxes.map((box) => hosted(counter, {}, ({ name }) => box.push(name)));
     actors[1]?.send({ type: 'count' });
     expect(boxes).toEqual([['deadline'], ['deadline', 'say']]);
   });
 
-  test('HOST-3: continues from a snapshot without posting anything', () => {
+  test('HOST-3: continues from a snapshot without posting effects again', () => {
     const first = hosted(counter, {}, none);
     first.send({ type: 'count' });
     const posted: Effect[] = [];
@@ -152,7 +152,7 @@ describe('a hosted machine', () => {
     expect(posted).toEqual([]);
   });
 
-  test('continues without traversing its context, which may be long', () => {
+  test('restores its context without traversing it', () => {
     const { value, context } = hosted(counter, {}, none).snapshot;
     let looks = 0;
     const long = new Proxy(['one', 'two'], {

@@ -197,7 +197,7 @@ function deadlines(machine: AnyStateMachine, snapshot: AnyMachineSnapshot): Even
 }
 
 describe.each(cases)('$name', ({ machine, input, events }) => {
-  test('HOST-2, HOST-3: equals a live actor, even after it was stored', () => {
+  test('HOST-2, HOST-3: has the same effects as a live actor, even after being stored and restored', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(), { maxLength: 40 }), fc.nat(40), (choices, storedAt) => {
         const live = liveActor(machine, input);

@@ -21,7 +21,7 @@ const entry = (seq: number, unit = 'unit', scope = 'scope'): JournalEntry => ({
 const seqs = (journal: MemoryJournal, query?: JournalQuery): number[] =>
   journal.read(query).map(({ seq }) => seq);
 
-test('keeps the latest entries, oldest first', () => {
+test('keeps the latest entries in order', () => {
   const journal = memoryJournal({ keep: 3 });
   for (let seq = 1; seq <= 20; seq += 1) {
     journal.append(entry(seq));
@@ -64,7 +64,7 @@ describe('a journal that was cut', () => {
     expect(seqs(journal)).toEqual([3, 1, 2, 3]);
   });
 
-  test('MEMORY-JOURNAL-2: also refuses when only another unit of the scope was cut', () => {
+  test('MEMORY-JOURNAL-2: refuses even when only another unit of the scope was cut', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'session'));
     journal.append(entry(1, 'subagent'));
@@ -76,7 +76,7 @@ describe('a journal that was cut', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: recognises a scope without entries as cut when it continues', () => {
+  test('MEMORY-JOURNAL-1: recognises a scope as cut when it continues after all its entries were dropped', () => {
     const journal = memoryJournal({ keep: 2 });
     journal.append(entry(1, 'unit', 'first'));
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq, 'unit', 'second'));
@@ -114,7 +114,7 @@ describe('trimmed entries', () => {
     ]);
   });
 
-  test('MEMORY-JOURNAL-2: do not count as cut when entries of other scopes are cut', () => {
+  test('MEMORY-JOURNAL-2: stay complete when entries of other scopes are cut', () => {
     const journal = memoryJournal({ keep: 3 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'other'));
     journal.append(entry(1, 'session'));
@@ -130,7 +130,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-2: make a scope complete again if the lost entries were before the trim', () => {
+  test('MEMORY-JOURNAL-2: make a scope complete again if only entries before the trim were lost', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
@@ -144,7 +144,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('delete nothing and complete nothing when trimmed to a cut entry', () => {
+  test('change nothing when the scope is trimmed to an entry that was already cut', () => {
     const journal = memoryJournal({ keep: 2 });
     for (let seq = 1; seq <= 9; seq += 1) journal.append(entry(seq));
     expect(seqs(journal)).toEqual([8, 9]);
@@ -153,7 +153,7 @@ describe('trimmed entries', () => {
     expect(() => journal.read({ scope: 'scope' })).toThrow(cut);
   });
 
-  test('MEMORY-JOURNAL-1: count as cut when the scope continues after all of them were lost', () => {
+  test('MEMORY-JOURNAL-1: count as cut when the scope continues after all its entries were dropped', () => {
     const journal = memoryJournal({ keep: 1 });
     journal.append(entry(1));
     journal.append(entry(2));

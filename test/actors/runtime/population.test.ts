@@ -41,7 +41,7 @@ function populated() {
 }
 
 describe('members that wait', () => {
-  test('exist as records by the thousand', () => {
+  test('remain plain records, even thousands of them', () => {
     const { population, create } = populated();
     for (let index = 0; index < 3000; index += 1) create(`q${index}`);
     expect(population.ids).toHaveLength(3000);
@@ -52,7 +52,7 @@ describe('members that wait', () => {
     });
   });
 
-  test('accept an event in their old state, and speak in their own name', () => {
+  test('handle an event from their stored state, and emit effects under their own ids', () => {
     const { create, unit, population, released } = populated();
     for (const id of ['a', 'b']) create(id);
     unit.receive('question:b', { type: 'question.granted', epoch: 4 } as never);
@@ -143,7 +143,7 @@ test('reaches the same state with and without sleeping, for the same events', ()
   expect(calls.population.stateOf('c')?.done).toBe(true);
 });
 
-test("BATCH-2: ends the wait for the current request's calls when a call for the next request arrives", () => {
+test("BATCH-2: stops waiting for the current request's calls when a call of the next request arrives", () => {
   const { unit, host } = populated();
   const batches = new Batches(defaultConsolidation, unit, host);
   const isReplying = () =>

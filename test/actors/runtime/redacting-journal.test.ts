@@ -54,7 +54,7 @@ describe('a secret by name', () => {
     expect(eventOf(event)).toEqual({ type: 'user.said', ...event });
   });
 
-  test('REDACTING-JOURNAL-3: disappears with all its numbers and content, but its structure stays', () => {
+  test('REDACTING-JOURNAL-3: loses every text and number inside it, but keeps its structure', () => {
     const secret = { user: 'ann', pin: 1234, list: ['a', null, true, ''], none: null };
     expect(eventOf({ credentials: secret, token: null, password: '' })).toEqual({
       type: 'user.said',
@@ -101,13 +101,13 @@ describe('a secret by value', () => {
     });
   });
 
-  test('disappears even as a property name', () => {
+  test('disappears even from a property name', () => {
     expect(eventOf({ byKey: { [KEY]: 1 } }, { values })).toMatchObject({
       byKey: { '[redacted]': 1 },
     });
   });
 
-  test('becomes the exact replacement text', () => {
+  test('becomes exactly the configured replacement text', () => {
     expect(eventOf({ text: `<${KEY}>`, token: 'x' }, { values, replace: '$& ***' })).toMatchObject({
       text: '<$& ***>',
       token: '$& ***',
@@ -122,7 +122,7 @@ describe('a secret by value', () => {
   });
 });
 
-test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: does not copy an entry without secrets, and repeats a retried one unchanged', () => {
+test('REDACTING-JOURNAL-1, REDACTING-JOURNAL-2: does not copy an entry without secrets, and redacts a retried entry only once', () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner, { values: [KEY] });
   const harmless = entry({ deep: [{ text: 'hello', n: 1 }], 'a-name': {} });
@@ -146,7 +146,7 @@ test('keeps names like `__proto__`', () => {
   expect(({} as { token?: string }).token).toBeUndefined();
 });
 
-test('writes no byte of a redacted value to the file', async () => {
+test('writes no redacted value to the file', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-journal-'));
   const inner = sqliteJournal({ path: join(folder, 'a.journal'), environment: nodeEnvironment() });
   const journal = redactingJournal(inner, { values: [KEY] });
@@ -165,7 +165,7 @@ test('writes no byte of a redacted value to the file', async () => {
   rmSync(folder, { recursive: true });
 });
 
-test("passes on the journal's other members, if it has them", async () => {
+test("forwards the wrapped journal's other members, if it has them", async () => {
   const inner = memoryJournal();
   const journal = redactingJournal(inner);
   await journal.append(entry({}));

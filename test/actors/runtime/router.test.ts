@@ -35,7 +35,7 @@ describe('the router', () => {
     expect(log).toEqual(['outer ends', 'first begins', 'first ends', 'second', 'third']);
   });
 
-  test('ROUTER-1: keeps the order of a long queue that is filled while it runs', () => {
+  test('ROUTER-1: keeps the order of a long queue to which running tasks add more', () => {
     const { router } = routed();
     const seen: number[] = [];
     const total = 5000;

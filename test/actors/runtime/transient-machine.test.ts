@@ -85,7 +85,7 @@ describe('a machine without a journal', () => {
     expect(done).toEqual([]);
   });
 
-  test('leaves no deadline after its end, and ignores events', async () => {
+  test('leaves no deadline when stopped, and ignores later events', async () => {
     const { environment, machine, done } = hung();
     machine.send({ type: 'begin' });
     machine.stop();
@@ -96,7 +96,7 @@ describe('a machine without a journal', () => {
     expect(done).toEqual([]);
   });
 
-  test('keeps a process alive by its deadlines unless they are in the background', () => {
+  test('keeps the process alive with its deadlines unless they run in the background', () => {
     const timers = [true, false].map((isBackground) => {
       const { environment, machine } = hung(isBackground);
       machine.send({ type: 'begin' });

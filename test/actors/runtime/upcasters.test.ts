@@ -33,7 +33,7 @@ const table: Upcasters = {
 };
 const definition = { kind: 'tea', version: 3 };
 
-test('UPCASTERS-1: convert one version at a time, and change only actor and event', () => {
+test('UPCASTERS-1: convert an entry version by version, and change only actor and event', () => {
   expect(upcast(entry(1, { type: 'poured', cups: 8 }), definition, table)).toEqual(
     entry(3, { type: 'poured', litres: 2 }, 'kettle'),
   );
@@ -51,7 +51,7 @@ test.each([
   [4, 3, 'which is older'],
   [1, 5, 'version 3 of `tea`'],
   [0, 3, 'has no upcaster'],
-])('refuse and name version %d when this is %d', (written, version, said) => {
+])('refuse version %d when the current version is %d', (written, version, said) => {
   expect(() => upcast(entry(written, { type: 'poured' }), { kind: 'tea', version }, table)).toThrow(
     expect.objectContaining({
       code: 'JOURNAL_VERSION',
@@ -61,7 +61,7 @@ test.each([
   );
 });
 
-test('accept only the own version of a kind without upcasters', () => {
+test('accept only the current version if a kind has no upcasters', () => {
   const milk = { kind: 'milk', version: 2 };
   expect(upcast(entry(2, { type: 'poured' }), milk, table)).toEqual(entry(2, { type: 'poured' }));
   expect(() => upcast(entry(1, { type: 'poured' }), milk)).toThrow('milk');

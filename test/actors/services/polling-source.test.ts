@@ -38,7 +38,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.service.view.sources).toMatchObject([{ name: 'polling' }]);
   });
 
-  test('polls at once, then at its interval, and passes the cursor on', async () => {
+  test('polls at once, then at its interval, and passes each poll the previous cursor', async () => {
     const stage = pollingStage(
       (_signal, cursor = 0) => Promise.resolve({ events: found(cursor + 1), cursor: cursor + 1 }),
       { cursor: 40 },
@@ -76,7 +76,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
   });
 
   test.each([undefined, null, {}, { events: 'none' }])(
-    'fails with the expectation when a poll returns no events: %o',
+    'reports the expected shape when a poll returns no events: %o',
     async (polled) => {
       const stage = pollingStage(() => Promise.resolve(polled as never));
       await stage.start();
@@ -107,7 +107,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 1 }, { id: 2 }, { id: 0 }, { id: 1 }]);
   });
 
-  test('P2: offers an event that did not fit into the queue again before the next poll', async () => {
+  test('P2: offers an event again before the next poll if the queue was full', async () => {
     const source = pollingSource({
       intervalMs: 1_000,
       jitter: 0,
@@ -131,7 +131,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.service.view.counts.told).toBe(3);
   });
 
-  test('P3: retries a failed poll after the backoff, from where it began', async () => {
+  test('P3: retries a failed poll after the backoff, with the same cursor', async () => {
     const stage = pollingStage((_signal, cursor = 0) => {
       if (stage.polls.length === 2) return Promise.reject(new Error('503'));
       return Promise.resolve({ events: found(cursor), cursor: cursor + 1 });
@@ -144,7 +144,7 @@ describe('an event source that polls', { tags: ['B76'] }, () => {
     expect(stage.seen()).toEqual([{ id: 0 }, { id: 1 }]);
   });
 
-  test('P1: aborts a poll that takes too long before the next one', async () => {
+  test('P1: aborts a poll at its timeout before the next poll starts', async () => {
     let end: () => void = () => {};
     const stage = pollingStage(
       () =>

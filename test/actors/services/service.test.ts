@@ -24,7 +24,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     ]);
   });
 
-  test('SERVICE-1: enter the journal, with their data, before the receipt', async () => {
+  test('SERVICE-1: enter the journal with their data before the receipt', async () => {
     const stage = serviceStage();
     await stage.start();
     stage.journal.shut();
@@ -43,7 +43,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
     });
   });
 
-  test('pass shouldInvoke first; if it throws, the service handles the event', async () => {
+  test('pass through shouldInvoke first; if it throws, they are handled', async () => {
     const stage = serviceStage({
       shouldInvoke: ({ type }) => {
         if (type === 'broken') throw new Error('no idea');
@@ -78,7 +78,7 @@ describe('events become invocations', { tags: ['B76'] }, () => {
 });
 
 describe('events that are not handled', { tags: ['BW32'] }, () => {
-  test('SERVICE-2: exceed the queue’s limit and are refused, but an urgent one displaces another', async () => {
+  test("SERVICE-2: exceed the queue's limit, but an urgent one displaces another", async () => {
     const stage = serviceStage({ maxWaiting: 2 });
     await stage.start();
     for (const n of [0, 1, 2]) await stage.emit(order({ n }));
@@ -94,7 +94,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect({ accepted, dropped }).toEqual({ accepted: 4, dropped: 2 });
   });
 
-  test('SERVICE-1: wait in a bounded queue while the journal hangs, and the agent is still heard', async () => {
+  test("SERVICE-1: fill a bounded queue while the journal hangs, and the agent's result still arrives", async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 0 }));
@@ -114,7 +114,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect(stage.told).toEqual([{ text: 'the agent saw it', priority: 'normal' }]);
   });
 
-  test('cause retries of a refused invocation, and a report of a permanent refusal', async () => {
+  test('the service retries a temporary refusal, and reports a permanent one', async () => {
     const stage = serviceStage({ maxInvocations: 2 });
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -130,7 +130,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect(stage.service.view.state).toBe('idle');
   });
 
-  test('cause a report when the agent fails, and the user learns of an urgent event', async () => {
+  test('the service reports a failed agent, and notifies the user of an urgent event', async () => {
     const stage = serviceStage();
     await stage.start();
     const failed = unfinishedOutcome({ status: 'failed' });
@@ -144,7 +144,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect(stage.errors).toHaveLength(2);
   });
 
-  test('cause a drop with a reason when the agent is cancelled', async () => {
+  test('the service drops an event with a reason when its agent is cancelled', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());
@@ -153,7 +153,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
     expect(stage.service.view.counts).toMatchObject({ dropped: 1, told: 0, failed: 0 });
   });
 
-  test('cause a reported drop when they wait at the stop', async () => {
+  test('the service drops and reports waiting events when it stops', async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({ n: 1 }));
@@ -174,7 +174,7 @@ describe('notifies nothing if the agent has nothing to tell', () => {
     ['in a code block', completedOutcome('```json\n{"notify": false}\n```')],
     ['as structured output', completedOutcome('{"notify":false}', { output: { notify: false } })],
     ['by a text without words', completedOutcome('{"notify":true,"text":" "}')],
-  ])('tells nothing: %s', async (_how, outcome) => {
+  ])('notifies nothing: %s', async (_how, outcome) => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());
@@ -200,7 +200,7 @@ describe('notifies nothing if the agent has nothing to tell', () => {
 describe('a source that fails', { tags: ['B77'] }, () => {
   const sourceOf = ({ service }: ReturnType<typeof serviceStage>) => service.view.sources[0];
 
-  test('SERVICE-3: restarts after growing waits when its start throws or rejects', async () => {
+  test('SERVICE-3: restarts after growing delays when its start throws or rejects', async () => {
     const stage = serviceStage();
     stage.source.onStart = () => {
       if (stage.source.starts === 1) throw new Error('the port is taken');
@@ -246,7 +246,7 @@ describe('a source that fails', { tags: ['B77'] }, () => {
     await expect(other.emit(order())).resolves.toMatchObject({ accepted: true });
   });
 
-  test('counts as running from its first event if its start lasts until the signal aborts', async () => {
+  test('counts as running from its first event if start() resolves only on abort', async () => {
     const stage = serviceStage();
     stage.source.onStart = () =>
       new Promise((resolve) => {
@@ -293,7 +293,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     ]);
   });
 
-  test('answers an event that arrives after it, even though its source waits', async () => {
+  test('answers an event that arrives during the stop, while its source waits for the receipt', async () => {
     const stage = serviceStage();
     await stage.start();
     const receipts: unknown[] = [];
@@ -335,7 +335,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
     expect(never.source).toMatchObject({ starts: 0, stops: 0 });
   });
 
-  test('frees the sources at a kill without waiting, answers waiting events, and leaves the agent', async () => {
+  test('stops the sources at a kill without waiting for them, drops waiting events, and leaves the agent', async () => {
     const stage = serviceStage();
     stage.source.onStop = () => new Promise(() => {});
     await stage.start();
@@ -352,7 +352,7 @@ describe('the stop of a service', { tags: ['BW20'] }, () => {
   });
 });
 
-test('SERVICE-4: does not execute a decision after a kill that was not executed before', async () => {
+test('SERVICE-4: executes no pending decision after a kill', async () => {
   const stage = serviceStage({}, { onChanged: (service) => service.kill() });
   await stage.start();
   expect(stage.source.starts).toBe(0);

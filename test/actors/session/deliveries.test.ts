@@ -182,7 +182,7 @@ describe('a dismissed or seen delivery', () => {
 });
 
 describe('OUTBOX-6: the outbox is bounded', () => {
-  test('refuses work whose result would not fit, and the model reads the limit', async () => {
+  test('refuses work whose result would not fit, and gives the model the limit', async () => {
     const answers: unknown[] = [];
     const { start, type, said, session } = textTalk({
       limits: { maxDeliveries: 2 },
@@ -219,7 +219,7 @@ describe('OUTBOX-6: the outbox is bounded', () => {
   });
 
   test(
-    'drops a notice that does not fit with a reason; results in progress keep their places',
+    'drops a notice that does not fit, with a reason; results in progress keep their places',
     { tags: ['BW29', 'BW31'] },
     async () => {
       const { start, type, session, state, environment } = busyTalk({
@@ -281,7 +281,7 @@ describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', grade: 'assumed' });
   });
 
-  test('had a listener: otherwise the notice stays as a card, without a second attempt', async () => {
+  test('had a listener; without one, the notice stays as a card without a second attempt', async () => {
     const { session, state, environment, said } = textTalk();
     await session.start();
     session.notifyBackground('Your order was sent');
@@ -293,7 +293,7 @@ describe('a part in text that counts as seen (TEXT-OUTPUT-2)', () => {
   });
 });
 
-test('retries a few times when the lead model cannot tell it', async () => {
+test('the outbox offers a notice a few more times when the lead model fails', async () => {
   let tries = 0;
   const { start, session, state, errors, environment, parts } = textTalk({
     lead: ({ user }) => {

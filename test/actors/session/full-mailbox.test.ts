@@ -60,7 +60,7 @@ test.each(['text', 'voice'] as const)(
   },
 );
 
-test('COMMIT-UNIT-8: limits the inputs of an existing answer, call and subagent', async () => {
+test('COMMIT-UNIT-8: limits inputs to an existing answer, call or subagent', async () => {
   const journal = gatedJournal();
   const talk = textTalk({
     journal,
@@ -139,7 +139,7 @@ test('COMMIT-UNIT-8: refuses new input in a text session, and ends its current r
   await talk.close();
 });
 
-test('COMMIT-UNIT-8: accepts the events of the wire and the loudspeaker in a voice session', async () => {
+test('COMMIT-UNIT-8: accepts transport and playback events in a voice session', async () => {
   const journal = gatedJournal();
   const talk = voiceTalk({ journal });
   const { environment, session, model, events } = talk;

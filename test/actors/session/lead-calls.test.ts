@@ -147,7 +147,7 @@ describe('an inline tool', () => {
   });
 
   test(
-    'times out after 30 s or its own time when it never settles',
+    'times out after 30 s, or after its own limit, if it never settles',
     { tags: ['B9', 'B20', 'B72'] },
     async () => {
       const signals: AbortSignal[] = [];
@@ -184,7 +184,7 @@ describe('an inline tool', () => {
   );
 
   test(
-    'delays no other tool when it is slow, and the model waits for all',
+    'does not delay other tools when it is slow, and the model waits for all of them',
     { tags: ['BW30'] },
     async () => {
       let finish: () => void = () => {};
@@ -209,7 +209,7 @@ describe('an inline tool', () => {
     },
   );
 
-  test('does not run when the session was closed before', async () => {
+  test('does not run if the session is closed first', async () => {
     let ran = 0;
     const { session, environment, state } = textTalk({
       tools: [inline('count', () => (ran += 1))],
@@ -245,7 +245,7 @@ describe('an inline tool', () => {
 });
 
 describe('an invalid call', () => {
-  test('names what is wrong, and runs nothing', { tags: ['B20'] }, async () => {
+  test('returns the validation error, and runs nothing', { tags: ['B20'] }, async () => {
     let ran = 0;
     const { start, type, said, environment } = textTalk({
       tools: [
@@ -266,7 +266,7 @@ describe('an invalid call', () => {
     expect(ran).toBe(0);
   });
 
-  test('causes a report when its arguments are not JSON', async () => {
+  test('returns an error when its arguments are not JSON', async () => {
     const { start, type, said } = textTalk({
       tools: [inline('count', () => 1)],
       lead: steps(calls(['count', '{"a":']), ({ results }) =>
@@ -290,7 +290,7 @@ describe('a schema', () => {
   const answered = (events: readonly SessionEvent[]) =>
     events.filter((event) => event.type === 'tool.answered');
 
-  test('answers the model when it throws, as when it refuses', async () => {
+  test('returns an error to the model when it throws, as when it refuses', async () => {
     const broken = checkedBy(() => {
       throw new Error('the check broke');
     });
@@ -305,7 +305,7 @@ describe('a schema', () => {
     ]);
   });
 
-  test('reports no call that was cancelled during its check', async () => {
+  test('emits no event for a call that was cancelled during validation', async () => {
     let pass: (fits: boolean) => void = () => {};
     const slow = checkedBy(() => new Promise((resolve) => (pass = resolve)));
     const told: string[] = [];
@@ -339,7 +339,7 @@ describe('P6: a call id that is repeated', () => {
     expect(said()).toEqual(['I got [1,2]']);
   });
 
-  test('runs as another call in a later answer, because some providers count from 0', async () => {
+  test('runs as a separate call in a later answer, because some providers number calls from 0', async () => {
     const ran: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('count', ({ n }) => ran.push(n))],

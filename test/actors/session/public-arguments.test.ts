@@ -57,7 +57,7 @@ const revoked = () => {
 const INVALID = { name: 'ConfigurationError', code: 'INVALID_ANSWER' };
 
 describe('an answer', () => {
-  test('cannot name another question', async () => {
+  test('cannot address a different question', async () => {
     const { session, paid, payId, nameId, of, environment, entries } = await twoQuestions();
     const before = entries().length;
     await expect(
@@ -72,7 +72,7 @@ describe('an answer', () => {
     expect(entries()).toHaveLength(before);
   });
 
-  test('cannot be another event', async () => {
+  test('cannot contain the fields of another event', async () => {
     const { session, nameId, state, entries } = await twoQuestions();
     const before = state().transcript.length;
     await expect(
@@ -174,7 +174,7 @@ const hostile: readonly unknown[] = [
 ];
 
 describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
-  test('handles hostile arguments with an OffstageError or an answer, and the journal stays readable', async () => {
+  test('rejects hostile arguments with an OffstageError or answers, and the journal stays readable', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const make = () => {
@@ -241,7 +241,7 @@ describe.each(['text', 'voice'] as const)('every method, by %s', (kind) => {
   });
 });
 
-test('refuses them in hooks of an agent, a pool and a service of a program', async () => {
+test("refuses hostile arguments in an agent's hooks, in a pool and in a program's service", async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const refused: string[] = [];

@@ -42,7 +42,7 @@ const FORGED = [
 ];
 
 describe('session.actor', () => {
-  test('P8, HOST-1, ACTORS-4: refuses by name what only its unit may send, and does not change', async () => {
+  test('P8, HOST-1, ACTORS-4: refuses internal events by name, without a state change', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     const { actor } = talk.session;
@@ -61,7 +61,7 @@ describe('session.actor', () => {
     expect(actor.getSnapshot().value.connection).toBe('closed');
   });
 
-  test('ACTORS-4: does not handle an event twice that an inspector has seen', async () => {
+  test('ACTORS-4: does not handle an event again that an inspector sends back', async () => {
     const seen: InspectionEvent[] = [];
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, inspect: (event) => void seen.push(event) });
@@ -133,7 +133,7 @@ describe('session.actor', () => {
     await talk.close();
   });
 
-  test('closes its session when it is stopped', async () => {
+  test('closes its session when stopped', async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -144,7 +144,7 @@ describe('session.actor', () => {
     expect(talk.session.actor.getSnapshot().status).toBe('stopped');
   });
 
-  test('reports the error of an observer, and calls the others', async () => {
+  test("reports an observer's error, and calls the other observers", async () => {
     const errors: string[] = [];
     const talk = textTalk({
       hooks: { onError: (error) => void errors.push(String(error)) },
@@ -210,7 +210,7 @@ describe('an actor below session.actor', () => {
     await talk.close();
   });
 
-  test('ACTORS-2: completes the observers of an open question when its session is unloaded', async () => {
+  test("ACTORS-2: completes an open question's observers when the session is unloaded", async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -221,7 +221,7 @@ describe('an actor below session.actor', () => {
     expect(seen).toEqual(['stopped']);
   });
 
-  test("ACTORS-3: exists for each machine, including a parked subagent's, when an app reads the first one", async () => {
+  test("ACTORS-3: exists for each machine, even a parked subagent's, once an app reads the first one", async () => {
     const talk = textTalk({ subagents: asking });
     await talk.start();
     await talk.type('use name');
@@ -249,7 +249,7 @@ describe('an actor below session.actor', () => {
     await talk.close();
   });
 
-  test('ACTORS-3: appears after its session in an inspector, even if its machine starts earlier', async () => {
+  test('ACTORS-3: appears in an inspector after its session, even if its machine starts earlier', async () => {
     const order: string[] = [];
     const parents = new Map<string, string | undefined>();
     const environment = simulatedEnvironment();

@@ -48,7 +48,7 @@ const commands: {
 };
 
 describe.each(Object.entries(commands))('%s', (_, frameOf) => {
-  test('P9, COMMIT-UNIT-11: gets its receipt when its entry is in the journal', async () => {
+  test('P9, COMMIT-UNIT-11: gets its receipt once its entry is in the journal', async () => {
     const of = await waiting();
     const before = of.journal.kept.length;
     of.journal.shut();

@@ -82,7 +82,7 @@ describe('sessionLogic', () => {
     await expect(over).resolves.toBeUndefined();
   });
 
-  test('P8, SESSION-LOGIC-1: refuses events that no user may send, and commands without effect', async () => {
+  test('P8, SESSION-LOGIC-1: refuses internal events, and commands without effect', async () => {
     const { environment, logic } = stage();
     const actor = createActor(logic, { input: { sessionId: 'ses_a' } });
     const codes: string[] = [];
@@ -160,7 +160,7 @@ describe('sessionLogic', () => {
     expect(actor.getSnapshot().context.error).toBe(null);
   });
 
-  test('SESSION-LOGIC-3: closes the session of a state that the machine leaves', async () => {
+  test('SESSION-LOGIC-3: closes the session when the machine leaves the state that invokes it', async () => {
     const { environment, runtime } = stage();
     let session: TextSession | undefined;
     const logic = sessionLogic(({ sessionId }: Opened) => {
@@ -213,7 +213,7 @@ describe('sessionLogic', () => {
     await environment.advance(10_000);
   });
 
-  test('keeps the actors of two sessions in one system apart', async () => {
+  test('separates the actors of two sessions in one system', async () => {
     const { environment, logic } = stage();
     const machine = setup({ actors: { call: logic } }).createMachine({
       type: 'parallel',
@@ -233,7 +233,7 @@ describe('sessionLogic', () => {
 });
 
 describe('a session logic across a restart', () => {
-  test('P9: continues the session of a snapshot from its journal, and its open question waits', async () => {
+  test('P9: continues the persisted session from its journal, with its open question', async () => {
     const leaving = new AbortController();
     const first = stage(memoryJournal(), { leave: leaving.signal });
     const actor = createActor(first.logic, { input: { sessionId: 'ses_r' } }).start();
@@ -257,7 +257,7 @@ describe('a session logic across a restart', () => {
     await second.environment.advance(10_000);
   });
 
-  test('SESSION-LOGIC-3: leaves a session open when its process shuts down, although its actor is stopped', async () => {
+  test('SESSION-LOGIC-3: leaves a session open when its actor is stopped during a shutdown', async () => {
     const leaving = new AbortController();
     const { environment, logic, journal } = stage(memoryJournal(), { leave: leaving.signal });
     const actor = createActor(logic, { input: { sessionId: 'ses_l' } }).start();
@@ -295,7 +295,7 @@ describe('an impossible actor', () => {
     expect(() => sessionLogic(open as never, options as never)).toThrow('sessionLogic(open');
   });
 
-  test('ends at once if `open` returns a session that is over', async () => {
+  test('ends at once if `open` returns a closed session', async () => {
     const { environment, runtime } = stage();
     const { session } = textTalk({ environment, runtime });
     void session.close();

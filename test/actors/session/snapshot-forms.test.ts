@@ -134,40 +134,37 @@ describe('a snapshot that an earlier version wrote', () => {
     );
   });
 
-  test.each(['chat', 'shop'])(
-    'SNAPSHOT-FORMS-1: loses nothing of %s, and misreads nothing',
-    (scope) => {
-      const [entry] = trimmed(of(scope));
-      const snapshot = entry && snapshotIn(entry);
-      if (!snapshot) throw new Error('Expected a snapshot that can be read');
-      const records = new SessionRecords('nobody');
-      const ports = { ...nothingFollows, draft: records.draft, fold: () => [] };
-      const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
-      unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
-      records.restore(snapshot.books);
-      // Earlier versions marked the members that had an actor; now all are records.
-      const unmarked = JSON.parse(
-        JSON.stringify(snapshot.unit, (key, value: unknown) =>
-          key === 'isAwake' ? undefined : value,
-        ),
-      ) as object;
-      // Earlier versions copied the deliveries that follow from a question or a call.
-      const { questions, calls, deliveries } = snapshot.books;
-      const copied = new Set([
-        ...questions.map(({ requestId }) => requestId),
-        ...calls.map(({ callId }) => callId),
-      ]);
-      const own = deliveries.filter(({ deliveryId }) => !copied.has(deliveryId));
-      for (const { deliveryId } of deliveries) expect(records.delivery(deliveryId)).toBeDefined();
-      // Members that are new in this version may be present.
-      expect(
-        JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
-      ).toMatchObject({
-        unit: unmarked,
-        records: { ...snapshot.books, deliveries: own },
-      });
-    },
-  );
+  test.each(['chat', 'shop'])('SNAPSHOT-FORMS-1: restores every value of %s unchanged', (scope) => {
+    const [entry] = trimmed(of(scope));
+    const snapshot = entry && snapshotIn(entry);
+    if (!snapshot) throw new Error('Expected a snapshot that can be read');
+    const records = new SessionRecords('nobody');
+    const ports = { ...nothingFollows, draft: records.draft, fold: () => [] };
+    const unit = new SessionUnit(replayHost(entry.at), { id: scope, ...snapshot.inputs }, ports);
+    unit.restore(snapshot.unit, snapshot.inputs, entry.seq);
+    records.restore(snapshot.books);
+    // Earlier versions marked the members that had an actor; now all are records.
+    const unmarked = JSON.parse(
+      JSON.stringify(snapshot.unit, (key, value: unknown) =>
+        key === 'isAwake' ? undefined : value,
+      ),
+    ) as object;
+    // Earlier versions copied the deliveries that follow from a question or a call.
+    const { questions, calls, deliveries } = snapshot.books;
+    const copied = new Set([
+      ...questions.map(({ requestId }) => requestId),
+      ...calls.map(({ callId }) => callId),
+    ]);
+    const own = deliveries.filter(({ deliveryId }) => !copied.has(deliveryId));
+    for (const { deliveryId } of deliveries) expect(records.delivery(deliveryId)).toBeDefined();
+    // Members that are new in this version may be present.
+    expect(
+      JSON.parse(JSON.stringify({ unit: unit.toSnapshot(), records: records.toSnapshot() })),
+    ).toMatchObject({
+      unit: unmarked,
+      records: { ...snapshot.books, deliveries: own },
+    });
+  });
 });
 
 describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
@@ -207,12 +204,12 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
       'it has something that this version does not know',
       { ...forms, versions: { form: 3, session: 3, subagent: 3 } },
     ],
-  ] as const)('fails to be read if %s', (_, other) => {
+  ] as const)('cannot be read if %s', (_, other) => {
     expect(isUnreadable(chat, other as SnapshotForms)).toBe(true);
     expect(readSnapshot(chat, other as SnapshotForms)).toBeNull();
   });
 
-  test('fails to be read in the previous version, unlike an entry that is not a snapshot', () => {
+  test('cannot be read by the previous version, unlike an entry that is not a snapshot', () => {
     const [newer] = ofVersions([chat], NEWER) as [JournalEntry];
     expect(isUnreadable(newer, SNAPSHOT_FORMS)).toBe(true);
     const [opened] = of('chat') as [JournalEntry];
@@ -221,7 +218,7 @@ describe('SNAPSHOT-FORMS-1: a snapshot of an older form', () => {
 });
 
 describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
-  test('counts as absent if the entries before it exist, and none of them is trimmed', async () => {
+  test('counts as absent if the earlier entries exist, none of which is then trimmed', async () => {
     const entries = ofVersions(of('chat'), NEWER);
     const { start, type, state, said, session, journal } = await found(entries, { trim: true });
     await start();
@@ -266,7 +263,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
       /older version .*until it is closed/,
     ],
   ])(
-    'fails in a %s version if nothing else is left, and no process takes the session',
+    'fails in a %s version if nothing else is left, and no process claims the session',
     async (_, versions, said, advice) => {
       const entries = trimmed(ofVersions(of('chat'), versions));
       const { start, session, journal, claims } = await found(entries);
@@ -287,7 +284,7 @@ describe('SNAPSHOT-FORMS-2: a snapshot that cannot be read', () => {
     },
   );
 
-  test('also counts as absent if earlier entries remain after an interrupted trimming', async () => {
+  test('prevents the start if an interrupted trimming left only some earlier entries', async () => {
     const all = ofVersions(of('chat'), NEWER);
     const spawned = all.findIndex(({ unit, seq }) => unit === 'sub_2' && seq === 1);
     expect(spawned).toBeGreaterThan(0);

@@ -49,12 +49,12 @@ function actionOf({ question: name, said, channel, began }: Case): Expected {
 /** The number of utterances that were handled correctly when this test was written; it must not fall. */
 const RIGHT_AT_LEAST = 152;
 
-test('P3: does nothing harmful with any utterance', () => {
+test('P3: reads no utterance as a harmful action', () => {
   const harmful = cases.filter((one) => isHarmful(actionOf(one), one));
   expect(harmful.map((one) => [one.question, one.said, actionOf(one)])).toEqual([]);
 });
 
-test('handles most utterances as a good assistant would', () => {
+test('reads most utterances as a good assistant would', () => {
   const wrong = cases.filter((one) => !isFair(actionOf(one), one.fair));
   const right = cases.length - wrong.length;
   const shown = wrong.map(({ question, said }) => `${question}: ${said}`);

@@ -79,7 +79,7 @@ function run(relay: ReturnType<typeof agentRelay>, answer: GivenAnswer = { appro
 }
 
 describe('a subagent on an AI SDK agent', () => {
-  test('returns the words after its last tool, and lists the tool in the ledger', async () => {
+  test('returns the words after the last tool call, and lists the tool in the ledger', async () => {
     const { model } = saying([text('Looking.'), call('send', { to: 'Ann' })], [text('Sent.')]);
     const send = tool({ inputSchema, execute: ({ to }) => `sent to ${to}` });
     const outcome = await run(agentRelay(new ToolLoopAgent({ model, tools: { send } }))).result;
@@ -116,7 +116,7 @@ describe('a subagent on an AI SDK agent', () => {
     },
   );
 
-  test('asks a question for a tool without execute, if it is named', async () => {
+  test('asks the user for a tool without execute, if the tool is listed in `questions`', async () => {
     const { model, prompts } = saying([call('ask', { to: 'Which Ann?' })], [text('Thanks.')]);
     const tools = { ask: tool({ inputSchema, outputSchema: z.unknown() }) };
     const questions = { ask: (input: unknown) => ({ text: (input as { to: string }).to }) };
@@ -127,7 +127,7 @@ describe('a subagent on an AI SDK agent', () => {
     expect(JSON.stringify(prompts[1])).toContain('"answer":"Ann Smith"');
   });
 
-  test('fails for a tool without execute that is not named', async () => {
+  test('fails for a tool without execute that is not listed in `questions`', async () => {
     const { model } = saying([call('ask', { to: 'Which Ann?' })]);
     const tools = { ask: tool({ inputSchema, outputSchema: z.unknown() }) };
     const outcome = await run(agentRelay(new ToolLoopAgent({ model, tools }))).result;
@@ -135,7 +135,7 @@ describe('a subagent on an AI SDK agent', () => {
     expect(JSON.stringify(outcome)).toContain('has no execute');
   });
 
-  test('fails at its limit when the agent is stopped without words', async () => {
+  test('fails with RELAY_LIMIT when the agent stops without words', async () => {
     const { model } = saying([call('send', { to: 'Ann' })]);
     const send = tool({ inputSchema, execute: () => 'sent' });
     const agent = new ToolLoopAgent({ model, tools: { send }, stopWhen: isStepCount(1) });
@@ -145,7 +145,7 @@ describe('a subagent on an AI SDK agent', () => {
   });
 });
 
-test('marks the call of an interrupted turn in its result', async () => {
+test('names the tools of an interrupted turn in the next prompt', async () => {
   const { model, prompts } = saying([text('Wait.'), call('send', { to: 'Ann' })], [text('Next.')]);
   const send = tool({ inputSchema, execute: () => new Promise<string>(() => {}) });
   const events: RelayEvent[] = [];

@@ -209,7 +209,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     ).toEqual(['You mail.', 'You mail, and nothing else.', 'You mail, and nothing else.']);
   });
 
-  test('ends the loop at a stop condition, and the model states the result without tools', async () => {
+  test('requests the result without tools once a stop condition is met', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('send', { to: 'Ann' })],
@@ -248,7 +248,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(toolLedger.map(({ status }) => status)).toEqual(['ok']);
   });
 
-  test('keeps a tool that returns a result after the stop condition', async () => {
+  test('still allows the completion tool after the stop condition', async () => {
     const { model, calls } = saying(
       [call('look', {})],
       [call('complete_task', { result: { found: 2 } })],
@@ -311,7 +311,7 @@ describe('a subagent with the settings of a ToolLoopAgent', () => {
     expect(toolLedger).toMatchObject([{ input: { to: 'Ann' }, output: 'sent to Ann' }]);
   });
 
-  test("passes a tool the settings' context, and then the context of prepareStep", async () => {
+  test("passes a tool the settings' context, then the context that prepareStep returns", async () => {
     const contexts: unknown[] = [];
     const contextSchema = z.object({ key: z.string() });
     const keyed = tool({
@@ -413,7 +413,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
     if (!isRun) expect(JSON.stringify(calls[1]?.prompt)).toContain('execution-denied');
   });
 
-  test("passes a tool's function its parsed input, the tool's context and the messages", async () => {
+  test("calls a tool's function with its parsed input, the tool's context and the messages", async () => {
     const given: unknown[] = [];
     const keyed = tool({
       inputSchema: z.object({ to: z.string().transform((name) => `${name}!`) }),
@@ -443,7 +443,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
     [() => undefined, 'Sends (may need approval)', true],
     ['denied', 'Sends', false],
     [undefined, 'Sends', false],
-  ] as const)('the model reads which tools ask the user: %s', async (own, description, isTold) => {
+  ] as const)('shows the model which tools need approval: %s', async (own, description, isTold) => {
     const described = tool({ description: 'Sends', inputSchema: to, execute: () => 'sent' });
     const { model, calls } = saying([text('Done.')]);
     await run(mailer(model, { send: described }, own && { send: own })).result;
@@ -451,7 +451,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
     expect(JSON.stringify(calls[0]?.prompt).includes('do not ask before')).toBe(isTold);
   });
 
-  test("overrides the tool's needsApproval, as the SDK does", async () => {
+  test("replaces the tool's needsApproval, as in the AI SDK", async () => {
     const guarded = tool({ ...send, needsApproval: true });
     const outcomes = [];
     for (const toolApproval of [() => undefined, undefined]) {
@@ -465,7 +465,7 @@ describe.each(['the settings of an agent', 'a subagent'])('applies toolApproval 
 });
 
 describe('a subagent with settings after a restart', () => {
-  test('passes the functions the steps that another process has made', async () => {
+  test('passes the functions the steps that another process ran', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const seen: unknown[] = [];
@@ -579,7 +579,7 @@ describe('settings that a subagent cannot support', () => {
     expect(() => runSubagent(config as never, 'Mail Ann', { runtime })).toThrow(hint);
   });
 
-  test('fail if they did not pass agentSubagent', () => {
+  test('throw if they are not passed to agentSubagent', () => {
     const config = { name: 'mailer', instructions: '', agent: settings } as never;
     const runtime = createRuntime({ environment: simulatedEnvironment() });
     expect(() => runSubagent(config, 'Mail Ann', { runtime })).toThrow('agentSubagent({ agent');
@@ -590,7 +590,7 @@ describe('settings that a subagent cannot support', () => {
     ['prepareStep', () => Promise.reject(new Error('no database')), 'no database'],
     ['prepareStep', () => ({ activeTools: ['lok'] }), 'lok'],
     ['prepareStep', () => 7, 'prepareStep'],
-  ])('%s that does something else fails the run: %s', async (name, hook, hint) => {
+  ])('%s with an unsupported result fails the run: %s', async (name, hook, hint) => {
     const agent = { ...settings, [name]: hook } as never;
     const { error } = await run(agentSubagent({ name: 'mailer', agent })).result;
     expect(error).toMatchObject({
@@ -599,7 +599,7 @@ describe('settings that a subagent cannot support', () => {
     });
   });
 
-  test('end a prepareStep that never settles with its run', async () => {
+  test('end with the run if prepareStep never settles', async () => {
     const environment = simulatedEnvironment();
     const agent = { ...settings, prepareStep: () => new Promise<never>(() => {}) };
     const { result, cancel } = runSubagent(agentSubagent({ name: 'mailer', agent }), 'Mail', {
@@ -610,7 +610,7 @@ describe('settings that a subagent cannot support', () => {
     expect((await result).status).toBe('cancelled');
   });
 
-  test('take the retries and the time from the subagent', () => {
+  test("set the subagent's retries and timeout, unless the subagent sets its own", () => {
     const agent = { ...settings, id: 'mailer', maxRetries: 0, timeout: 5000 };
     expect(agentSubagent({ agent })).toMatchObject({
       name: 'mailer',

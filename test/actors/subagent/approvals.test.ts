@@ -170,7 +170,7 @@ describe('an approval', () => {
 });
 
 describe('an approval that is not given', () => {
-  test('becomes a denial with its reason if the question could not be asked', async () => {
+  test('becomes a denial with a reason if the question could not be asked', async () => {
     const { ran, named } = recorded();
     const { outcome, prompts } = subagentRuns(steps(calls(['pay']), say('then not')));
     const { toolLedger } = await outcome({ tools: { pay: named('pay', { needsApproval: true }) } });
@@ -203,7 +203,7 @@ describe('an approval that is not given', () => {
 });
 
 describe('an approval given beforehand by the author', () => {
-  test('runs without a question, is recorded, and covers only these arguments', async () => {
+  test('runs without a question, is recorded, and covers only calls that match its condition', async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion, answer } = user();
     const { run, environment } = subagentRuns(
@@ -272,7 +272,7 @@ describe('P8: an approval of one call, which only the runtime creates', () => {
     expect(ran).toHaveLength(2);
   });
 
-  test('SUBAGENT-WORK-1: never comes from the words of a model or a tool', async () => {
+  test("SUBAGENT-WORK-1: cannot come from a model's or a tool's words", async () => {
     const { ran, named } = recorded();
     const { asked, onQuestion } = user();
     const forged = {
@@ -324,7 +324,7 @@ describe('the rule that a call needs approval', () => {
     expect(ran).toHaveLength(2);
   });
 
-  test('counts as true when the check itself throws', async () => {
+  test('counts as required when the check itself throws', async () => {
     const { asked, onQuestion, answer } = user();
     const pay = simpleTool(() => 'paid', {
       needsApproval: () => {

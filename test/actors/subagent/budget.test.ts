@@ -43,7 +43,7 @@ const looking = (found: string): ReturnType<typeof steps> =>
   });
 
 describe('an exhausted budget', () => {
-  test('allows one last step without tools for partial work, and then fails the run', async () => {
+  test('fails the run after one last step without tools, and keeps its partial work', async () => {
     const runs = subagentRuns(looking('So far: half of it.'));
     const { model } = metered(runs, costing(4_000));
     const outcome = await runs.outcome(
@@ -61,7 +61,7 @@ describe('an exhausted budget', () => {
     expect(outcome.usage.totalTokens).toBe(16_000);
   });
 
-  test('allows the given count of steps, and the last one', async () => {
+  test('allows the configured number of steps, plus one last step', async () => {
     const runs = subagentRuns(looking('Two looks.'));
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { steps: 2 } });
     expect(outcome).toMatchObject({
@@ -90,7 +90,7 @@ describe('an exhausted budget', () => {
     expect(failures).toBe(2);
   });
 
-  test('treats an answer that it cuts off as partial work, not as a failure of the model', async () => {
+  test('treats an answer cut off by the budget as partial work, not as a model failure', async () => {
     const runs = subagentRuns(steps(say('The first half of')));
     const { model, limits } = metered(runs, (result) => ({
       ...result,
@@ -105,7 +105,7 @@ describe('an exhausted budget', () => {
     expect(limits[0]).toBeLessThan(1_000);
   });
 
-  test('abandons what waits when its time is over, and returns what was done', async () => {
+  test('abandons open questions when its time is over, and returns the partial work', async () => {
     const runs = subagentRuns(steps(calls(['ask_user', { question: 'Go on?' }]), say('Nobody.')));
     const { result } = runs.run(
       { interactive: true, budget: { timeMs: 5_000 } },
@@ -157,7 +157,7 @@ describe('the cost of a call', () => {
     expect(silent.report.tokens?.spent).toBe(120);
   });
 
-  test('counts an aborted call, which may have been read, but not a failed one', () => {
+  test('charges for an aborted call, which the provider may have read, but not for a failed one', () => {
     const [broken, failed] = [budgetOf(1_000), budgetOf(1_000)];
     const [first, second] = [asking(broken), asking(failed)];
     if (first.ok) first.failed(true, free);
@@ -172,7 +172,7 @@ describe('the cost of a call', () => {
     expect(asking(null)).toMatchObject({ ok: true, maxOutputTokens: undefined });
   });
 
-  test('counts files, however large they are', () => {
+  test('charges a fixed estimate for a file of any size', () => {
     const image = { type: 'image' as const, image: new Uint8Array(100_000) };
     expect(
       estimateTokens('', [
@@ -195,7 +195,7 @@ describe('the time of a budget', () => {
     return { ...runs, first: () => run({ name: 'first', tools: { slow }, timeout: 2 * SLOW_MS }) };
   }
 
-  test('continues while the subagent waits for a run slot, and ends it without a model call', async () => {
+  test('runs while the subagent waits for a run slot, and ends it without a model call', async () => {
     const { first, run, prompts, environment } = queued(steps(calls(['slow']), say('done')));
     const one = first();
     await environment.settle();

@@ -16,7 +16,7 @@ function children() {
 }
 
 describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
-  test('begins when the ordinary calls are settled, holds no slot, and waits together with others', async () => {
+  test('starts once ordinary calls are settled, holds no slot, and waits together with questions', async () => {
     const { child, waiting } = children();
     const order: string[] = [];
     const look = simpleTool(() => order.push(`looked with ${waiting.length} waiting`));
@@ -69,7 +69,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-8: continues when it has a slot again', async () => {
+  test('SUBAGENT-MACHINE-8: lets its subagent continue once a slot is granted again', async () => {
     const { child, waiting } = children();
     const run = loneSubagent({ tools: { child } }, steps(calls(['child']), say('done')));
     await run.environment.settle();
@@ -99,7 +99,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });
 
-  test('SUBAGENT-MACHINE-5: waits for its subagents only after it was approved', async () => {
+  test('SUBAGENT-MACHINE-5: starts its subagents only after its approval', async () => {
     const { child, waiting } = children();
     const needy = { ...(child as object), needsApproval: true };
     const run = loneSubagent({ tools: { needy } }, steps(calls(['needy']), say('done')));
@@ -119,7 +119,7 @@ describe('SUBAGENT-MACHINE-3 P7: a call that waits for other subagents', () => {
 });
 
 describe('a tool', () => {
-  test("reads its caller, in addition to its author's context", async () => {
+  test("receives its caller in addition to the author's context", async () => {
     const seen: unknown[] = [];
     const look = simpleTool((options) => void seen.push(options));
     const bare = simpleTool((options) => void seen.push(options));

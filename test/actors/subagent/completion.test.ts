@@ -27,7 +27,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     });
   });
 
-  test('follows the other calls of its step, and the first completion counts', async () => {
+  test('waits for the other calls of its step, and the first completion counts', async () => {
     const done: string[] = [];
     const work = simpleTool(() => void done.push('worked'));
     const run = loneSubagent(
@@ -58,7 +58,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     expect(await run.result).toMatchObject({ status: 'completed', output: 'in time' });
   });
 
-  test('waits for the request of the same step', { tags: ['M21'] }, async () => {
+  test('waits for a request_input call of the same step', { tags: ['M21'] }, async () => {
     const run = loneSubagent(
       { tools: { complete_task, request_input } },
       steps(calls(['complete_task', { result: 'done' }], ['request_input', { question: 'Sure?' }])),
@@ -73,7 +73,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
     expect(await run.result).toMatchObject({ output: 'done', steps: 1 });
   });
 
-  test('reads a message that arrived before completion first', { tags: ['M20'] }, async () => {
+  test('leads to another step if a message arrived first', { tags: ['M20'] }, async () => {
     let release: (value: unknown) => void = () => {};
     const work = simpleTool(
       () =>
@@ -98,7 +98,7 @@ describe('complete_task', { tags: ['M10'] }, () => {
 });
 
 describe("with completion: 'tool'", { tags: ['M20'] }, () => {
-  test('does not end with an answer without it; the tool is added automatically', async () => {
+  test('does not end with an answer in words; complete_task is added automatically', async () => {
     const run = loneSubagent(
       { completion: 'tool' },
       steps(say('I think I am done'), calls(['complete_task', { result: 'now I am' }])),
@@ -109,7 +109,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     expect(run.prompts[1]?.user).toContain('{"tool":"complete_task"}');
   });
 
-  test('accepts a tool of another name with the role', async () => {
+  test('accepts a tool with the completion role under another name', async () => {
     const run = loneSubagent(
       { completion: 'tool', tools: { hand_in: complete_task } },
       steps(say('done'), calls(['hand_in', { result: 'done' }])),
@@ -119,7 +119,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     expect(run.prompts[1]?.user).toContain('{"tool":"hand_in"}');
   });
 
-  test('runs out of steps if the subagent never returns a result', async () => {
+  test('fails at the step limit if the subagent never calls complete_task', async () => {
     const run = loneSubagent({ completion: 'tool', maxSteps: 3 }, steps(say('done')));
     expect(await run.result).toMatchObject({
       status: 'failed',
@@ -129,7 +129,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
     });
   });
 
-  test('repeats when its result does not match the schema', { tags: ['H15'] }, async () => {
+  test('requests a result again if it does not match the schema', { tags: ['H15'] }, async () => {
     const run = loneSubagent(
       { completion: 'tool', outputSchema: z.object({ total: z.number() }) },
       steps(
@@ -151,7 +151,7 @@ describe("with completion: 'tool'", { tags: ['M20'] }, () => {
   });
 
   test(
-    'requests an answer again that does not match the schema, even without the tool',
+    'requests an answer in words again if it does not match the schema',
     { tags: ['H15'] },
     async () => {
       const run = loneSubagent(
@@ -195,7 +195,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     );
   });
 
-  test('returns a timeout when its own time has passed without an answer', async () => {
+  test('returns a timeout when its own time limit passes without an answer', async () => {
     const run = asking({ question: 'Which one?', timeoutMs: 500 });
     await run.environment.settle();
     expect(run.inputs).toMatchObject([{ timeoutMs: 500 }]);
@@ -203,7 +203,7 @@ describe('request_input', { tags: ['M9'] }, () => {
     expect((await run.result).output).toBe('[{"responded":false,"timedOut":true}]');
   });
 
-  test('returns no timeout when it is withdrawn', { tags: ['MW4'] }, async () => {
+  test('reports no timeout when it is withdrawn', { tags: ['MW4'] }, async () => {
     const run = asking({ question: 'Which one?' });
     await run.environment.settle();
     run.subagent.receive({ type: 'question.withdrawn', requestId: 'sub_1.q1' });

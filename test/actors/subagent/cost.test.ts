@@ -36,7 +36,7 @@ describe('price', () => {
     expect(outcome.usage.totalTokens).toBe(total);
   });
 
-  test('receives an estimate if the provider counts nothing, but the outcome does not', async () => {
+  test('passes an estimate to price if the provider counts nothing, but omits it from the outcome', async () => {
     const asked: PricedCall[] = [];
     const { model, outcome } = priced(steps(say('y'.repeat(80))), (call) => asked.push(call));
     const silent: typeof model = {
@@ -52,7 +52,7 @@ describe('price', () => {
     expect(asked[0]?.usage.inputTokens).toBeGreaterThan(0);
   });
 
-  test('receives the cached tokens and those written to the cache', async () => {
+  test('passes the cached tokens, and tokens written to the cache, to price', async () => {
     const asked: PricedCall[] = [];
     const { model, outcome } = priced(steps(say('Done.')), (call) => asked.push(call));
     const caching: typeof model = {
@@ -120,12 +120,12 @@ describe('budget.cost', () => {
     expect(outcome.usage.cost).toBeCloseTo(1.6);
   });
 
-  test('lets the work complete while it is not spent', async () => {
+  test('lets the work complete while money is left', async () => {
     const { outcome } = priced(steps(calls(['look']), say('Seen.')), () => 0.4);
     expect(await outcome({ tools: look, budget: { cost: 1 } })).toMatchObject({ text: 'Seen.' });
   });
 
-  test('makes a call of unknown cost the last one', async () => {
+  test('treats a call of unknown cost as the last one', async () => {
     const runs = priced(looking, () => NaN);
     const outcome = await runs.outcome({ tools: look, maxSteps: 100, budget: { cost: 1 } });
     expect(outcome).toMatchObject({
@@ -161,7 +161,7 @@ describe('budget.cost', () => {
     expect(() => run({ budget: { cost: cost as number } })).toThrow(/budget/);
   });
 
-  test('refuses a run without a price, because no cost would count', () => {
+  test('refuses a run without a price, because it could not be counted', () => {
     const { run } = subagentRuns(looking);
     expect(() => run({ budget: { cost: 1 } })).toThrow(/expected `price`.*beside `budget.cost`/);
   });
@@ -189,7 +189,7 @@ describe('the usage of a subtree', () => {
     ['d', 1000, undefined],
     [null, 11_111, 0.75],
     ['nobody', 0, undefined],
-  ] as const)('below %s: %d tokens', (id, totalTokens, cost) => {
+  ] as const)('below %s: sums to %d tokens', (id, totalTokens, cost) => {
     expect(subtreeUsage(subagents, id)).toEqual(usage(totalTokens, cost));
   });
 

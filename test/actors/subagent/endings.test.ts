@@ -45,7 +45,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   test.each([
     [2, 'completed'],
     [1, 'failed'],
-  ])('an answer in step %i of 2 … with %s', async (maxSteps, status) => {
+  ])('ends an answer in step %i of 2 … with %s', async (maxSteps, status) => {
     const { outcome } = subagentRuns(steps(calls(['count']), say('done')));
     expect((await outcome({ maxSteps, tools: { count: simpleTool(() => 1) } })).status).toBe(
       status,
@@ -53,7 +53,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   });
 
   it.each(['turn', 'tool'] as const)(
-    'tells the model that a step is the last, and keeps its result (completion: %s)',
+    'marks the last step for the model, and keeps its result (completion: %s)',
     async (completion) => {
       const { outcome, prompts } = subagentRuns(
         steps(
@@ -81,7 +81,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
     expect(JSON.stringify(prompts)).not.toContain('This is your last step');
   });
 
-  test('asks no questions of the last step', async () => {
+  test('does not ask the questions of the last step', async () => {
     let asked = 0;
     const { outcome } = subagentRuns(() => calls(['ask_user', { question: 'Well?' }]));
     const result = await outcome(
@@ -98,7 +98,7 @@ describe('SUBAGENT-MACHINE-7: the step limit', () => {
   });
 
   test(
-    'defaults to 5 steps, and the time of a run to 10 minutes',
+    "defaults to 5 steps, and a run's timeout to 10 minutes",
     { tags: ['B24', 'B25', 'R13'] },
     async () => {
       const { outcome, prompts } = subagentRuns(() => calls(['count']));
@@ -153,7 +153,7 @@ describe('SUBAGENT-MACHINE-2: the run’s timeout', () => {
     },
   );
 
-  test('pauses while the run waits for the user: an hour later the rest is left', async () => {
+  test('pauses while the run waits for the user, and continues with the remaining time', async () => {
     let answer: (given: { text: string }) => void = () => {};
     const { run, environment } = subagentRuns(
       steps(calls(['slow']), calls(['ask_user', { question: 'Well?' }]), calls(['hang'])),
@@ -309,14 +309,14 @@ describe('a model call that fails', () => {
     ['the provider refused', overloaded(false), 'PROVIDER_REFUSED'],
     ['the key is not accepted', overloaded(false, 401), 'PROVIDER_UNAUTHORIZED'],
     ['its error is no provider error', new Error('a bug'), 'MODEL_ERROR'],
-  ])('does not repeat when %s', async (_, error, code) => {
+  ])('gets no retry when %s', async (_, error, code) => {
     const { outcome, prompts, environment } = subagentRuns(() => ({ error }));
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code, retryable: false } });
     expect(prompts).toHaveLength(1);
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('does not repeat before the time that the provider names', async () => {
+  test('gets no retry before the time that the provider names', async () => {
     const error = apiError(429, 'slow down', { 'retry-after': '20' });
     const { run, environment, prompts } = subagentRuns(steps({ error }, say('at last')));
     const { result } = run();
@@ -343,7 +343,7 @@ describe('a model call that fails', () => {
     expect(await result).toMatchObject({ status: 'completed', steps: 2 });
   });
 
-  test('repeats at a different time than others that failed together', async () => {
+  test('gets its retry at a different time than other calls that failed together', async () => {
     const { run, environment } = subagentRuns(() => ({ error: overloaded(true) }));
     const at: number[] = [];
     const begin = environment.clock.now();
@@ -360,12 +360,12 @@ describe('a model call that fails', () => {
 });
 
 describe('an answer without content', () => {
-  test('fails without a word', async () => {
+  test('fails the run if the answer is only white space', async () => {
     const { outcome } = subagentRuns(() => say('  '));
     expect(await outcome()).toMatchObject({ status: 'failed', error: { code: 'EMPTY_OUTPUT' } });
   });
 
-  test('P1: keeps its words when it is cut off at the model’s length limit', async () => {
+  test("P1: keeps its words when it is cut off at the model's length limit", async () => {
     const { run, model } = subagentRuns(() => say('The first half of'));
     const cutOff = {
       ...model,
@@ -408,7 +408,7 @@ describe('an answer without content', () => {
 describe('the output schema', () => {
   const outputSchema = z.object({ price: z.number() });
 
-  test('reaches the model in its prompt, and the output is the parsed value', async () => {
+  test('appears in the prompt, and the output is the parsed value', async () => {
     const { outcome, prompts } = subagentRuns(() => say('```json\n{"price": 12}\n```'));
     expect(await outcome({ outputSchema })).toMatchObject({
       status: 'completed',
@@ -417,7 +417,7 @@ describe('the output schema', () => {
     expect(prompts[0]?.system).toContain('"price"');
   });
 
-  test('rejects an answer with the reason while steps are left', async () => {
+  test('rejects a mismatched answer with the reason while steps are left', async () => {
     const { outcome, prompts } = subagentRuns(
       steps(say('about twelve'), say('{"price": "12"}'), say('{"price": 12}')),
     );
@@ -435,7 +435,7 @@ describe('the output schema', () => {
     ['no, when it is off', { structured: 'off' as const }, false],
     ['no, where the result is handed in by a tool', { completion: 'tool' as const }, false],
     ['no, beside a tool of the name that packages ask by', { tools: { json: look } }, false],
-  ])('decides whether to request structured output: %s', async (_, config, isAsked) => {
+  ])('determines whether structured output is requested: %s', async (_, config, isAsked) => {
     const { outcome, prompts } = subagentRuns(() => say('{"price": 12}'));
     await outcome({ outputSchema, maxSteps: 1, ...config });
     expect(prompts[0]?.outputSchema !== null).toBe(isAsked);

@@ -59,7 +59,7 @@ describe('a promised instance', () => {
   }
   const looks = () => subagentRuns(steps(calls(['look']), say('done')));
 
-  test('does the work when it resolves, and is disposed once', async () => {
+  test('does the work once it resolves, and is disposed once', async () => {
     const { config, come, disposed } = promised();
     const { run, environment } = looks();
     const { result } = run(config);
@@ -107,13 +107,13 @@ describe('a promised instance', () => {
 });
 
 describe('an instance, which each ending disposes once', () => {
-  test('completed', async () => {
+  test('ends when completed', async () => {
     const { config, created, disposed } = counted();
     await subagentRuns(() => say('done')).outcome(config);
     expect([created, disposed]).toEqual([[1], [1]]);
   });
 
-  test('failed', async () => {
+  test('ends when failed', async () => {
     const { config, disposed } = counted({ maxSteps: 1 });
     expect((await subagentRuns(() => calls(['none'])).outcome(config)).status).toBe('failed');
     expect(disposed).toEqual([1]);
@@ -161,7 +161,7 @@ describe('an instance, which each ending disposes once', () => {
     expect(disposed).toEqual([1]);
   });
 
-  test('ends when killed because the journal never accepted its cancellation', async () => {
+  test('ends when killed because the journal refused its cancellation', async () => {
     const { config, disposed } = counted({
       instructions: instructionsOf('work'),
       tools: { hang: simpleTool(never) },
@@ -194,27 +194,31 @@ describe('an instance, which each ending disposes once', () => {
 });
 
 describe('a shared configuration', () => {
-  test('disposes with the last of the runs that share it', { tags: ['BW25'] }, async () => {
-    let disposed = 0;
-    const release: (() => void)[] = [];
-    const { run, environment } = subagentRuns(async () => {
-      await new Promise<void>((resolve) => release.push(resolve));
-      return say('done');
-    });
-    const config: SubagentConfig = {
-      name: 'worker',
-      instructions: INSTRUCTIONS,
-      dispose: () => void (disposed += 1),
-    };
-    const runs = [run(config), run(config), run(config)];
-    await environment.settle();
-    // `run` copies the configuration, so these three are not shared yet.
-    for (const free of release) free();
-    await Promise.all(runs.map(({ result }) => result));
-    expect(disposed).toBe(3);
-  });
+  test(
+    'each run copies the configuration, and disposes its own copy',
+    { tags: ['BW25'] },
+    async () => {
+      let disposed = 0;
+      const release: (() => void)[] = [];
+      const { run, environment } = subagentRuns(async () => {
+        await new Promise<void>((resolve) => release.push(resolve));
+        return say('done');
+      });
+      const config: SubagentConfig = {
+        name: 'worker',
+        instructions: INSTRUCTIONS,
+        dispose: () => void (disposed += 1),
+      };
+      const runs = [run(config), run(config), run(config)];
+      await environment.settle();
+      // `run` copies the configuration, so these three are not shared yet.
+      for (const free of release) free();
+      await Promise.all(runs.map(({ result }) => result));
+      expect(disposed).toBe(3);
+    },
+  );
 
-  test('disposes once even as the same object', async () => {
+  test('calls dispose once even if several runs share the same object', async () => {
     let disposed = 0;
     const { start, type, environment, close, session } = textTalk({
       subagents: {
@@ -313,7 +317,7 @@ describe('dispose', () => {
     },
   );
 
-  test('runs after the last effect got its abort signal', async () => {
+  test('runs after the abort signals of all effects', async () => {
     const log: string[] = [];
     const { run, environment } = subagentRuns(() => calls(['hang']));
     const { result, cancel } = run({
@@ -339,7 +343,7 @@ describe('preparation with a memory that hangs', () => {
     forget: () => Promise.resolve(false),
   };
 
-  test('continues without its facts after 5 s', async () => {
+  test('continues without facts after 5 s', async () => {
     const disposed: string[] = [];
     const config = { dispose: () => void disposed.push('work') };
     const { start, type, environment, session, errors } = textTalk({

@@ -215,7 +215,7 @@ describe('a malformed answer of a model', () => {
     expect(end).toMatchObject({ status: 'failed', code: 'MALFORMED_RESPONSE', tookMs: 0 });
   });
 
-  it('never becomes an event that the journal refuses, whichever value is malformed', async () => {
+  it('never becomes an event that the journal refuses, whichever field is malformed', async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...pathsIn(answered)), others, async (path, other) => {
         const mutant = withOther(answered, path, other());
@@ -227,7 +227,7 @@ describe('a malformed answer of a model', () => {
     );
   });
 
-  it('never becomes an event that the journal refuses, whichever stream value is malformed', async () => {
+  it('never becomes an event that the journal refuses, whichever stream field is malformed', async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...pathsIn(parts).slice(1)), others, async (path, other) => {
         const stream = withOther(parts, path, other()) as readonly unknown[];
@@ -267,7 +267,7 @@ describe("SUBAGENT-8: an event that a subagent's unit refuses", () => {
     expect(await run.result).toMatchObject({ status: 'failed', error: { code } });
   });
 
-  it('settles a call whose outcome it refuses', async () => {
+  it('settles the call whose outcome event was refused as an error', async () => {
     const run = await waiting();
     run.subagent.receive(
       refused({ type: 'tool.settled', step: 1, callId: 'c1', outcome: { status: 'odd' } }),

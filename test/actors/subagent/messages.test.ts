@@ -35,7 +35,7 @@ describe('a message to steer', () => {
     ]);
   });
 
-  test('keeps a model from ending before it has read the message', async () => {
+  test('prevents a model from ending before it has read the message', async () => {
     const script = steps({ text: 'done', delayMs: 100 }, say('done again'));
     const run = loneSubagent({}, script);
     await run.environment.settle();
@@ -47,7 +47,7 @@ describe('a message to steer', () => {
 });
 
 describe('a message to queue', () => {
-  test('reaches the model when it would have ended, and no sooner', async () => {
+  test('reaches the model only once the model would have ended', async () => {
     const { work, release } = heldTool();
     const run = loneSubagent(
       { tools: { work } },
@@ -61,7 +61,7 @@ describe('a message to queue', () => {
     expect(run.receipts()).toEqual([['applied', ['m1'], 3]]);
   });
 
-  test('waits even if it arrives between two steps, for a slot', async () => {
+  test('stays queued even if it arrives between two steps, during the wait for a slot', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('first done'), say('second done')),
@@ -100,7 +100,7 @@ describe('a message to queue', () => {
 });
 
 describe('a message that interrupts', () => {
-  test('aborts the model call, which starts again with it and counts', async () => {
+  test('aborts the model call; the next call includes the message and counts as a step', async () => {
     const script = steps({ text: 'never said', delayMs: 60_000 }, say('done'));
     const run = loneSubagent({}, script);
     await run.environment.settle();
@@ -253,7 +253,7 @@ describe('SUBAGENT-5: a message', () => {
     expect(run.receipts()).toEqual([['refused', ['m101'], '100 messages are unread already']]);
   });
 
-  test('leaves a subagent that waits for an answer parked', async () => {
+  test('does not wake a subagent that is parked at a question', async () => {
     const run = loneSubagent(
       { interactive: true },
       steps(calls(['ask_user', { question: 'Which?' }]), say('done')),

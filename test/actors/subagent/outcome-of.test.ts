@@ -89,7 +89,7 @@ const laterIn = ({ entries, environment }: World): World =>
 const cancelled = { code: 'CANCELLED', message: 'It ended as cancelled' };
 
 describe('an outcome', () => {
-  test("comes from a session's entries and snapshot", async () => {
+  test("regains its error when restored from a session's older entries or snapshot", async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: false } });
     const life = textLife(of, {
       subagents: { paint: { script: () => ({ error: new Error('no paint') }) } },
@@ -118,7 +118,7 @@ describe('an outcome', () => {
     expect(call()).toMatchObject([{ outcome: { status: 'failed', error } }]);
   });
 
-  test("comes from a program's snapshot, by the program and in a replay", async () => {
+  test("regains its error when restored from a program's older snapshot, or replayed", async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const before = programLife(of, { script: turns(never) });
     await before.service.recover();
@@ -140,7 +140,7 @@ describe('an outcome', () => {
     await after.close();
   });
 
-  test("comes from a service's journal and snapshot", async () => {
+  test("regains its error when restored from a service's older journal or snapshot", async () => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order({}, { priority: 'urgent' }));
@@ -156,7 +156,7 @@ describe('an outcome', () => {
     }
   });
 
-  test('comes from an engine', async () => {
+  test('gets its error when an older engine returns none', async () => {
     const environment = simulatedEnvironment();
     const { error: _, ...outcome } = unfinishedOutcome({ status: 'lost' });
     const engine: RunEngine = {

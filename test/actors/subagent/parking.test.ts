@@ -49,7 +49,7 @@ async function wholeStory(runtimeOptions: Partial<RuntimeOptions>) {
 }
 
 describe('SUBAGENT-3: a waiting subagent', () => {
-  test('resumes as if it had never been parked', async () => {
+  test('resumes with the same outcome as without parking', async () => {
     const parked = await wholeStory({});
     const kept = await wholeStory({ inspect: () => {} });
     expect(parked.outcome).toMatchObject({ status: 'completed', steps: 3 });
@@ -58,7 +58,7 @@ describe('SUBAGENT-3: a waiting subagent', () => {
     expect(parked).toEqual(kept);
   });
 
-  test("holds no timer except the user's timeout", async () => {
+  test("holds no timer except the timeout for the user's answer", async () => {
     const { environment, cancel, result } = longRun();
     await environment.settle();
     expect(environment.pendingTimers).toBe(1);

@@ -36,7 +36,7 @@ describe('the inbox of a relay', () => {
     expect(reasons[7]).toBeNull();
   });
 
-  test('joins pieces of text into one event of limited length', () => {
+  test('joins pieces of text into one event, and cuts it at a limit', () => {
     const inbox = new RelayInbox();
     for (let at = 0; at < 5_000; at += 1)
       expect(inbox.push({ type: 'words', text: 'x'.repeat(100) })).toBeNull();
@@ -48,13 +48,13 @@ describe('the inbox of a relay', () => {
 });
 
 describe('an event', () => {
-  test("ends early in long texts, but not in a permission's arguments", () => {
+  test("loses the end of long texts, but keeps a permission's arguments whole", () => {
     const input = { text: 'x'.repeat(300_000) };
     expect(JSON.stringify(read(tool(input))).length).toBeLessThan(300_000);
     expect(read({ ...tool(input), type: 'permission', requestId: 'r' })).toMatchObject({ input });
   });
 
-  test('names its request when it cannot be read', () => {
+  test('fails with its request id when it is malformed', () => {
     const question = { type: 'question', requestId: '', text: 'Which?' };
     expect(readRelayEvent(question)).toMatchObject({ requestId: '' });
     expect(readRelayEvent({ ...question, requestId: 'r', text: 7 })).toMatchObject({
@@ -65,7 +65,7 @@ describe('an event', () => {
     expect(readRelayEvent(null)).toMatchObject({ requestId: null });
   });
 
-  test('limits its usage to numbers that can be summed', () => {
+  test('caps usage numbers so that they can be summed', () => {
     expect(read({ type: 'usage', inputTokens: 1e308, outputTokens: 0, cost: 1e308 })).toMatchObject(
       {
         inputTokens: 1e12,

@@ -112,7 +112,7 @@ describe('a turn', () => {
     expect(prompts(relay)[0]).toContain('You write code.');
   });
 
-  test('includes the words of a conversation that it continues, also those next to a picture', async () => {
+  test('includes the text of the conversation that it continues, even text beside an image', async () => {
     const { relay, environment } = relayed([]);
     const service = createSubagentService({ runtime: createRuntime({ environment }) });
     service.spawn({
@@ -134,7 +134,7 @@ describe('a turn', () => {
     await Promise.all([service.close(), environment.advance(10_000)]);
   });
 
-  test('reports the progress of the agent to the program once, while it works', async () => {
+  test("reports the agent's progress to the program once, while it works", async () => {
     const { begin, progress, environment } = relayed([
       { progress: 'looking' },
       { untilCancelled: true },
@@ -148,7 +148,7 @@ describe('a turn', () => {
     expect(progress).toEqual(['looking']);
   });
 
-  test('reports progress even when the agent asks or ends immediately after it', async () => {
+  test('reports progress even if the agent asks or ends immediately afterwards', async () => {
     const { begin, progress, environment, answer } = relayed([
       { progress: 'looking' },
       { question: 'Which one?' },
@@ -194,7 +194,7 @@ describe('a turn', () => {
 });
 
 describe('a permission', () => {
-  test('becomes an approval of this call, and the agent gets the answer after it', async () => {
+  test('becomes an approval of one call, whose answer is sent to the agent', async () => {
     const { begin, asked, answer, environment, told } = relayed([{ permission: EDIT }]);
     const { result } = begin();
     await environment.settle();
@@ -234,7 +234,7 @@ describe('a permission', () => {
     });
   });
 
-  it('shows characters of the agent that a screen would hide', async () => {
+  it("makes invisible characters in the agent's text visible to the user", async () => {
     const { begin, asked, environment } = relayed([
       { permission: { ...EDIT, title: 'Edit \u202etxt.seton', input: { path: 'n\u200bote' } } },
     ]);
@@ -336,7 +336,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     { type: 'turn_ended', reason: 'completed' },
   ];
 
-  test('causes no doubt when the connection ends before the permission, because it has not run', async () => {
+  test('causes no doubt if the connection ends before the permission is answered', async () => {
     const { doubts, result, send } = stage();
     await send(...ASKS);
     await send({ type: 'closed', message: 'killed' });
@@ -345,7 +345,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     expect(doubts).toEqual([]);
   });
 
-  test('causes no doubt when it was permitted and ended before the connection did', async () => {
+  test('causes no doubt if it was permitted and ended before the connection ended', async () => {
     const { asked, doubts, result, send, answer } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -360,7 +360,7 @@ describe('a tool that is reported as running, and then requests permission', () 
     expect(toolLedger.at(-1)).toMatchObject({ approval: 'given', output: 'done' });
   });
 
-  test('causes a doubt when the connection ends after it was permitted', async () => {
+  test('causes a doubt if the connection ends after it was permitted', async () => {
     const { asked, doubts, result, send } = stage();
     await send(...ASKS);
     asked[0]?.({ approved: true });
@@ -397,7 +397,7 @@ describe('a question', () => {
     expect((await result).text).toBe('no answer. ');
   });
 
-  test('does not reach the user of a subagent that is not interactive', async () => {
+  test('does not reach the user if the subagent is not interactive', async () => {
     const { begin, asked } = relayed([{ question: 'When?' }]);
     expect((await begin({ interactive: false }).result).text).toBe('no answer. ');
     expect(asked).toEqual([]);
@@ -427,7 +427,7 @@ describe('an end', () => {
     expect(relay.told.at(-1)).toMatchObject({ type: 'release', how: 'cancelled' });
   });
 
-  test('kills an agent that does not stop after its grace', async () => {
+  test('kills an agent that does not stop within its grace period', async () => {
     const { begin, environment, relay } = relayed([{ deaf: true }, { untilCancelled: true }]);
     const run = begin();
     await environment.settle();
@@ -507,7 +507,7 @@ describe('the cost that an agent reports', () => {
 });
 
 describe('an agent whose process ends', () => {
-  test('resumes with a note of it, and its running tool is in doubt', async () => {
+  test('resumes with a note that the connection ended, and its running tool is in doubt', async () => {
     let turns = 0;
     const { begin, environment, relay, doubts } = relayed([], {
       script: () =>
@@ -555,7 +555,7 @@ describe('an agent whose process ends', () => {
     expect(errors).toEqual([expect.stringContaining('got one that cannot be read')]);
   });
 
-  test('RELAY-LOOP-5: reports a relay that throws at the answer to an unreadable event', async () => {
+  test('RELAY-LOOP-5: reports a relay that throws when it is asked to refuse an unreadable event', async () => {
     const errors: string[] = [];
     const relay: Relay = {
       name: 'an agent',
@@ -610,7 +610,7 @@ describe('a message', () => {
     return { relay, ...loneSubagent({ relay }, () => ({ text: '' })) };
   };
 
-  test('steers an agent that can be steered', async () => {
+  test('steers an agent that supports steering', async () => {
     const { relay, subagent, environment, result, receipts } = lone([{ untilCancelled: true }]);
     await environment.settle();
     subagent.message('m1', 'Be quick', 'steer');
@@ -624,7 +624,7 @@ describe('a message', () => {
     expect((await result).status).toBe('cancelled');
   });
 
-  test('becomes the next prompt of an agent that cannot be steered', async () => {
+  test('becomes the next prompt if the agent does not support steering', async () => {
     const { relay, subagent, environment, result } = lone([{ question: 'When?' }], {
       capabilities: { steers: false },
     });
@@ -635,7 +635,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Be quick');
   });
 
-  test('ends the turn when it interrupts an open question', async () => {
+  test('cancels an open question and ends the turn if it interrupts', async () => {
     const { relay, subagent, environment, result } = lone([{ question: 'When?' }]);
     await environment.settle();
     subagent.message('m1', 'Never mind', 'interrupt');
@@ -646,7 +646,7 @@ describe('a message', () => {
     expect(prompts(relay)[1]).toContain('Never mind');
   });
 
-  test('ends the turn first when it interrupts', async () => {
+  test('ends the turn first if it interrupts', async () => {
     const { relay, subagent, environment, result } = lone([{ untilCancelled: true }]);
     await environment.settle();
     subagent.message('m1', 'Stop that', 'interrupt');
@@ -684,7 +684,7 @@ describe('after a crash of this process', () => {
     expect(relay.told.filter(({ type }) => type === 'answer')).toHaveLength(1);
   });
 
-  test('answers a question that survives, and asks it only once', async () => {
+  test('answers a question that survived the crash, without asking the user again', async () => {
     const stage = relayed([{ question: 'When?' }], {
       capabilities: { openQuestionSurvives: true },
     });
@@ -705,24 +705,27 @@ describe('after a crash of this process', () => {
   test.each([
     [{ optionId: 'approve_lasting' }, { type: 'permitted', lasting: true }],
     [{ approved: true }, { type: 'permitted' }],
-  ])('passes a permission that survives on as it was given: %j', async (given, passed) => {
-    const stage = relayed([{ permission: EDIT, lasting: 'All edits' }], {
-      capabilities: { openQuestionSurvives: true },
-    });
-    const { begin, environment, another, answer, relay } = stage;
-    void begin();
-    await environment.settle();
-    another();
-    relay.kill();
-    const { result } = begin();
-    await environment.settle();
-    answer(null);
-    answer(given);
-    expect((await result).text).toBe('permitted. ');
-    expect(relay.told.filter(({ type }) => type === 'answer')).toEqual([
-      expect.objectContaining({ answer: passed }),
-    ]);
-  });
+  ])(
+    "passes the user's decision on to a permission that survived the crash: %j",
+    async (given, passed) => {
+      const stage = relayed([{ permission: EDIT, lasting: 'All edits' }], {
+        capabilities: { openQuestionSurvives: true },
+      });
+      const { begin, environment, another, answer, relay } = stage;
+      void begin();
+      await environment.settle();
+      another();
+      relay.kill();
+      const { result } = begin();
+      await environment.settle();
+      answer(null);
+      answer(given);
+      expect((await result).text).toBe('permitted. ');
+      expect(relay.told.filter(({ type }) => type === 'answer')).toEqual([
+        expect.objectContaining({ answer: passed }),
+      ]);
+    },
+  );
 
   test('ignores a lasting permission that was not offered', async () => {
     const { begin, environment, answer, errors, relay } = relayed([{ permission: EDIT }]);
@@ -735,7 +738,7 @@ describe('after a crash of this process', () => {
     expect(relay.told.filter((one) => JSON.stringify(one).includes('permitted'))).toEqual([]);
   });
 
-  test('does not give an approval that may not have arrived to another request', async () => {
+  test('does not apply an approval that may not have arrived to another request', async () => {
     let turns = 0;
     const stage = relayed([], {
       script: () =>
@@ -777,7 +780,7 @@ describe('its configuration', () => {
   });
 
   test.each([[{}], [7], [{ name: 'x', start() {} }], [{ ...base, start() {}, capabilities: {} }]])(
-    'a value that is no relay is refused: %j',
+    'a subagent with the relay %j is refused',
     (value) => {
       expect(() => defineSubagent({ ...base, relay: value as unknown as Relay })).toThrow(
         /`relay`: expected a relay/,
@@ -835,7 +838,7 @@ describe('a session that a subagent leaves behind', () => {
     },
   );
 
-  test('ends as released if it opens after the subagent was cancelled', async () => {
+  test('gets released if it opens after the subagent was cancelled', async () => {
     const agent = scriptedRelay();
     const releases: string[] = [];
     const opening = Promise.withResolvers<void>();

@@ -7,13 +7,13 @@ import { scriptedModel, simulatedEnvironment } from '../../../src/testing/index.
 
 const config = { name: 'researcher', instructions: 'You look things up.' };
 
-test('needs only a model', async () => {
+test('runs with nothing but a model', async () => {
   const model = scriptedModel([{ text: 'Found it' }]);
   const outcome = await runSubagent(config, 'Look it up', { model }).result;
   expect(outcome).toMatchObject({ status: 'completed', text: 'Found it' });
 });
 
-test('uses the runtime that it is given', async () => {
+test('uses the runtime that is passed', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment });
   const model = scriptedModel([{ text: 'Found it' }]);

@@ -7,7 +7,7 @@ import { loneSubagent, wordsIn } from '../../support/lone-subagent.ts';
 import { calls, never, say, simpleTool, steps } from '../../support/subagent-runs.ts';
 
 describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
-  test('emits its words and its tools as they arrive', async () => {
+  test('emits words and tool calls as they arrive', async () => {
     const run = loneSubagent(
       {
         stream: true,
@@ -43,7 +43,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('produces the same outcome and prompts as without', async () => {
+  test('produces the same outcome and prompts as a run without a stream', async () => {
     const config = { tools: { look: simpleTool(() => 'seen') } };
     const script = () => steps(calls(['look', {}, 'c1']), say('done'));
     const plain = loneSubagent(config, script());
@@ -65,7 +65,7 @@ describe('with stream: true', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('shows activity when something happens to a subagent, and not otherwise', async () => {
+test('counts as active when something happens, and not while it waits', async () => {
   const work = simpleTool(async function* () {
     yield { progress: 'half' };
     await never();
@@ -113,7 +113,7 @@ describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
     expect(wordsIn(run.prompts[1]!).at(-1)).toContain('last answer');
   });
 
-  test('accepts a result in progress as the result', async () => {
+  test('accepts an answer in progress as the result', async () => {
     const run = loneSubagent({}, steps({ text: 'All of it', delayMs: 100 }));
     await run.environment.settle();
     run.subagent.exhaust('Too many tokens');
@@ -160,7 +160,7 @@ describe('SUBAGENT-MACHINE-12: a subagent with an exhausted budget', () => {
     expect(withdrawn).toHaveLength(whom === 'children' ? 0 : 1);
   });
 
-  test('ends at once if it is granted no last step', async () => {
+  test('ends at once if no last step is granted', async () => {
     const run = loneSubagent({ tools: { work: simpleTool(never) } }, steps(calls(['work'])));
     await run.environment.settle();
     run.subagent.exhaust('Too late', false);

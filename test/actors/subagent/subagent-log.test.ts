@@ -38,7 +38,7 @@ test('SUBAGENT-UNIT-1: restores a call with its input, which is written once', (
   expect(written(read(json))).toBe(json);
 });
 
-test('SUBAGENT-UNIT-1: restores a call with its own input if its message differs', () => {
+test("SUBAGENT-UNIT-1: restores a call's own input if it differs from the input in the message", () => {
   const invalid = { input: 'no JSON', invalid: { message: 'It is no JSON' } };
   const json = written(asked({}, invalid));
   expect(read(json).call('c1')).toMatchObject(invalid);

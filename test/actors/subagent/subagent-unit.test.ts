@@ -61,7 +61,7 @@ function folded(
 const all = [...lives()];
 
 describe('reduce', () => {
-  it('folds every stored life, and does not change its arguments (SUBAGENT-UNIT-2)', () => {
+  it('folds every recorded life without changing its arguments (SUBAGENT-UNIT-2)', () => {
     let steps = 0;
     for (const life of all) {
       const state = folded(life, () => (steps += 1));
@@ -71,7 +71,7 @@ describe('reduce', () => {
     expect(steps).toBeGreaterThan(80);
   });
 
-  it('takes the same step from a stored state (SUBAGENT-UNIT-1)', () => {
+  it('takes the same step from a serialised state as from a live one (SUBAGENT-UNIT-1)', () => {
     for (const life of all)
       folded(life, (state, event) => {
         const stored = plainly(state);
@@ -84,7 +84,7 @@ describe('reduce', () => {
 describe('an event on which the step throws', () => {
   afterEach(() => vi.restoreAllMocks());
 
-  it('leaves no entry, and its waiting call continues (SUBAGENT-6)', async () => {
+  it('leaves no entry, and its call is settled as an error (SUBAGENT-6)', async () => {
     const right = SubagentLog.prototype.fold;
     vi.spyOn(SubagentLog.prototype, 'fold').mockImplementation(function (
       this: SubagentLog,

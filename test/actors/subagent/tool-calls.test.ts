@@ -37,7 +37,7 @@ describe('a call that is cut off when it may have had its effect', () => {
     idempotencyKey,
   });
 
-  it('becomes in doubt when it times out: the model and the app are informed', async () => {
+  it('becomes in doubt when it times out, and the model and the app learn of it', async () => {
     const { charged, doubtful, environment, prompts, result } = charging();
     await environment.advance(1000);
     const { toolLedger } = await result;
@@ -197,7 +197,7 @@ describe('the call of a tool', () => {
     expect(walk).toEqual(['walk', 'text', 'slowly']);
   });
 
-  test('shows the model the text of toModelOutput, and the ledger keeps the output', async () => {
+  test('gives the model the text of toModelOutput, and the ledger the full output', async () => {
     const { outcome, prompts } = subagentRuns(steps(calls(['chart']), say('nice chart')));
     const { toolLedger } = await outcome({
       tools: {
@@ -247,7 +247,7 @@ describe('the call of a tool', () => {
     ]);
   });
 
-  test('aborts the tool at its timeout, without delaying the other calls', async () => {
+  test('aborts the tool at its timeout, without delaying other calls', async () => {
     let signal: AbortSignal | undefined;
     const { environment, run, prompts } = subagentRuns(
       steps(calls(['hang'], ['quick']), say('gave up')),
@@ -315,7 +315,7 @@ test('P6: gives each call a separate idempotency key', async () => {
 });
 
 test(
-  'P8: offers the model only its configured tools; ask_user only if interactive',
+  'P8: offers the model only its configured tools, and ask_user only if interactive',
   { tags: ['R10', 'R11'] },
   async () => {
     const schema = jsonSchema({ type: 'object', properties: {} });
@@ -332,7 +332,7 @@ test(
   },
 );
 
-test('P8: does not let an author define ask_user', { tags: ['B44'] }, async () => {
+test("P8: refuses an author's tool named ask_user", { tags: ['B44'] }, async () => {
   const { run, outcome } = subagentRuns(steps(say('never')));
   const tools = { ask_user: simpleTool(() => 'me') };
   expect(() => run({ tools })).toThrow('belongs to the runtime');

@@ -83,7 +83,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   );
 
   test(
-    'shows a failure to the parent, and in the reference',
+    'returns a failure to the parent, and records it in the reference',
     { tags: ['H10', 'H11'] },
     async () => {
       const { plan, service } = program({
@@ -169,7 +169,7 @@ describe("a subagent's tool", () => {
   });
 
   test(
-    'tells the child its parent, and the parent reads the result of its call',
+    "gives the child its parent's id, and the parent the result of its call",
     { tags: ['H4', 'H8'] },
     async () => {
       const results: unknown[] = [];
@@ -213,7 +213,7 @@ describe("a subagent's tool", () => {
   });
 
   test(
-    'has one stream for the family, each member with its own ids',
+    "merges all agents of the tree into one stream, with each agent's own ids",
     { tags: ['H6', 'H22'] },
     async () => {
       const streaming = {
@@ -259,7 +259,7 @@ describe("a subagent's tool", () => {
 });
 
 test(
-  'tells a child that asks while its parent waits that no answer can arrive',
+  'returns an error to a child that asks a question while its parent waits for it',
   { tags: ['MW1'] },
   async () => {
     const answers: unknown[] = [];
@@ -287,7 +287,7 @@ test(
   },
 );
 
-test('SUB-AGENT-TOOL-1: ends the call when a child is ended while it asks', async () => {
+test('SUB-AGENT-TOOL-1: ends the call when the child is cancelled while it asks', async () => {
   const { plan, service } = program({
     planner: [call('subagent__summarizer', { texts: [] }), { text: 'Done.' }],
     summarizer: [call('request_input', { question: 'How long?' })],
@@ -346,7 +346,7 @@ describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: 
     ['background', true],
     ['background', false],
   ] as const)(
-    '%s: begins the next run with messages that a run has not read (with a memory: %s)',
+    '%s: starts another run for messages that no run has read (with a memory: %s)',
     async (mode, hasMemory) => {
       const tasks: string[] = [];
       const { service, environment } = program(
@@ -384,31 +384,35 @@ describe('COMPANIONS-1: a message to a companion, which is never lost', { tags: 
     },
   );
 
-  test('reaches the same companion with the same call', { tags: ['M25'] }, async () => {
-    const { service, environment } = program({ researcher: [{ text: 'Found', delayMs: 1000 }] });
-    const tools = companions([{ agent: researcher }], { service });
-    const context = withCaller(undefined, {
-      sessionId: service.id,
-      subagentId: null,
-      parentId: null,
-      depth: 0,
-      requester: null,
-      approver: null,
-      idempotencyKey: 'k',
-      service,
-    });
-    const input = { agentType: 'researcher', message: 'Go' };
-    const first = await use(tools, 'companion__spawnAgent', input, context);
-    expect(await use(tools, 'companion__spawnAgent', input, context)).toEqual(first);
-    expect(await use(tools, 'companion__listChildren', {}, context)).toMatchObject({
-      children: [{ agentId: 'researcher-1' }],
-    });
-    await environment.advance(2000);
-  });
+  test(
+    'reaches the existing companion when the same call is repeated',
+    { tags: ['M25'] },
+    async () => {
+      const { service, environment } = program({ researcher: [{ text: 'Found', delayMs: 1000 }] });
+      const tools = companions([{ agent: researcher }], { service });
+      const context = withCaller(undefined, {
+        sessionId: service.id,
+        subagentId: null,
+        parentId: null,
+        depth: 0,
+        requester: null,
+        approver: null,
+        idempotencyKey: 'k',
+        service,
+      });
+      const input = { agentType: 'researcher', message: 'Go' };
+      const first = await use(tools, 'companion__spawnAgent', input, context);
+      expect(await use(tools, 'companion__spawnAgent', input, context)).toEqual(first);
+      expect(await use(tools, 'companion__listChildren', {}, context)).toMatchObject({
+        children: [{ agentId: 'researcher-1' }],
+      });
+      await environment.advance(2000);
+    },
+  );
 });
 
 test(
-  'leaves nothing of a companion that was ended, or whose parent has ended',
+  'releases a companion that was cancelled, or whose parent has ended',
   { tags: ['H18', 'MW9'] },
   async () => {
     const disposed: string[] = [];

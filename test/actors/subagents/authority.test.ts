@@ -187,7 +187,7 @@ describe('P8, APPROVAL-3: a denial, which applies to all subagents below', () =>
     expect(ran).toEqual([{ sum: 6 }, { sum: 5 }]);
   });
 
-  test('RETENTION-1: gives no approval through a message or an agent', async () => {
+  test('RETENTION-1: cannot be turned into an approval by a message or another agent', async () => {
     const ran: unknown[] = [];
     const { environment, service, outcomes, start } = program(
       {

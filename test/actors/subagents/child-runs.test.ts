@@ -106,7 +106,7 @@ async function play(
   return { outcome: await result, orders: [...orders.values()] };
 }
 
-test('RUN-WORKER-5: inherits the users who may answer, and the user that it works for', async () => {
+test('RUN-WORKER-5: inherits the users who may answer, and the user on whose behalf it works', async () => {
   const asked: unknown[] = [];
   const { outcome, orders } = await play(
     { answerableBy: ['ada'], tools: { helper: helperOf({}) } },
@@ -147,7 +147,7 @@ test('RUN-WORKER-5: does not ask again for a call that the user denied to the ru
   expect([asked, pays]).toEqual([['main'], []]);
 });
 
-test('RUN-WORKER-5: makes a subagent with a budget part of the run, whose budget counts it', async () => {
+test("RUN-WORKER-5: runs a subagent with a budget inside the run, which pays for the subagent's steps", async () => {
   const { outcome, orders } = await play(
     { budget: { steps: 3 }, tools: { helper: helperOf({}) } },
     {
@@ -160,7 +160,7 @@ test('RUN-WORKER-5: makes a subagent with a budget part of the run, whose budget
   expect(outcome.toolLedger[0]).toMatchObject({ toolName: 'helper', output: { said: 'blue' } });
 });
 
-test('RUN-WORKER-5: limits a chain of child runs to the depth of a chain of subagents', async () => {
+test('RUN-WORKER-5: limits a chain of child runs to the depth allowed for subagents', async () => {
   const nested = helperOf({ name: 'third', tools: {} });
   const second = helperOf({ name: 'second', tools: { helper: nested } });
   const config = (nestedTool: object) => ({ tools: { helper: nestedTool } });
@@ -171,7 +171,7 @@ test('RUN-WORKER-5: limits a chain of child runs to the depth of a chain of suba
   expect(deeper.orders.map(({ above }) => above?.depth ?? 0)).toEqual([0, 1, 2]);
 });
 
-test("gives a child's request to its parent no answer from the program, as in a process", async () => {
+test("leaves a child's request to its parent unanswered by the program", async () => {
   const asks = { calls: [{ name: 'request_input', input: { question: 'How much?' } }] };
   const tools = { request_input: createChildSubagentToolset().request_input };
   let requests = 0;
@@ -188,7 +188,7 @@ test("gives a child's request to its parent no answer from the program, as in a 
   expect([outcome.status, requests, orders.length]).toEqual(['completed', 0, 2]);
 });
 
-test('makes a subagent whose question is the result of the call part of the run', async () => {
+test('runs a subagent inside the run if its question is the result of the call', async () => {
   const { orders } = await play(
     { tools: { helper: helperOf({}, 'return') } },
     { main: [help], helper: [said('here')] },
@@ -197,7 +197,7 @@ test('makes a subagent whose question is the result of the call part of the run'
 });
 
 test.each(['x'.repeat(200), '✓'.repeat(200), 'a/b:c\n#1'])(
-  'RUN-WORKER-4: the id of a child of a run named %j fits every engine',
+  "RUN-WORKER-4: limits the id of a child run to every engine's maximum for a parent named %j",
   async (id) => {
     const { outcome, orders } = await play(
       { tools: { helper: helperOf({}) } },

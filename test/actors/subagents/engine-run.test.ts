@@ -105,7 +105,7 @@ describe('runWorker refuses', () => {
 });
 
 describe('a run on an engine', () => {
-  test('ENGINE-RUN-3: retries when the engine cannot be reached', async () => {
+  test('ENGINE-RUN-3: retries when the engine is unreachable', async () => {
     const { environment, engine, runtime, traveller } = setUp();
     let failures = 0;
     const flaky = <T>(ask: () => Promise<T>): Promise<T> => {
@@ -151,7 +151,7 @@ describe('a run on an engine', () => {
     expect(reported).toContain('flaky: r1');
   });
 
-  test('ENGINE-RUN-5: gives the reason in the receipt of a message that the engine does not pass on', async () => {
+  test('ENGINE-RUN-5: explains in the receipt why the engine did not deliver a message', async () => {
     const { environment, engine, runtime, traveller } = setUp();
     const { message, ...deaf } = engine;
     const refusing: RunEngine = {
@@ -181,7 +181,7 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    "ENGINE-RUN-5: reports a message as read even if the run's end interrupted its sending (%s)",
+    'ENGINE-RUN-5: reports a message as read even if the run ended before the engine confirmed it (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       // An engine that accepts each message, and dies before it answers.
@@ -260,7 +260,7 @@ describe('a run on an engine', () => {
   });
 
   test.each([['plain'], ['packed']] as const)(
-    'RUN-ENGINE-1: fails as lost when its id is used for another request, which continues (%s)',
+    'RUN-ENGINE-1: fails as lost when its id belongs to another run, which continues (%s)',
     async (texts) => {
       const { environment, runtime, traveller, kept, as } = packingSetUp(texts);
       const engine = as(kept);
@@ -285,7 +285,7 @@ describe('a run on an engine', () => {
     },
   );
 
-  test('ENGINE-RUN-4: fails as lost if only one end packs, and the error gives the reason', async () => {
+  test('ENGINE-RUN-4: fails as lost if client and worker use different packing, and the error says why', async () => {
     const packing = { codec: testCodec('a key') };
     const other = { codec: testCodec('another key') };
     const ends: [JobPacking | null, JobPacking | null][] = [
@@ -313,7 +313,7 @@ describe('a run on an engine', () => {
     }
   });
 
-  test('ENGINE-RUN-4: passes questions of another shape to no handler', async () => {
+  test('ENGINE-RUN-4: passes questions of an unknown shape to no handler', async () => {
     const { engine, runtime, traveller } = setUp();
     const asked: unknown[] = [];
     const { result } = runSubagent(traveller, 'Go [trip t: ask]', {
@@ -335,7 +335,7 @@ describe('a run on an engine', () => {
     expect(asked).toEqual([]);
   });
 
-  test('RUN-WORKER-6: leaves a turn from an old worker to new ones, and repeats no step', async () => {
+  test('RUN-WORKER-6: continues on new workers when an old worker refuses a turn, and repeats no step', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const handler = runWorker({ environment, configs, jobs });
     const old = runWorker({ environment, configs, jobs });
@@ -371,7 +371,7 @@ describe('a run on an engine', () => {
     expect(charges).toHaveLength(1);
   });
 
-  test('RUN-WORKER-9: continues a run from memory only after the recorded turn', async () => {
+  test('RUN-WORKER-9: continues from memory only after the recorded turn', async () => {
     const { environment, runtime, traveller } = setUp();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());
     const steps = jobWorker({ environment, configs, model });
@@ -457,7 +457,7 @@ describe('a run on an engine', () => {
     expect(JSON.stringify(toolLedger)).toContain('expected at most 20000 bytes');
   });
 
-  test('RUN-WORKER-1: abandons no job in a turn, because the turn may be repeated', async () => {
+  test('RUN-WORKER-1: abandons no job during a turn, because the turn may be repeated', async () => {
     const { environment, runtime, traveller, configs, jobs } = setUp();
     const given: string[] = [];
     const told = { ...jobs, ended: (prefix: string) => void given.push(prefix) };
@@ -478,7 +478,7 @@ describe('a run on an engine', () => {
     expect(await result).toMatchObject({ status: 'completed', text: 'Done: {"did":"charge"}' });
   });
 
-  test('RUN-WORKER: ends as lost with a journal above `maxChars`, and names the limit', async () => {
+  test('RUN-WORKER: ends as lost when its journal exceeds `maxChars`, and names the limit', async () => {
     const { runtime, traveller } = setUp();
     const environment = simulatedEnvironment();
     const { configs, model } = runsConformanceAgents(() => Promise.resolve());
@@ -532,7 +532,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
   const isPlayedAgain = async (handler: RunHandler, turn: RunTurn): Promise<boolean> =>
     JSON.stringify(await handler.turn(turn, signal)).includes('service.recovered');
 
-  test('continues in its process, and from the journal in another one', async () => {
+  test('continues from memory in its process, and from the journal in another process', async () => {
     const handler = worker();
     const turn = await answered(handler, 'r');
     const other = worker();
@@ -543,7 +543,7 @@ describe('RUN-WORKER-9: a run that waits for an answer', () => {
     expect(await isPlayedAgain(other, copy)).toBe(true);
   });
 
-  test('continues from the journal once many others wait', async () => {
+  test('continues from the journal once a hundred other runs wait', async () => {
     const handler = worker();
     const turns: RunTurn[] = [];
     for (let run = 0; run <= 100; run += 1) turns.push(await answered(handler, `r${run}`));

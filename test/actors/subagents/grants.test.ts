@@ -25,14 +25,14 @@ const names = (granted: ReturnType<typeof grantTools>) =>
   granted.ok ? Object.keys(granted.config.tools ?? {}).toSorted() : granted.error.code;
 
 describe('P8: the tools of a subagent', () => {
-  test('equal its configuration without a grant, which stays the same object', () => {
+  test('stay unchanged without a grant', () => {
     const given = config();
     const granted = grantTools(given, undefined, granter());
     expect(granted).toMatchObject({ ok: true });
     expect(granted.ok && granted.config).toBe(given);
   });
 
-  test('equal the requester’s if absent, nothing if empty, and the list if named', () => {
+  test("include all of the requester's tools by default, none for an empty list, and otherwise the listed ones", () => {
     const { report_progress: _ } = createChildSubagentToolset();
     expect(names(grantTools(config(), {}, granter()))).toEqual([
       'own',
@@ -61,7 +61,7 @@ describe('P8: the tools of a subagent', () => {
     ]);
   });
 
-  test('exclude denied tools of the configuration and the instance, but never complete_task', async () => {
+  test('exclude denied tools of the configuration and of the instance, but never complete_task', async () => {
     const { complete_task } = createChildSubagentToolset();
     const given = config({
       tools: { own, complete_task },

@@ -56,7 +56,7 @@ async function talk(
 
 describe('a lead agent', () => {
   test(
-    'continues to talk while a subagent__ tool works, and says its result',
+    'keeps talking while a subagent__ tool works, and then says its result',
     { tags: ['HW6'] },
     async () => {
       const helpers = subAgentTools(createSubAgentTool(summarizer, texts));
@@ -84,7 +84,7 @@ describe('a lead agent', () => {
   );
 
   test(
-    'gets an error for an unknown input, and no subagent is spawned',
+    'gets an error for an unknown input without a spawned subagent',
     { tags: ['R6'] },
     async () => {
       const { session, environment, said, close } = await talk(
@@ -185,7 +185,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('gets no delivery of a result that it has read meanwhile', async () => {
+  test('gets no delivery of a result that it has already read', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {
@@ -258,7 +258,7 @@ describe('a lead agent', () => {
     await close();
   });
 
-  test('gets no delivery of a request that is over', async () => {
+  test("gets no delivery of a subagent's request that is already closed", async () => {
     const told: string[] = [];
     const { session, environment, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {

@@ -65,7 +65,7 @@ test('MESSAGES-2: treats the same key as the same message: one entry, one receip
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: treats the same key to another subagent as another message', async () => {
+test('MESSAGES-2: treats a key used for another subagent as a new message', async () => {
   const { environment, service, spawn, id, told } = await atWork();
   const other = spawn();
   await environment.settle();
@@ -76,7 +76,7 @@ test('MESSAGES-2: treats the same key to another subagent as another message', a
   expect(told()).toHaveLength(2);
 });
 
-test('MESSAGES-2: treats the same key as the same answer, even while it is being sent', async () => {
+test('MESSAGES-2: treats an answer with a known key as one answer, even while the first is being sent', async () => {
   const { environment, journal, service, id, told } = await atWork({
     call: ['request_input', { question: 'Which?' }],
   });
@@ -96,7 +96,7 @@ test('MESSAGES-2: treats the same key as the same answer, even while it is being
   expect(told()).toEqual([`msg_${id}_k`]);
 });
 
-test('SUBAGENT-3: does not wake a waiting subagent for a message that it already has', async () => {
+test('SUBAGENT-3: does not wake a parked subagent for a message that it already has', async () => {
   const environment = simulatedEnvironment();
   const journal = memoryJournal({ keep: Infinity });
   const message = { content: 'Hurry', mode: 'queue', idempotencyKey: 'k' } as const;
@@ -132,7 +132,7 @@ test('SUBAGENT-3: does not wake a waiting subagent for a message that it already
   expect(second.toSnapshot()?.subagents).toMatchObject([{ rest: { life: { isParked: true } } }]);
 });
 
-test('MESSAGES-3: writes nothing more for a released subagent, and leaves no receipt waiting', async () => {
+test('MESSAGES-3: settles pending writes of a released subagent without writing more', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   const sent = service.send(id, { content: 'Hurry' }, THE_LEAD);
@@ -141,7 +141,7 @@ test('MESSAGES-3: writes nothing more for a released subagent, and leaves no rec
   expect(await isSettled(environment, sent.written)).toBe(true);
 });
 
-test('MESSAGES-1: settles a wait for a receipt as not delivered', async () => {
+test('MESSAGES-1: settles a pending receipt as not delivered when the service is suspended', async () => {
   const { environment, service, id } = await atWork();
   const sent = service.send(id, { content: 'Hurry', mode: 'queue' }, THE_LEAD);
   if (!sent.ok) throw new Error(sent.error.message);
@@ -187,7 +187,7 @@ test('MESSAGES-2: reports a message as `written` only when its entry is in the j
   expect(told()).toEqual([sent.messageId]);
 });
 
-test('MESSAGES-2: answers the tool when the message is in the journal', async () => {
+test("MESSAGES-2: returns the tool's result once the message is in the journal", async () => {
   const { environment, journal, service, id } = await atWork();
   const { send_to_subagent: tool } = createParentSubagentToolset({ service });
   journal.shut();
@@ -200,7 +200,7 @@ test('MESSAGES-2: answers the tool when the message is in the journal', async ()
   expect(await isSettled(environment, answered)).toBe(true);
 });
 
-test('SUBAGENT-TREE-5: accepts nothing for an ended subagent, and leaves no receipt waiting', async () => {
+test('SUBAGENT-TREE-5: accepts no message for an ended subagent, and settles its receipt', async () => {
   const { environment, journal, service, id } = await atWork();
   journal.shut();
   // Another entry is being written: this one waits for it.

@@ -12,7 +12,7 @@ test.each([
   [1, 'completed'],
   [3, 'failed'],
 ])(
-  'TREE-SNAPSHOT-2: gives a subagent whose deleted children used %i of its three steps %s',
+  'TREE-SNAPSHOT-2: restores a subagent whose deleted children used %i of its three steps, and ends it as %s',
   async (steps, status) => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment });

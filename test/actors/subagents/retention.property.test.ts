@@ -74,7 +74,7 @@ test('RETENTION-1: deletes a result never before its delivery, and always after 
   );
 });
 
-test('RETENTION-2: keeps the last delivered results, and none with a limit of 0', () => {
+test('RETENTION-2: keeps only the last delivered results, and none with a retention of 0', () => {
   const registry = registryAt(() => 0, RETENTION_MS);
   for (let number = 0; number <= MAX_DELIVERED; number += 1) {
     const one = record(`s${number}`);
@@ -95,7 +95,7 @@ test('RETENTION-2: keeps the last delivered results, and none with a limit of 0'
   expect(forgetful.get('last')).toBeUndefined();
 });
 
-test('RETENTION-2: counts long results by their length', () => {
+test('RETENTION-2: counts the characters of long results', () => {
   const registry = registryAt(() => 0, RETENTION_MS);
   const long = 'x'.repeat(200_000);
   const most = MAX_UNDELIVERED_CHARS / long.length;
@@ -117,7 +117,7 @@ test('RETENTION-2: counts long results by their length', () => {
   expect(registry.get(ended.at(-1)?.id ?? '')).toBeDefined();
 });
 
-test('TREE-SNAPSHOT-2: charges a child that is deleted after its parent to the agent above both', () => {
+test("TREE-SNAPSHOT-2: charges a child deleted after its parent to the parent's parent", () => {
   let now = 0;
   const registry = registryAt(() => now, RETENTION_MS);
   const boss = record('boss');

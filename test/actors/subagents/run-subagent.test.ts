@@ -83,7 +83,7 @@ describe('a run', () => {
     expect(notes).toEqual(['Half way null true', 'Nearly there null true', 'There null true']);
   });
 
-  test('works step by step, and lists all its work in the outcome', async () => {
+  test('works step by step, and lists all steps and calls in the outcome', async () => {
     const prompts: unknown[] = [];
     const steps: number[] = [];
     const { run } = setUp(({ turn, prompt, results }) => {
@@ -107,7 +107,7 @@ describe('a run', () => {
     expect(steps).toEqual([1, 2]);
   });
 
-  test('reads what the program sends while it works, and reports whether it did', async () => {
+  test("gives the model the program's messages, and returns whether each was read", async () => {
     const read: string[] = [];
     const { environment, run } = setUp(({ turn, prompt }) => {
       read.push(JSON.stringify(prompt.filter(({ role }) => role === 'user').slice(1)));
@@ -133,7 +133,7 @@ describe('a run', () => {
       expect(one).toMatchObject({ status: 'rejected', reason: { name: 'ConfigurationError' } });
   });
 
-  test('RUN-SUBAGENT-N-1: resolves after its instance was disposed, even if its hook throws', async () => {
+  test('RUN-SUBAGENT-N-1: resolves once its instance is disposed, even if a hook throws', async () => {
     let disposed = 0;
     const { run, errors } = setUp(() => ({ text: 'done' }));
     const outcome = await run(
@@ -154,7 +154,7 @@ describe('a run', () => {
     expect(errors).toEqual([expect.objectContaining({ message: 'the hook is broken' })]);
   });
 
-  test('RUN-SUBAGENT-N-1: returns an outcome even if it cannot start', async () => {
+  test('RUN-SUBAGENT-N-1: returns a failed outcome if it cannot start', async () => {
     const { run } = setUp(() => ({ text: 'never' }));
     const own = { name: 'researcher', instructions: 'Research.' };
     const { result } = run({ createInstance: () => own }, { model: undefined });
@@ -224,7 +224,7 @@ describe('a run', () => {
     });
   });
 
-  test('waits for a slot when the runtime has none left', async () => {
+  test('waits for a slot when the runtime has no free slot', async () => {
     const begun: number[] = [];
     const release: (() => void)[] = [];
     const { run, environment } = setUp(
@@ -270,7 +270,7 @@ describe('the questions of a run', () => {
     expect(outcome.text).toBe('{"userResponse":"Premium","optionId":"premium"}');
   });
 
-  test('end as withdrawn without a handler, and as unanswered when the answer is wrong', async () => {
+  test("end as withdrawn without a handler, and as unanswered when the handler's answer is invalid", async () => {
     const first = setUp(asking);
     const { result } = first.run({ interactive: true });
     expect((await result).text).toContain('the user is not there');
@@ -281,7 +281,7 @@ describe('the questions of a run', () => {
     expect(second.errors).toEqual([expect.objectContaining({ code: 'INVALID_ANSWER' })]);
   });
 
-  test('PROGRAM-PORTS-2: expire, and a later answer does not count', async () => {
+  test('PROGRAM-PORTS-2: expire, after which an answer has no effect', async () => {
     const answers: ((answer: { text: string }) => void)[] = [];
     const signals: AbortSignal[] = [];
     const { run, environment, errors } = setUp(() => ask('Still there?'));

@@ -85,7 +85,7 @@ function begun(environment: ReturnType<typeof simulatedEnvironment>, first: RunH
 }
 
 describe('a deploy while a run waits for an approval', () => {
-  test('delays the call until a worker has its tool, and makes it once', async () => {
+  test('delays the call until a worker has its tool, and runs it once', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();
@@ -160,7 +160,7 @@ describe('a turn of a later version', () => {
     });
   });
 
-  test('fails a refused step with its reason after `offerMs`, and not earlier', async () => {
+  test('fails a refused step with its reason after `offerMs`', async () => {
     const { environment, newer } = versions();
     const step = {
       key: 'pay-7/1:2',

@@ -82,7 +82,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
     expect(chunks.filter(({ type }) => type === 'ended')).toHaveLength(2);
   });
 
-  test('distinguishes cancelled from timed out', { tags: ['MW4'] }, async () => {
+  test('separates cancelled from timed out', { tags: ['MW4'] }, async () => {
     const { spawn, calls, service, look, settle } = puppets();
     const id = spawn('a');
     await calls('a', ['request_input', { question: 'Which?' }]);
@@ -110,7 +110,7 @@ describe('the state of a subagent', { tags: ['M3', 'M12'] }, () => {
 });
 
 describe('visibility of subagents', { tags: ['RW6'] }, () => {
-  test('covers its descendants and its workstream, and no other subagent', () => {
+  test("includes a subagent's descendants and its workstream, and no other subagent", () => {
     const { spawn, service } = puppets();
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
@@ -131,7 +131,7 @@ describe('visibility of subagents', { tags: ['RW6'] }, () => {
     expect(service.check(parent, by(child))).toEqual(refused('NOT_FOUND'));
   });
 
-  test("gives a child its parent's workstream, unless it gets its own", () => {
+  test("assigns a child to its parent's workstream by default", () => {
     const { spawn, look } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const inherited = spawn('a', { caller: by(parent) });
@@ -146,7 +146,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
     [1, 1],
     [2, 2],
     [3, 3],
-  ])('maxDepth %i: accepts depths up to %i, and not one more', (maxDepth, deepest) => {
+  ])('maxDepth %i: accepts depths up to %i, and refuses the next', (maxDepth, deepest) => {
     const { spawn, request } = puppets({ constraints: { maxDepth } });
     let parent: string | null = null;
     for (let depth = 1; depth <= deepest; depth += 1)
@@ -157,7 +157,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
   });
 
   test(
-    'applies the lower limit of request and scope to the whole subtree',
+    'applies the lower depth limit of request and scope to the whole subtree',
     { tags: ['H12', 'M23'] },
     () => {
       const { spawn, request } = puppets();
@@ -185,7 +185,7 @@ describe('the admission of a subagent', { tags: ['M1', 'M22', 'M23', 'M26', 'HW5
     expect(full.request('b')).toEqual(rejected('GLOBAL_LIMIT', 'maxTotalActive is 1'));
   });
 
-  test('treats an empty list of adapters and models as all, any other as exactly these', () => {
+  test('allows all adapters and models with an empty list, and otherwise only listed ones', () => {
     const { request } = puppets({
       constraints: {
         allowedAdapters: ['a', 'special'],
@@ -314,7 +314,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
     );
   });
 
-  test('have a receipt in every mode; the one that ends first gives the reason why it was not read', async () => {
+  test('have a receipt in every mode, with a reason if the subagent ended before reading them', async () => {
     const { spawn, service, says, settle } = puppets();
     const id = spawn('a');
     await settle();
@@ -369,7 +369,7 @@ describe('messages', { tags: ['M4', 'MW6', 'HW5'] }, () => {
 });
 
 describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
-  test('accepts an answer only with its id and from the agent that it asks', async () => {
+  test('accepts an answer only with its id, and only from the agent that was asked', async () => {
     const { spawn, calls, service, look, settle, prompts } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const child = spawn('c', { caller: by(parent) });
@@ -396,7 +396,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
   });
 
   test(
-    'expires after 60 s, or the time of the scope or the call, and the subagent continues',
+    'expires after 60 s or its configured time, and the subagent continues',
     { tags: ['M26'] },
     async () => {
       const { spawn, calls, look, prompts, environment, types } = puppets({
@@ -422,7 +422,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     },
   );
 
-  test('reaches a parent that does not wait, as a message', { tags: ['MW10'] }, async () => {
+  test('becomes a message to a parent that does not wait', { tags: ['MW10'] }, async () => {
     const { spawn, calls, prompts, look } = puppets();
     const parent = spawn('p');
     const child = spawn('c', { caller: by(parent) });
@@ -443,7 +443,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     });
   });
 
-  test('reaches the program if it can answer', async () => {
+  test('reaches the program if it has a handler', async () => {
     const asked: string[] = [];
     const { spawn, calls, says, look, prompts } = puppets({
       onInput: ({ question, subagentName }) => {
@@ -464,7 +464,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(look(id)?.state).toBe('completed');
   });
 
-  test("reaches the program's handler even while the program waits", async () => {
+  test("reaches the program's handler even while the program awaits the subagent", async () => {
     const { spawn, calls, says, service, prompts } = puppets({ onInput: () => 'Red' });
     const id = spawn('a');
     const wait = service.await([id], THE_LEAD);
@@ -474,7 +474,7 @@ describe('a request to the parent', { tags: ['M9', 'M14'] }, () => {
     expect(await wait).toMatchObject({ ok: true, why: 'ended', reports: [{ result: 'done' }] });
   });
 
-  test('reaches no other handler when a subscriber of the stream has answered it', async () => {
+  test('reaches no handler if a stream subscriber has already answered', async () => {
     const asked: string[] = [];
     const stage = puppets({
       onInput: ({ question }) => {

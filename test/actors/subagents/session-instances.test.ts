@@ -48,19 +48,23 @@ const said = ({ prompts }: Stage) =>
     );
 
 describe("lifetime: 'session'", () => {
-  test('passes earlier words to the next run', { tags: ['B25', 'B92', 'H21'] }, async () => {
-    const stage = puppets();
-    const { begin, seen } = kept(stage);
-    begin('Learn');
-    await stage.says('memo', 'Learnt');
-    begin('Recall');
-    await stage.settle();
-    expect(said(stage)).toEqual(['user: Learn', 'assistant: Learnt', 'user: Recall']);
-    expect(seen).toEqual({ made: 1, disposed: 0 });
-    await stage.says('memo', 'Recalled');
-    await stage.service.close();
-    expect(seen).toEqual({ made: 1, disposed: 1 });
-  });
+  test(
+    'passes the words of earlier runs to the next run',
+    { tags: ['B25', 'B92', 'H21'] },
+    async () => {
+      const stage = puppets();
+      const { begin, seen } = kept(stage);
+      begin('Learn');
+      await stage.says('memo', 'Learnt');
+      begin('Recall');
+      await stage.settle();
+      expect(said(stage)).toEqual(['user: Learn', 'assistant: Learnt', 'user: Recall']);
+      expect(seen).toEqual({ made: 1, disposed: 0 });
+      await stage.says('memo', 'Recalled');
+      await stage.service.close();
+      expect(seen).toEqual({ made: 1, disposed: 1 });
+    },
+  );
 
   test(
     'runs in order, one after another, and a waiting run holds no slot',
@@ -82,7 +86,7 @@ describe("lifetime: 'session'", () => {
     },
   );
 
-  test('skips a subagent cancelled in the queue, and keeps the words of one cancelled at work', async () => {
+  test('skips a subagent cancelled in the queue, and keeps the words of one cancelled while running', async () => {
     const stage = puppets();
     const { begin } = kept(stage);
     const [first, second, third] = [begin('1'), begin('2'), begin('3')];
@@ -94,7 +98,7 @@ describe("lifetime: 'session'", () => {
     expect(said(stage)).toEqual(['user: 1', 'user: 3']);
   });
 
-  test('drops the oldest messages beyond maxHistory, and begins with user words', async () => {
+  test('drops whole runs beyond maxHistory, so that the history begins with a user message', async () => {
     const stage = puppets();
     const { begin } = kept(stage, { maxHistory: 3 });
     for (const word of ['1', '2', '3']) {
@@ -124,7 +128,7 @@ describe("lifetime: 'session'", () => {
   });
 
   test(
-    'disposes an instance that is closed during its preparation once, and never creates it again',
+    'disposes an instance once if the service closes during its creation, and creates no other',
     { tags: ['BW12'] },
     async () => {
       const stage = puppets();
@@ -166,7 +170,7 @@ describe("lifetime: 'session'", () => {
     expect(tries).toBe(2);
   });
 
-  test("WAIT_CYCLE: refuses a wait of the lock's holder for a subagent that needs the lock", async () => {
+  test("WAIT_CYCLE: refuses the lock holder's wait for a subagent that needs the lock", async () => {
     const stage = puppets();
     const { begin, config } = kept(stage);
     const first = begin('1');

@@ -212,7 +212,7 @@ describe('the actor of a subagent', () => {
     ]);
   });
 
-  it('shows the actors of its chart and of its subagents below its own (ACTORS-3)', async () => {
+  it('lists the actors of its machine and of its subagents below its own (ACTORS-3)', async () => {
     const { environment, logic } = place(asks);
     const below = new Map<string, string | undefined>();
     const inspect = (inspected: InspectionEvent): void => {
@@ -357,7 +357,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     expect((await toPromise(actor)).status).toBe('completed');
   });
 
-  it('ignores the second of two answers', async () => {
+  it('the actor refuses a second answer, and the first answer counts', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } });
     const refused: string[] = [];
@@ -378,7 +378,7 @@ describe('SUBAGENT-LOGIC-1: an event that has no effect', () => {
     ['a task of another kind', { task: 7 }],
     ['an empty id', { task: 'Buy one', id: '' }],
     ['an unknown option', { task: 'Buy one', mode: 'fast' }],
-  ])('makes the actor fail if it has %s', (_, input) => {
+  ])('the actor fails when it is created with %s', (_, input) => {
     const { logic } = place(asks);
     const actor = createActor(logic(), { input: input as never });
     const failed: unknown[] = [];
@@ -449,7 +449,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
     expect(two.prompts).toEqual([]);
   });
 
-  it('fails for a run without an id, of which no entry was stored', async () => {
+  it('fails to restore a run without an id, because its entries were not stored', async () => {
     const { environment, logic } = place(asks);
     const actor = createActor(logic(), { input: { task: 'Buy one' } }).start();
     await environment.settle();
@@ -463,7 +463,7 @@ describe('SUBAGENT-LOGIC-2: a snapshot', () => {
 });
 
 describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
-  it('leaves a run with an id to its journal, and its actor cancels nothing when it is stopped', async () => {
+  it('leaves a run with an id in the journal, and stopping its actor does not cancel the run', async () => {
     const journal = memoryJournal({ keep: Infinity });
     const one = place(asks, journal);
     const actor = createActor(one.logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
@@ -477,7 +477,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(again.getSnapshot().value).toBe('waiting_for_input');
   });
 
-  it('starts nothing after that, and keeps no listener of an ended run', async () => {
+  it('starts nothing afterwards, and removes the listeners of ended runs', async () => {
     const { environment, logic, leave, prompts, signal } = place(asks);
     let listeners = 0;
     const { addEventListener: add, removeEventListener: remove } = signal;
@@ -521,7 +521,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(second.getSnapshot()).toMatchObject({ status: 'done', value: 'completed' });
   });
 
-  it('gives an actor the outcome of a run that its process is ending under the same id', async () => {
+  it('returns the outcome of the previous run while it is ending under the same id', async () => {
     const { environment, logic } = place(asks);
     const worker = logic();
     const input = { task: 'Buy one', id: 'trip' };
@@ -533,7 +533,7 @@ describe('SUBAGENT-LOGIC-3: a process that shuts down', () => {
     expect(again.getSnapshot()).toMatchObject({ status: 'done', value: 'cancelled' });
   });
 
-  it("fails for another task under a run's id, and does not affect that run", async () => {
+  it('fails for another task under a used id, without affecting the first run', async () => {
     const { environment, logic } = place(asks);
     const first = createActor(logic(), { input: { task: 'Buy one', id: 'trip' } }).start();
     await environment.settle();

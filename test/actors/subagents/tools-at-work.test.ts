@@ -124,7 +124,7 @@ describe('parents and children', () => {
   });
 
   test(
-    'shows a fork the conversation, but a fresh subagent only the task',
+    'shows a forked subagent the conversation, but a fresh one only the task',
     { tags: ['M1', 'M2'] },
     async () => {
       const prompts: ScriptedPrompt[] = [];
@@ -150,7 +150,7 @@ describe('parents and children', () => {
     },
   );
 
-  test('P8: gives a child what its spawner granted, and nothing that was denied', async () => {
+  test('P8: grants a child only tools that its spawner granted and did not deny', async () => {
     const seen: string[][] = [];
     const tools = { read: simpleTool(() => 'r'), write: simpleTool(() => 'w') };
     const { plan, service } = program(
@@ -252,7 +252,7 @@ describe('a child', () => {
   const spawned = [call('spawn_subagent', { task: 'Work' }), { text: 'Off it goes.' }];
 
   test(
-    'has one request at a time, and completes after the last of them',
+    'has one open request at a time, and completes after the last one',
     { tags: ['M14', 'M21'] },
     async () => {
       const { plan, service, environment } = program({
@@ -319,7 +319,7 @@ describe('a child', () => {
     expect(progress).toEqual(updates.slice(-PROGRESS_RING));
   });
 
-  test('completes with its first answer in the mode turn', { tags: ['M20'] }, async () => {
+  test('completes with its first answer in `turn` mode', { tags: ['M20'] }, async () => {
     const { plan, service } = program({ planner: spawned, subagent: [{ text: 'Here you are.' }] });
     await plan(createParentSubagentToolset({ service, agent: { completion: 'turn' } }));
     expect(await service.await(['sub_1'], THE_LEAD)).toMatchObject({
@@ -327,50 +327,58 @@ describe('a child', () => {
     });
   });
 
-  test('reads an interrupt at once, with the step in its receipt', { tags: ['H16'] }, async () => {
-    const users: string[] = [];
-    const { plan, service } = program({
-      planner: [
-        call('spawn_subagent', { task: 'Walk' }),
-        call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
-        call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
-        call('await_subagent', { subagentId: 'sub_1' }),
-        { text: 'Done.' },
-      ],
-      subagent: ({ user, turn }) => {
-        users.push(user);
-        return turn === 1
-          ? { text: 'Walking', delayMs: 1_000_000 }
-          : call('complete_task', { result: 'Ran' });
-      },
-    });
-    const { outputs } = await plan(createParentSubagentToolset({ service }));
-    expect(users[1]).toContain('Run!');
-    expect(outputs[3]).toMatchObject({
-      status: 'completed',
-      result: 'Ran',
-      messages: [{ applied: true, step: 2 }],
-    });
-  });
+  test(
+    'reads an interrupt at once, and its receipt contains the step',
+    { tags: ['H16'] },
+    async () => {
+      const users: string[] = [];
+      const { plan, service } = program({
+        planner: [
+          call('spawn_subagent', { task: 'Walk' }),
+          call('await_subagent', { subagentId: 'sub_1', timeoutMs: 1000 }),
+          call('send_to_subagent', { subagentId: 'sub_1', content: 'Run!', mode: 'interrupt' }),
+          call('await_subagent', { subagentId: 'sub_1' }),
+          { text: 'Done.' },
+        ],
+        subagent: ({ user, turn }) => {
+          users.push(user);
+          return turn === 1
+            ? { text: 'Walking', delayMs: 1_000_000 }
+            : call('complete_task', { result: 'Ran' });
+        },
+      });
+      const { outputs } = await plan(createParentSubagentToolset({ service }));
+      expect(users[1]).toContain('Run!');
+      expect(outputs[3]).toMatchObject({
+        status: 'completed',
+        result: 'Ran',
+        messages: [{ applied: true, step: 2 }],
+      });
+    },
+  );
 });
 
-test("offers RockBot's names on the same service", { tags: ['R1', 'R4', 'R5', 'R9'] }, async () => {
-  const { plan, service, environment } = program({
-    planner: [
-      call('spawn_subagent', { description: 'Research X', timeout_minutes: 1 }),
-      call('list_subagents'),
-      call('cancel_subagent', { task_id: 'sub_1' }),
-      { text: 'Done.' },
-    ],
-    subagent: [
-      call('ReportProgress', { message: 'Found 3' }),
-      { text: 'Never said', delayMs: 1_000_000 },
-    ],
-  });
-  const { outputs } = await plan(rockbotToolset({ clock: environment.clock, service }));
-  expect(outputs[0]).toMatch(/^Subagent spawned with task_id: sub_1\. /);
-  expect(outputs[1]).toMatch(
-    /^Active subagents \(1\):\n- task_id=sub_1, elapsed=\d+s, description=Research X$/,
-  );
-  expect(outputs[2]).toBe('Subagent sub_1 cancelled.');
-});
+test(
+  "works with RockBot's tool names on one service",
+  { tags: ['R1', 'R4', 'R5', 'R9'] },
+  async () => {
+    const { plan, service, environment } = program({
+      planner: [
+        call('spawn_subagent', { description: 'Research X', timeout_minutes: 1 }),
+        call('list_subagents'),
+        call('cancel_subagent', { task_id: 'sub_1' }),
+        { text: 'Done.' },
+      ],
+      subagent: [
+        call('ReportProgress', { message: 'Found 3' }),
+        { text: 'Never said', delayMs: 1_000_000 },
+      ],
+    });
+    const { outputs } = await plan(rockbotToolset({ clock: environment.clock, service }));
+    expect(outputs[0]).toMatch(/^Subagent spawned with task_id: sub_1\. /);
+    expect(outputs[1]).toMatch(
+      /^Active subagents \(1\):\n- task_id=sub_1, elapsed=\d+s, description=Research X$/,
+    );
+    expect(outputs[2]).toBe('Subagent sub_1 cancelled.');
+  },
+);

@@ -22,7 +22,7 @@ async function answersOver(stage: ReturnType<typeof puppets>, name: string, text
 }
 
 describe('a parent that answers while its children are running', () => {
-  it('reads once which of its children would end, and continues', async () => {
+  it('learns once which of its children are still running, and continues', async () => {
     const stage = puppets();
     const { parent, child, grandchild } = family(stage);
     await stage.says('p', 'dispatched');
@@ -34,7 +34,7 @@ describe('a parent that answers while its children are running', () => {
     expect(read).not.toContain(grandchild);
   });
 
-  it('ends with their results once they have ended', async () => {
+  it('completes after its children, with their results', async () => {
     const stage = puppets();
     const { parent, child } = family(stage);
     await stage.says('p', 'dispatched');
@@ -44,7 +44,7 @@ describe('a parent that answers while its children are running', () => {
     expect(stage.look(child)).toMatchObject({ state: 'completed', result: 'found' });
   });
 
-  it('returns its result only after it has read that they are running', async () => {
+  it('completes with complete_task only after it was informed that children are running', async () => {
     const stage = puppets();
     const parent = stage.spawn('p', { config: { completion: 'tool' } });
     const child = stage.spawn('c', { caller: by(parent) });
@@ -56,7 +56,7 @@ describe('a parent that answers while its children are running', () => {
     expect(stage.look(child)?.state).toBe('cancelled');
   });
 
-  it('ends them on its last step', async () => {
+  it('cancels its children when it answers in its last step', async () => {
     const stage = puppets();
     const parent = stage.spawn('p', { config: { maxSteps: 1 } });
     const child = stage.spawn('c', { caller: by(parent) });
@@ -89,7 +89,7 @@ describe('SUBAGENT-TREE-4: the end of a parent', { tags: ['MW7', 'HW4'] }, () =>
   );
 
   test(
-    'aborts the signal of its tool at once, while its siblings continue',
+    'aborts the signals of its tools at once, while its siblings continue',
     { tags: ['RW9'] },
     async () => {
       const stage = puppets();
@@ -137,21 +137,25 @@ describe('SUBAGENT-TREE-4: the end of a parent', { tags: ['MW7', 'HW4'] }, () =>
     expect(stage.service.list(THE_LEAD)).toEqual([]);
   });
 
-  test('ends its subtree, and returns false for an ended one', { tags: ['M6'] }, async () => {
-    const stage = puppets();
-    const { parent, child, grandchild } = family(stage);
-    expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
-    await stage.settle();
-    expect(stage.look(parent)?.state).toBe('running');
-    expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
-    expect(stage.look(grandchild)?.state).toBe('cancelled');
-    expect(stage.service.cancel(child, by(parent))).toBe(false);
-    expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
-    expect(stage.service.cancel(parent, by(child))).toBe(false);
-  });
+  test(
+    'cancel() ends a subtree, and returns false for a subagent that has ended',
+    { tags: ['M6'] },
+    async () => {
+      const stage = puppets();
+      const { parent, child, grandchild } = family(stage);
+      expect(stage.service.cancel(child, by(parent), 'enough')).toBe(true);
+      await stage.settle();
+      expect(stage.look(parent)?.state).toBe('running');
+      expect(stage.look(child)?.error?.message).toBe('Cancelled: enough');
+      expect(stage.look(grandchild)?.state).toBe('cancelled');
+      expect(stage.service.cancel(child, by(parent))).toBe(false);
+      expect(stage.service.cancel('sub_9', by(parent))).toBe(false);
+      expect(stage.service.cancel(parent, by(child))).toBe(false);
+    },
+  );
 });
 
-test('SUBAGENT-TREE-3: ends a subagent that an observer of its start cancels, and reports in order', async () => {
+test('SUBAGENT-TREE-3: cancels a subagent at the request of an observer of its start, and reports both in order', async () => {
   const stage = puppets();
   const cancelled: boolean[] = [];
   stage.service.events.subscribe(({ type, subagentId }) => {
@@ -204,7 +208,7 @@ describe('SUBAGENT-TREE-3: close', () => {
 describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
   const retention = { stateRetentionMs: 10_000, sweepIntervalMs: 1000 };
 
-  test('stays for its retention after its delivery, not after its end', async () => {
+  test('stays for the retention time after its delivery', async () => {
     const stage = puppets({ constraints: retention });
     const id = stage.spawn('a');
     await stage.says('a', 'done');
@@ -218,7 +222,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test('counts as delivered by a wait or by `delivered`, but not by a list', async () => {
+  test('counts as delivered after a wait or `delivered`, but not after a list', async () => {
     const stage = puppets({ constraints: retention });
     const [a, b, c] = [stage.spawn('a'), stage.spawn('b'), stage.spawn('c')];
     void stage.service.await([a], THE_LEAD);
@@ -229,7 +233,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(stage.service.list(THE_LEAD, { includeEnded: true }).map(({ id }) => id)).toEqual([c]);
   });
 
-  test("counts as delivered by an ancestor's check, but not by a colleague’s", async () => {
+  test("counts as delivered after an ancestor's check, but not after a colleague's", async () => {
     const stage = puppets({ constraints: retention });
     const a = stage.spawn('a', { workstreamId: 'w' });
     const b = stage.spawn('b', { workstreamId: 'w' });
@@ -249,7 +253,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
     expect(left).toEqual([parent]);
   });
 
-  test('has no timer with 0; sweeping by hand returns how many were deleted', async () => {
+  test('stays until an explicit sweep if the sweep interval is 0', async () => {
     const stage = puppets({ constraints: { ...retention, sweepIntervalMs: 0 } });
     const id = stage.spawn('a');
     await stage.says('a', 'done');
@@ -263,7 +267,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
   });
 
   test(
-    'RETENTION-2: limits unread results by refusing work, and read ones by deleting the oldest',
+    'RETENTION-2: refuses work when too many results are unread, and deletes the oldest read results',
     { tags: ['BW31'] },
     async () => {
       const stage = puppets({
@@ -289,7 +293,7 @@ describe('a subagent that has ended', { tags: ['M18', 'MW9'] }, () => {
 describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
   const constraints = { inactivityTimeoutMs: 5000, sweepIntervalMs: 1000 };
 
-  test('reports a subagent without activity after its time; the next activity clears it', async () => {
+  test('reports a subagent without activity once its time is over, until the next activity', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a');
     await stage.environment.advance(4000);
@@ -309,7 +313,7 @@ describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
     expect(stage.timersLeft()).toBe(0);
   });
 
-  test('does not treat a wait for an answer, a child or a slot as silence', async () => {
+  test('does not count a wait for an answer, a child or a slot as inactivity', async () => {
     const stage = puppets({ constraints: { ...constraints, maxConcurrentPerSession: 2 } });
     const asking = stage.spawn('a');
     await stage.calls('a', ['request_input', { question: 'Which?', timeoutMs: 100_000 }]);
@@ -324,7 +328,7 @@ describe('the detection of hung subagents', { tags: ['M17', 'MW2'] }, () => {
       expect(stage.look(id)?.hung).toBe(false);
   });
 
-  test('stays off with 0, which overrides the default of the scope', async () => {
+  test('stays off with a time of 0, even if the scope has a default', async () => {
     const stage = puppets({ constraints });
     const id = stage.spawn('a', { config: { inactivityTimeoutMs: 0 } });
     await stage.environment.advance(100_000);

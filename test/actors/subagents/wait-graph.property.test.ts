@@ -126,7 +126,7 @@ const happening = fc.oneof(
 
 const at = <T>(items: readonly T[], place: number): T | undefined => items[place % items.length];
 
-test('WAIT-GRAPH-2: agrees with a full walk after any waits, questions and ends', () => {
+test('WAIT-GRAPH-2: agrees with a full graph walk after any waits, questions and ends', () => {
   let refused = 0;
   let accepted = 0;
   const property = fc.property(

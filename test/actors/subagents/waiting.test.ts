@@ -29,7 +29,7 @@ describe('a wait', { tags: ['M5'] }, () => {
     });
   });
 
-  test('returns at once if the condition is already true', async () => {
+  test('returns at once if the subagent has already ended', async () => {
     const { spawn, says, service, timersLeft } = puppets();
     const id = spawn('a');
     await says('a', 'done');
@@ -122,7 +122,7 @@ describe('a wait', { tags: ['M5'] }, () => {
 });
 
 describe('a wait for several', { tags: ['MW10'] }, () => {
-  test('returns for any the first that ends, for all when all have ended', async () => {
+  test('returns the first ended subagent for any, and every one for all', async () => {
     const { spawn, says, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
     const any = later(service.await(ids, THE_LEAD, { mode: 'any' }));
@@ -137,7 +137,7 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
     expect(all.value).toMatchObject({ why: 'ended', reports: [{ result: 'A' }, { result: 'B' }] });
   });
 
-  test.each(['any', 'all'] as const)('%s: ends at a question of one', async (mode) => {
+  test.each(['any', 'all'] as const)('%s: ends when one subagent asks a question', async (mode) => {
     const { spawn, calls, service } = puppets();
     const ids = [spawn('a'), spawn('b')];
     const wait = later(service.await(ids, THE_LEAD, { mode }));
@@ -149,8 +149,8 @@ describe('a wait for several', { tags: ['MW10'] }, () => {
   });
 });
 
-describe('a wait at a question', { tags: ['MW1'] }, () => {
-  test('wakes at a later question, and the answer lets the subagent continue', async () => {
+describe('a wait that ends at a question', { tags: ['MW1'] }, () => {
+  test('ends at a later question, and the answer lets the subagent continue', async () => {
     const { spawn, calls, says, service, settle, timersLeft } = puppets();
     const id = spawn('a');
     const wait = later(service.await([id], THE_LEAD));
@@ -194,7 +194,7 @@ describe('a wait at a question', { tags: ['MW1'] }, () => {
     });
   });
 
-  test('does not wake a program at the question of an unrelated subagent', async () => {
+  test('does not end for a program when an unrelated subagent asks', async () => {
     const { spawn, calls, service } = puppets();
     const [first] = [spawn('a'), spawn('b')];
     const wait = later(service.await([first], THE_LEAD));
@@ -202,7 +202,7 @@ describe('a wait at a question', { tags: ['MW1'] }, () => {
     expect(wait.value).toBeUndefined();
   });
 
-  test('wakes when the awaited subagent waits for the asker', async () => {
+  test('ends when the awaited subagent waits for the one that asks', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -214,7 +214,7 @@ describe('a wait at a question', { tags: ['MW1'] }, () => {
 });
 
 describe('AWAITING-2: a question and a wait', () => {
-  test('ends when it begins to depend on the answer of an open question', async () => {
+  test('ends once it depends on the answer to an open question', async () => {
     const { spawn, calls, service } = puppets();
     const asker = spawn('b', { workstreamId: 'w' });
     const first = spawn('a', { workstreamId: 'w' });
@@ -225,7 +225,7 @@ describe('AWAITING-2: a question and a wait', () => {
     expect(wait.value).toMatchObject({ why: 'asked', alsoAsking: [{ id: asker }] });
   });
 
-  test('does not inform a parent twice that learns of it by its wait', async () => {
+  test('does not notify a parent again that learns of the question by its wait', async () => {
     const { spawn, calls, waited, prompts } = puppets();
     const parent = spawn('p');
     const first = spawn('a', { caller: by(parent) });
@@ -239,7 +239,7 @@ describe('AWAITING-2: a question and a wait', () => {
 });
 
 describe('WAIT_CYCLE', () => {
-  test('refuses the second of two that would wait for each other, naming both', async () => {
+  test('refuses the second of two waits for each other, and names both', async () => {
     const { spawn, calls, says, waited } = puppets();
     const a = spawn('a', { workstreamId: 'w' });
     const b = spawn('b', { workstreamId: 'w' });
@@ -256,7 +256,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(a)).toMatchObject({ ok: true, why: 'ended' });
   });
 
-  test('refuses a cycle through others, through a question, and with itself', async () => {
+  test('refuses a cycle through other subagents, through a question, or with itself', async () => {
     const { spawn, calls, waited } = puppets();
     const parent = spawn('p', { workstreamId: 'w' });
     const other = spawn('o', { workstreamId: 'w' });
@@ -283,7 +283,7 @@ describe('WAIT_CYCLE', () => {
     expect(waited.get(child)).toMatchObject({ error: { code: 'WAIT_CYCLE' } });
   });
 
-  test('treats any of two as none if one cannot arrive', async () => {
+  test('accepts a wait for any of two if only one of them would close a cycle', async () => {
     const { spawn, calls, says, waited } = puppets();
     const [a, b, c] = ['a', 'b', 'c'].map((name) => spawn(name, { workstreamId: 'w' }));
     await calls('a', ['wait', { ids: [b] }]);
@@ -304,7 +304,7 @@ test('AWAITING-4: does not end when a subagent hangs', { tags: ['M17'] }, async 
   expect(wait.value).toBeUndefined();
 });
 
-test('ends the waits of an ended subagent', async () => {
+test("a parent's end removes its waits", async () => {
   const { spawn, calls, service, delegation, settle } = puppets();
   const parent = spawn('p');
   const child = spawn('c', { caller: by(parent) });

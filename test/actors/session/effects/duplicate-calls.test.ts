@@ -28,7 +28,7 @@ function talk(duplicates?: SubagentConfig['duplicates'], pending?: null, more: T
 }
 
 describe('users row 8: a second call for the same work', () => {
-  test('join (default): starts no second subagent, and delivers the result once', async () => {
+  test('join (default): starts no second subagent, and delivers one result', async () => {
     const { start, type, states, outputs, waiting, environment, said, state, close } = talk();
     await start();
     await type('use report {"a":1,"b":2}');
@@ -87,7 +87,7 @@ describe('users row 8: a second call for the same work', () => {
     expect(outputs()[1]).toEqual({ error: expect.stringContaining('maxLivePerSession') });
   });
 
-  test('confirm: is held back until the user has spoken', async () => {
+  test('confirm: is held back until the user speaks again', async () => {
     const { start, type, states, outputs } = talk('confirm');
     await start();
     await type('use report');
@@ -104,7 +104,7 @@ describe('users row 8: a second call for the same work', () => {
   });
 
   test(
-    'gets an answer at once if it stays open, and takes nothing from the first',
+    'gets an answer at once if its call stays open, and the first call still delivers the result',
     { tags: ['BW26'] },
     async () => {
       const { start, type, states, outputs, waiting, environment, said } = talk('join', null);

@@ -5,10 +5,10 @@ import {
 } from '../../../../src/actors/session/effects/subagent-reports.ts';
 
 describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
-  test('`off`: is not said', () =>
+  test('`off`: is never spoken', () =>
     expect(new ProgressPace().allows('a', 'off', 50, 0)).toBe(false));
 
-  test('`milestones`: is said at a quarter, a half and three quarters, each once', () => {
+  test('`milestones`: is spoken once each at a quarter, half and three quarters', () => {
     const pace = new ProgressPace();
     const said = [10, 24, 25, 40, 30, 60, 62, 80, 99, 100].filter((percent, index) =>
       pace.allows('a', 'milestones', percent, index * PROGRESS_PACE_MS),
@@ -16,10 +16,10 @@ describe('spoken progress', { tags: ['B48', 'RW14'] }, () => {
     expect(said).toEqual([25, 60, 80]);
   });
 
-  test('`milestones`: is not said without a number', () =>
+  test('`milestones`: is not spoken without a percentage', () =>
     expect(new ProgressPace().allows('a', 'milestones', null, 0)).toBe(false));
 
-  test('`all`: is always said, but not more often than the pace, for each subagent', () => {
+  test('`all`: is spoken at most once per pace interval for each subagent', () => {
     const pace = new ProgressPace();
     const at = [0, 1, PROGRESS_PACE_MS - 1, PROGRESS_PACE_MS, PROGRESS_PACE_MS + 1];
     expect(at.filter((now) => pace.allows('a', 'all', null, now))).toEqual([0, PROGRESS_PACE_MS]);

@@ -10,7 +10,7 @@ const reportsIn = (parts: readonly TextPart[]) =>
 
 describe('in a text session', () => {
   test(
-    'passes progress on unchanged: no model call, not in the conversation, not final',
+    'passes progress on unchanged, without a model call or a conversation entry',
     { tags: ['R31', 'RW1'] },
     async () => {
       const { subagent, next } = counting();
@@ -45,7 +45,7 @@ describe('in a text session', () => {
   );
 
   test(
-    'records with `turn` the raw result, then a turn as the user and its reply',
+    'records with `turn` the raw result, then the result as a user turn with its reply',
     { tags: ['R32', 'R33'] },
     async () => {
       const histories: unknown[][] = [];
@@ -75,7 +75,7 @@ describe('in a text session', () => {
     },
   );
 
-  test('does not say the raw result twice otherwise', { tags: ['R33'] }, async () => {
+  test('records no raw result in the default style', { tags: ['R33'] }, async () => {
     const { start, type, parts } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
     });
@@ -85,7 +85,7 @@ describe('in a text session', () => {
   });
 
   test(
-    "TEXT-LEAD-6: does not restart a result's work in the reply to it",
+    'TEXT-LEAD-6: does not restart the finished work in the reply to its result',
     { tags: ['RW12'] },
     async () => {
       let tries = 0;
@@ -110,7 +110,7 @@ describe('in a text session', () => {
   );
 
   test(
-    "records a result in the conversation as its call's result, and a failure as its error",
+    "records a result as the output of its call, and a failure as the call's error",
     { tags: ['B18'] },
     async () => {
       const seen: unknown[] = [];
@@ -166,7 +166,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
   });
 
   test(
-    '`all`: is said in a pause as an update, not more often than the pace',
+    '`all`: is spoken in a pause as an update, at most once per pace interval',
     { tags: ['B48'] },
     async () => {
       const { subagent, next } = counting(['10 of 30', '20 of 30', '30 of 30']);
@@ -211,7 +211,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     expect(asked()).toBeNull();
   });
 
-  test('ends with the result: undelivered progress is dropped', async () => {
+  test('disappears undelivered when the result arrives first', async () => {
     const { subagent, next } = counting(['10 of 30']);
     const { start, use, pause, asked, speak, model, environment, state } = voiceTalk({
       speakProgress: 'all',
@@ -233,7 +233,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     });
   });
 
-  test('becomes a turn as the user in a text session with `turn`', { tags: ['R30'] }, async () => {
+  test('becomes a user turn in a text session with `turn`', { tags: ['R30'] }, async () => {
     const { subagent } = counting(['10 of 30']);
     const { start, type, said } = textTalk({
       promptStyle: 'turn',
@@ -247,7 +247,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     );
   });
 
-  test('fails where the option is set if it is invalid', () =>
+  test('an invalid option is refused at construction', () =>
     expect(
       () =>
         new TextSession({
@@ -262,7 +262,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
 describe('consolidation by voice', { tags: ['R34'] }, () => {
   const found = (name: string) => ({ script: () => say(`${name} is found`) });
 
-  test('stays off by default: results arrive one by one, each in its pause', async () => {
+  test('stays off by default: results arrive one by one, each in its own pause', async () => {
     const { start, use, pause, asked, speak } = voiceTalk({
       subagents: { flight: found('flight'), hotel: found('hotel') },
     });
@@ -276,7 +276,7 @@ describe('consolidation by voice', { tags: ['R34'] }, () => {
     expect(asked()).toContain('hotel is found');
   });
 
-  test('P4: tells all at once when requested, and repeats everything after a barge-in', async () => {
+  test('P4: delivers all results at once when requested, and repeats all of them after a barge-in', async () => {
     const { start, use, pause, asked, speak, play, model, state, environment } = voiceTalk({
       consolidation: 'batch',
       subagents: { flight: found('flight'), hotel: found('hotel') },

@@ -47,7 +47,7 @@ function watched<T>(promise: Promise<T>) {
 }
 
 describe('idle', () => {
-  test('rejects before the start, and resolves after the end', async () => {
+  test('rejects before the start, and resolves after the session has closed', async () => {
     const { session, environment } = working({});
     await expect(session.idle()).rejects.toMatchObject({ code: 'SESSION_NOT_ACTIVE' });
     await session.start();
@@ -97,7 +97,7 @@ describe('idle', () => {
     }
   });
 
-  test('waits for subagents and for the telling of their results', async () => {
+  test('waits for subagents and for the delivery of their results', async () => {
     const { session, type, environment, state } = working({ report: 10_000 });
     await session.start();
     session.parts.subscribe();
@@ -110,7 +110,7 @@ describe('idle', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered' }]);
   });
 
-  test('resolves at once in an idle session, even with a waiting card', async () => {
+  test('resolves at once in an idle session, even with an undelivered card', async () => {
     const { session, type, environment } = working({ report: 1 });
     await session.start();
     await type('use report');
@@ -139,7 +139,7 @@ describe('idle', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('does not resolve right after words were sent', async () => {
+  test('waits for the reply to words that were just sent', async () => {
     const { session, start, said } = textTalk();
     await start();
     await session.sendText('Hello');
@@ -147,7 +147,7 @@ describe('idle', () => {
     expect(said()).toEqual(['You said: Hello']);
   });
 
-  test('ends with the session, and with its signal', async () => {
+  test('rejects when the session ends or its signal aborts', async () => {
     const { session, start, type, close } = textTalk({
       subagents: {
         report: { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } },
@@ -240,7 +240,7 @@ describe('nextResult', () => {
     expect(ofAny.isSettled).toBe(false);
   });
 
-  test('AWAITED-3: ends with the session, and with its signal', async () => {
+  test('AWAITED-3: rejects when the session ends or its signal aborts', async () => {
     const { session, start, close } = textTalk();
     await start();
     const controller = new AbortController();

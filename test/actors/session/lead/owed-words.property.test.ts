@@ -120,7 +120,7 @@ async function talk(script: readonly string[], greeting: boolean) {
   return { answers, words, said };
 }
 
-test('answers each user message once, and owes an answer to the last one that the model reads', async () => {
+test('answers each user message once, always after the last message that the model reads', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(happening, { maxLength: 24 }),

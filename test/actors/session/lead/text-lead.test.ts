@@ -75,7 +75,7 @@ async function talk(
 }
 
 describe('TEXT-RESPONSE-1: puts a reply where it began', () => {
-  test('puts words before a tool call before it when the model reads them again', async () => {
+  test('gives the model the words before the tool call that follows them', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
     await go((answer) => answer.text('Let me look.'));
@@ -89,7 +89,7 @@ describe('TEXT-RESPONSE-1: puts a reply where it began', () => {
     ]);
   });
 
-  test("puts the user's words during a reply after it", async () => {
+  test('puts words that the user sends during a reply after the reply', async () => {
     const { type, go, read } = await talk();
     await type('One.');
     await go((answer) => answer.text('First'));
@@ -105,7 +105,7 @@ describe('TEXT-RESPONSE-1: puts a reply where it began', () => {
 });
 
 describe('words that arrive before the first word of a reply', () => {
-  test('follow that reply, and are answered next', async () => {
+  test('follow the reply, and are answered next', async () => {
     const { type, go, read, answers, said } = await talk();
     await type('One.');
     await type('Two.');
@@ -133,7 +133,7 @@ describe('words that arrive before the first word of a reply', () => {
     ]);
   });
 
-  test('follow the call that the model makes first', async () => {
+  test('follow the tool call if the model calls a tool first', async () => {
     const { type, go, read, answers } = await talk([inline('look', () => 'seen')]);
     await type('One.');
     await type('Two.');
@@ -150,7 +150,7 @@ describe('words that arrive before the first word of a reply', () => {
 });
 
 describe('a reply', () => {
-  it('ends without more words once its words came with the call', async () => {
+  it('ends without more words if its words came before a tool call', async () => {
     const { type, go, answers, errors, parts, said } = await talk([inline('note', () => 'noted')]);
     await type('Note it.');
     await go((answer) => answer.text('I have noted it.'));
@@ -164,7 +164,7 @@ describe('a reply', () => {
     expect(parts.map(({ type: kind }) => kind)).not.toContain('response.failed');
   });
 
-  it('precedes a result whose telling was only requested', async () => {
+  it('precedes a result whose delivery has not begun', async () => {
     const { type, go, read, session, environment, said } = await talk();
     await type('Hello.');
     await go((answer) => answer.text('Hi.'));
@@ -182,7 +182,7 @@ describe('a reply', () => {
   });
 });
 
-test('shows a result that the model answers with nothing only once', async () => {
+test('includes a result once, even if the model answers it with nothing', async () => {
   const { read, go, session, environment, answers } = await talk();
   session.notifyBackground('The mail has come.');
   await environment.settle();
@@ -220,7 +220,7 @@ describe('a model that stalls', () => {
   });
 });
 
-describe('TEXT-LEAD-4: resumes an answer that was interrupted for something urgent', () => {
+describe('TEXT-LEAD-4: resumes an answer that an urgent notice interrupted', () => {
   const fire = 'The building is on fire';
 
   test.each(['dismiss', 'shown'] as const)(

@@ -35,7 +35,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await all(first)).toEqual(['one', 'two']);
   });
 
-  test('end on request, after the parts that they have', async () => {
+  test('end on request, after the parts that they already have', async () => {
     const output = new TextOutput();
     const { parts, end } = output.read();
     output.push(piece('one'));
@@ -50,7 +50,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('TEXT-OUTPUT-3: lose the oldest parts when they are too slow, and learn how many', async () => {
+  test('TEXT-OUTPUT-3: skip the oldest parts when they are too slow, and receive the number of skipped parts', async () => {
     const output = new TextOutput();
     const { parts } = output.read();
     for (let index = 0; index < 10_003; index += 1) output.push(piece(String(index)));
@@ -60,7 +60,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
 });
 
 describe('TEXT-OUTPUT-6: a reader that stops', () => {
-  test('ends before it has begun to read', async () => {
+  test('ends before its first read', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const { parts } = output.read();
@@ -81,7 +81,7 @@ describe('TEXT-OUTPUT-6: a reader that stops', () => {
     expect(await left).toEqual({ done: true, value: undefined });
   });
 
-  test('ends in the middle of a piece, which it has not seen', async () => {
+  test('ends in the middle of a piece, which then counts as unseen', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     for (const name of ['one', 'two']) output.push(piece(name), fate(name));
@@ -147,23 +147,26 @@ describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
     expect(log).toEqual(['one unseen']);
   });
 
-  test.each(['breaks off', 'throws'] as const)('had only a reader that %s at it', async (how) => {
-    const output = new TextOutput();
-    const { log, fate } = fates();
-    const { parts } = output.read();
-    output.push(piece('one'), fate('one'));
-    output.push(piece('two'), fate('two'));
-    const reading = (async () => {
-      for await (const _ of parts) {
-        if (how === 'throws') throw new Error('The socket is closed');
-        break;
-      }
-    })();
-    await reading.catch(() => {});
-    expect(log).toEqual(['one unseen', 'two unseen']);
-  });
+  test.each(['breaks off', 'throws'] as const)(
+    'had only a reader that %s at the part',
+    async (how) => {
+      const output = new TextOutput();
+      const { log, fate } = fates();
+      const { parts } = output.read();
+      output.push(piece('one'), fate('one'));
+      output.push(piece('two'), fate('two'));
+      const reading = (async () => {
+        for await (const _ of parts) {
+          if (how === 'throws') throw new Error('The socket is closed');
+          break;
+        }
+      })();
+      await reading.catch(() => {});
+      expect(log).toEqual(['one unseen', 'two unseen']);
+    },
+  );
 
-  test('has no other reader, and was not seen', async () => {
+  test('waits for the other reader if one reader stops at it', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     const [first, second] = [output.read().parts, output.read().parts];
@@ -179,7 +182,7 @@ describe('TEXT-OUTPUT-4: a part that counts as unseen', () => {
     expect(log).toEqual(['one seen']);
   });
 
-  test('came too fast for every reader', async () => {
+  test('overflowed the buffer of every reader', async () => {
     const output = new TextOutput();
     const { log, fate } = fates();
     output.read();
@@ -208,7 +211,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(got).toHaveLength(1);
   });
 
-  test('skips a listener that already has its content', async () => {
+  test('does not reach a listener that already has its content', async () => {
     const output = new TextOutput();
     const log: string[] = [];
     const { parts, end } = output.read();
@@ -220,7 +223,7 @@ describe('TEXT-OUTPUT-5: a card', () => {
     expect(log).toEqual([]);
   });
 
-  test('does not count as seen by an observer that has left before', () => {
+  test('does not count as seen by an observer that left earlier', () => {
     const output = new TextOutput();
     const seen: string[] = [];
     for (const id of ['d1', 'd2'])

@@ -28,14 +28,14 @@ function sessionWith(
   } as never;
 }
 
-test('lists running work, without the subagents that ask', () =>
+test('lists running work, except subagents that are asking a question', () =>
   expect(workNow(sessionWith([], null), new Set(['sub_2']))).toEqual({
     running: ['report'],
     waitsToBeTold: [],
     beingTold: [],
   }));
 
-test('lists finished work before and during its delivery, without questions', () => {
+test('lists finished work before and during its delivery, but no questions', () => {
   const waiting = sessionWith([item('call_1'), item('q', 'question')], item('q2', 'question'));
   expect(workNow(waiting)).toMatchObject({ waitsToBeTold: ['sales'], beingTold: [] });
   expect(workNow(sessionWith([], item('call_1')))).toMatchObject({
@@ -44,7 +44,7 @@ test('lists finished work before and during its delivery, without questions', ()
   });
 });
 
-test('lists a thousand subagents briefly: each name once with a count, at most twenty', () => {
+test('lists a thousand subagents by at most twenty names, each with a count', () => {
   const many = (names: number) =>
     Array.from({ length: 1000 }, (_, at) => ({
       id: `sub_${at}`,
@@ -65,7 +65,7 @@ test('shows the latest progress of running work', () =>
     { task: 'ride', progress: '40 %' },
   ]));
 
-test('shows a result that waits for the others of its request, until the outbox has it', () => {
+test('lists a result that waits for other results of its request, until the outbox has it', () => {
   const parts = ['call_1'];
   expect(workNow(sessionWith([], null, two, { parts }))).toMatchObject({
     finished: [{ task: 'sales', result: 'Sales are up.' }],

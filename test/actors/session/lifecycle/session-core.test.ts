@@ -190,7 +190,7 @@ describe('SESSION-RECORDS-1: ended records, which are deleted (P7)', () => {
     },
   );
 
-  test('stay for screens if they are the last, and so do all that continue', async () => {
+  test('stay visible if they are among the latest, and so do records of running work', async () => {
     const { call, core, state, environment } = await coreTalk(
       { subagents: { quick, hanging } },
       { limits: { maxLivePerSession: 1000, maxDeliveries: 1000, maxConcurrentPerSession: 1000 } },
@@ -256,7 +256,7 @@ describe('OUTBOX-7: progress', () => {
     reserved: false,
   });
 
-  test('offers only the latest of each subagent, and a repeated post only once', async () => {
+  test('offers only the latest progress of each subagent, and a repeated post only once', async () => {
     const { core, lead, environment, hear, state } = await coreTalk();
     core.receive('session', { type: 'response.requested' });
     for (const [text, id] of [
@@ -306,7 +306,7 @@ describe('an offer', () => {
     expect(state().deliveries).toEqual([expect.objectContaining({ state: 'offered' })]);
   });
 
-  test('ends as abandoned when it is dismissed, and its late end has no effect', async () => {
+  test('ends as abandoned when its delivery is dismissed, and its late end has no effect', async () => {
     const { core, lead, environment, state } = await coreTalk();
     const deliveryId = core.notifyBackground('A notice');
     await environment.settle();
@@ -319,7 +319,7 @@ describe('an offer', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'dismissed' });
   });
 
-  test('repeats under a new generation when no answer arrives, and then rests', async () => {
+  test('repeats under a new generation when no answer arrives, up to a limit', async () => {
     const { core, lead, environment, state } = await coreTalk();
     core.notifyBackground('A notice');
     await environment.advance(1000);
@@ -476,14 +476,14 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(number).toBeLessThan(60);
   });
 
-  test('also fails with `onUnfoldable: "lose"`', async () => {
+  test('fails even with `onUnfoldable: "lose"`', async () => {
     const talk = await busy({ onUnfoldable: 'lose' });
     await broken(talk);
     expect(talk.ended).toEqual([]);
     expect(talk.journal.read().map(({ event }) => event.type)).not.toContain('call.invalid');
   });
 
-  test('COMMIT-UNIT-9: refuses an event without the shape of its type before it is written', async () => {
+  test('COMMIT-UNIT-9: refuses a malformed event before it is written', async () => {
     const { core, environment, events, journal, state } = await busy();
     const before = journal.read().length;
     const requestId = state().questions[0]?.requestId ?? '';
@@ -528,7 +528,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     expect(await answered).toEqual({ code: 'SUSPENDED' });
   });
 
-  test('ACTORS-1: lets a subscriber from before a start from a snapshot follow the restored actor', async () => {
+  test('ACTORS-1: lets a subscriber from before a restore follow the restored actor', async () => {
     const first = await busy();
     const suspended = first.core.life.suspend();
     await first.environment.advance(1000);

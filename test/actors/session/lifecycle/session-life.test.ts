@@ -44,7 +44,7 @@ const SUSPENDED = { name: 'ConfigurationError', code: 'SESSION_SUSPENDED' };
 const hanging = { script: () => calls(['hang']), config: { tools: { hang: simpleTool(never) } } };
 
 describe('start', () => {
-  test('resolves when the session accepts words; a second start is the same', async () => {
+  test('resolves when the session accepts words; a second call shares the first start', async () => {
     const log: string[] = [];
     const { session, state, environment } = textTalk({
       hooks: { onSessionStart: ({ sessionId }) => log.push(sessionId) },
@@ -61,7 +61,7 @@ describe('start', () => {
     expect(log).toEqual([session.id]);
   });
 
-  test('speaks first if it has a greeting', async () => {
+  test('generates the first reply if the agent has a greeting', async () => {
     const { start, said, state } = textTalk({ greeting: 'Greet the user.' });
     await start();
     expect(said()).toEqual([expect.stringMatching(/^Told: \[note \S+\] Greet the user\.$/)]);
@@ -70,7 +70,7 @@ describe('start', () => {
     ]);
   });
 
-  test('calls no model otherwise', async () => {
+  test('calls no model without a greeting', async () => {
     const seen: string[] = [];
     const { start } = textTalk({ onModelCall: (who) => seen.push(who) });
     await start();
@@ -83,7 +83,7 @@ describe('start', () => {
     await expect(session.start()).rejects.toMatchObject(CLOSED);
   });
 
-  test('rejects when the session is closed before it is over', async () => {
+  test('rejects when the session is closed during the start', async () => {
     const { session } = textTalk();
     const started = session.start();
     await session.close();
@@ -92,7 +92,7 @@ describe('start', () => {
 });
 
 describe('an id that is used for many sessions, one after another', () => {
-  test('starts a new session and recovers after the journal has dropped the first sessions', async () => {
+  test('starts and recovers after the journal has dropped earlier sessions with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal({ keep: 60 });
     const open = async () => {
@@ -132,7 +132,7 @@ describe('SESSION-LIFE-5: start', () => {
   });
 
   test.each(['suspend', 'hibernate'] as const)(
-    'rejects after %s, as the store shows',
+    'rejects after %s, in agreement with the store',
     async (leave) => {
       const talk = textTalk();
       await talk.start();
@@ -219,8 +219,8 @@ describe('SESSION-LIFE-1: a session that ends during its start', () => {
   });
 });
 
-describe('SESSION-LIFE-4: a session that is closed while it begins', () => {
-  test('keeps the claim of the next session with its id', async () => {
+describe('SESSION-LIFE-4: a session that is closed during its start', () => {
+  test('does not release the claim of the next session with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
     const runtime = createRuntime({ environment, journal });
@@ -240,7 +240,7 @@ describe('SESSION-LIFE-4: a session that is closed while it begins', () => {
     expect(journal.claimed).toEqual(new Set());
   });
 
-  test('keeps the claim of the next service with its id', async () => {
+  test('does not release the claim of the next service with its id', async () => {
     const environment = simulatedEnvironment();
     const journal = claimedJournal(environment);
     const runtime = createRuntime({ environment, journal });
@@ -305,7 +305,7 @@ describe('refuses a value that is not text', () => {
 });
 
 describe('close', () => {
-  test('ends everything: subagents, timers, models, events', async () => {
+  test('ends subagents, timers, model calls and events', async () => {
     const seen: string[] = [];
     const ended: unknown[] = [];
     const { session, start, type, environment, events, state } = textTalk({
@@ -332,7 +332,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('works at any time, any number of times', async () => {
+  test('works before a start and when called repeatedly', async () => {
     const { session, start } = textTalk();
     const first = session.close();
     await Promise.all([first, session.close()]);
@@ -366,7 +366,7 @@ describe('close', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('SUBAGENT-TREE-4: does not wait forever for a tool or a dispose that never settles', async () => {
+  test('SUBAGENT-TREE-4: stops waiting after the grace for a tool or a dispose that never settles', async () => {
     const config = { ...hanging.config, dispose: never };
     const { session, start, type, environment, state, errors } = textTalk({
       subagents: { work: { ...hanging, config } },
@@ -407,7 +407,7 @@ describe('close', () => {
     expect(said()).toEqual([]);
   });
 
-  test('prevents a model call that has not begun', async () => {
+  test('prevents a model call that has not started', async () => {
     let asked = 0;
     const { session, start, environment } = textTalk({
       lead: () => {
@@ -439,7 +439,7 @@ describe('close', () => {
     expect(asked).toBe(before);
   });
 
-  test('settles all waiting answers, texts and readers', async () => {
+  test('settles all pending answers, texts and readers', async () => {
     const { session, start, type, environment, question } = textTalk({
       subagents: {
         work: {
@@ -468,7 +468,7 @@ describe('close', () => {
     expect(question()).toMatchObject({ state: 'withdrawn' });
   });
 
-  test('kills subagents that the journal does not let end, and leaves no question open', async () => {
+  test('kills subagents whose end the journal refuses, and leaves no question open', async () => {
     const journal = failingJournal('throws');
     const { session, start, type, environment, state, question } = textTalk({
       journal: {
@@ -533,7 +533,7 @@ describe('refuses conflicting options, and leaves nothing behind', () => {
 });
 
 describe('hooks that throw', () => {
-  test('cause a report and have no other effect', { tags: ['B73', 'BW33'] }, async () => {
+  test('cause a report, and the conversation continues', { tags: ['B73', 'BW33'] }, async () => {
     const reported: string[] = [];
     const broken = () => {
       throw new Error('the hook is broken');
@@ -606,7 +606,7 @@ test('cause a report even when they reject', { tags: ['B73', 'BW33'] }, async ()
   ]);
 });
 
-test('continues when an inspector throws', async () => {
+test('the session continues even when an inspector throws', async () => {
   const { start, type, said } = textTalk({
     inspect: () => {
       throw new Error('the inspector is broken');

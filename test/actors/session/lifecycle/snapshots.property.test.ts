@@ -60,7 +60,7 @@ test.each([
   ['text', 12],
   ['voice', 6],
 ] as const)(
-  'SCOPE-SNAPSHOTS-3, by %s: continues from it in the same way',
+  'SCOPE-SNAPSHOTS-3, by %s: continues from a snapshot exactly as from the whole journal',
   { timeout: 120_000 },
   async (session, seeds) => {
     let compared = 0;

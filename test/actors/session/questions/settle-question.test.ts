@@ -8,7 +8,7 @@ import {
 import { SessionRecords } from '../../../../src/actors/session/state/session-records.ts';
 import type { SessionUnit } from '../../../../src/actors/session/unit/session-unit.ts';
 
-test('SETTLE-3: postpones nothing again when the call of a settlement is repeated', () => {
+test('SETTLE-3: does not postpone a question again when the settling call is repeated', () => {
   const records = new SessionRecords('lead');
   records.fold({
     kind: 'questions',

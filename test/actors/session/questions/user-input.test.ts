@@ -43,21 +43,21 @@ test('counts a client that leaves twice once', () => {
 });
 
 describe('USER-INPUT-1: a session that has ended', () => {
-  test('reports an answer that it no longer accepted as too late', async () => {
+  test('resolves a pending answer as too late', async () => {
     const userInput = entrance();
     const receipt = userInput.answer('q1', { text: 'blue' });
     userInput.close(null);
     expect(await receipt).toEqual({ accepted: false, reason: 'over' });
   });
 
-  test('reports that words and a settlement were not accepted', async () => {
+  test('rejects pending words and settlements', async () => {
     const userInput = entrance();
     const calls = [userInput.say('hello'), userInput.settle(settled)];
     userInput.close(null);
     for (const call of calls) await expect(call).rejects.toThrow('before it accepted these words');
   });
 
-  test('answers everything with the error that ended it', async () => {
+  test('rejects pending and later calls with the error that ended the session', async () => {
     const userInput = entrance();
     const calls = [
       userInput.answer('q1', { text: 'blue' }),

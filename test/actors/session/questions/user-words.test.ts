@@ -42,7 +42,7 @@ test.each(['the cheaper one', 'asdf', "I don't want it any more", 'economy or pr
 );
 
 test.each(['the cheaper one', 'asdf'])(
-  'USER-WORDS-7: sends them to a lead agent without tools after the question was asked again: %s',
+  'USER-WORDS-7: repeats the question once, then sends unclear words to a lead agent without tools: %s',
   (words) => {
     for (const typed of [true, false]) {
       const heard = { typed, leadSettles: false };
@@ -70,7 +70,7 @@ test('USER-WORDS-7: accepts words as the answer to a question for free text', ()
   expect(readUtterance(name, 'why do you ask?', { typed: false })).toEqual(toLead);
 });
 
-test('P3: accepts only an exact yes or no as consent, however often it is asked for', () => {
+test('P3: accepts only a clear yes or no as consent, however often the question is repeated', () => {
   const unclear = { ...approval, timesUnclear: 5, askedAgain: true };
   expect(readUtterance(approval, 'well I guess so', { typed: true })).toEqual({ to: 'again' });
   // The question was asked again once; now only the buttons and the lead agent remain.
@@ -106,7 +106,7 @@ test.each([
   'yes always',
   'approve_lasting',
   'the third one',
-])('USER-WORDS-3: never lets words permit an agent more than this call: %s', (words) => {
+])('USER-WORDS-3: never lets words give lasting permission: %s', (words) => {
   const lasting = { id: 'approve_lasting', label: 'Yes, and from now on' };
   const options = [{ id: 'approve', label: 'Yes' }, { id: 'deny', label: 'No' }, lasting];
   for (const typed of [true, false])
@@ -115,7 +115,7 @@ test.each([
     );
 });
 
-test('USER-WORDS-3: reads a yes back first with more than one approval, but not a no', () => {
+test('USER-WORDS-3: reads back a yes, but not a no, when several approvals are open', () => {
   expect(readUtterance(approval, 'approve', { typed: false, approvals: 2 })).toEqual({
     to: 'readBack',
   });
@@ -139,7 +139,7 @@ test('USER-WORDS-3: reads a yes back first with more than one approval, but not 
   });
 });
 
-test('sends words for the lead agent there, and grants a request for time', () => {
+test('sends words about something else to the lead agent, and postpones the question on request', () => {
   expect(readUtterance(rides, 'what time is it?', { typed: false })).toEqual(toLead);
   expect(readUtterance(rides, 'hang on a second', { typed: false })).toEqual({
     to: 'hold',

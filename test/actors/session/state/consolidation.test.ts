@@ -42,7 +42,7 @@ describe('results of siblings of one request', { tags: ['R34'] }, () => {
     );
   });
 
-  test('BATCH-4: arrive at once, worded as one, if there is only one', async () => {
+  test('BATCH-4: arrive at once in the wording for one result if there is only one', async () => {
     const { start, type, finish, told, prompts } = siblingTalk(['flight']);
     await start();
     await type('use flight');
@@ -95,7 +95,7 @@ describe('results of siblings of one request', { tags: ['R34'] }, () => {
     expect(told()[0]?.deliveryIds).toHaveLength(2);
   });
 
-  test('P2: do not wait for a call that asks the user, which is delivered when it ends', async () => {
+  test('P2: do not wait for a call that asks the user, whose result is delivered later', async () => {
     const { start, type, finish, told, question } = siblingTalk(['flight'], {
       subagents: {
         ride: {
@@ -141,7 +141,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   );
 
   test(
-    'rises to 600 s when no client was attached at the start of the work',
+    'rises to 600 s when no client was attached when the work started',
     { tags: ['R41'] },
     async () => {
       const talk = siblingTalk(['flight', 'hotel']);
@@ -183,7 +183,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
     },
   );
 
-  test('accepts only valid options', () => {
+  test('refuses invalid options', () => {
     const session = (consolidation: unknown) =>
       new TextSession({
         model: castOf({}),
@@ -260,7 +260,7 @@ describe('P4: consolidated results are not lost', () => {
   });
 
   test.each(['shown', 'dismiss'] as const)(
-    '%s: omit a part that was seen before, whose call is over',
+    '%s: omit a part that was seen earlier and whose call is over',
     async (how) => {
       const { start, type, finish, told, session, environment, release, deliveries } = busy();
       await start();
@@ -302,7 +302,7 @@ describe('P4: consolidated results are not lost', () => {
     expect(told()).toHaveLength(2);
   });
 
-  test('TOOL-CALL-1: answer each call that stayed open once', async () => {
+  test('TOOL-CALL-1: answer each call that stayed open exactly once', async () => {
     const answers: unknown[] = [];
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       each: { pending: null },
@@ -331,7 +331,7 @@ describe('P4: consolidated results are not lost', () => {
     }
   });
 
-  test('arrive unchanged, one by one, when no reply can be made', { tags: ['RW12'] }, async () => {
+  test('arrive one by one as cards when the lead model fails', { tags: ['RW12'] }, async () => {
     let fails = false;
     const { start, type, finish, parts, deliveries } = siblingTalk(['flight', 'hotel'], {
       lead: (prompt) => (fails ? { error: new Error('overloaded') } : leadScript(prompt)),

@@ -21,7 +21,7 @@ test('KEPT-VIEWS-1: keeps live views, however many there are', () => {
   expect(names(views)).toEqual(['a', 'b', 'c', 'd']);
 });
 
-test('KEPT-VIEWS-1: keeps the views that ended last, whenever they began', () => {
+test('KEPT-VIEWS-1: keeps the views that ended last, regardless of their start', () => {
   const { views, show } = twoKept();
   for (const id of ['oldest', 'b', 'c', 'd']) show(id);
   for (const id of ['b', 'c', 'oldest']) show(id, true);
@@ -37,7 +37,7 @@ test('KEPT-VIEWS-1: treats a resumed view as live again', () => {
   expect(names(views)).toEqual(['a', 'c', 'd']);
 });
 
-test('KEPT-VIEWS-2: returns the same list until something changes', () => {
+test('KEPT-VIEWS-2: returns the same list object until something changes', () => {
   const { views, show } = twoKept();
   show('a');
   const { list } = views;
@@ -47,7 +47,7 @@ test('KEPT-VIEWS-2: returns the same list until something changes', () => {
   expect(list).toHaveLength(1);
 });
 
-test('KEPT-VIEWS-3: lets a reader change neither a view nor the list', () => {
+test('KEPT-VIEWS-3: returns views and lists that a reader cannot modify', () => {
   const views = new KeptViews<{ id: string; over: boolean }>(1, ({ over }) => over);
   views.set('a', { id: 'a', over: false });
   expect(() => Object.assign(views.list[0] ?? {}, { over: true })).toThrow(TypeError);

@@ -23,7 +23,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: gives the same item separately and in the conversation', () => {
+test('LIVE-CONVERSATION-2, LIVE-CONVERSATION-3: returns an item by id equal to the item in the conversation', () => {
   fc.assert(
     fc.property(steps, (all) => {
       const limits = { maxItemChars: MAX_ITEM_CHARS };

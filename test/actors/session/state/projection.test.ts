@@ -21,7 +21,7 @@ function projected() {
   return { environment, projection, events, errors, states: () => states };
 }
 
-test('makes one new state from many changes of one turn of the event loop', async () => {
+test('combines all changes of one event loop turn into one new state', async () => {
   const { projection, events, states, environment } = projected();
   for (let index = 0; index < 1000; index += 1) projection.emit(line(`l${index}`, index, false));
   expect(events).toHaveLength(1000);
@@ -38,7 +38,7 @@ test('emits no event for an update without a change', () => {
   expect(events).toHaveLength(1);
 });
 
-test('keeps the transcript in the order of beginning, and its end', async () => {
+test('sorts the transcript by start time, and keeps its latest lines', async () => {
   const { projection, environment } = projected();
   projection.emit(line('late', 5000));
   projection.emit(line('early', 1));
@@ -52,7 +52,7 @@ test('keeps the transcript in the order of beginning, and its end', async () => 
 });
 
 describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
-  test('follows the event that it answers, for every subscriber', () => {
+  test('follows the event that caused it, for every subscriber', () => {
     const environment = simulatedEnvironment();
     const projection = new Projection({ environment, report: () => {} });
     const floors: string[] = [];
@@ -67,7 +67,7 @@ describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
     expect(floors).toEqual(['user', 'nobody']);
   });
 
-  test('precedes the end, even if the subscriber ends the session', () => {
+  test("precedes the session's end, even if the subscriber ends the session", () => {
     const environment = simulatedEnvironment();
     const projection = new Projection({ environment, report: () => {} });
     const seen: string[] = [];
@@ -85,7 +85,7 @@ describe('EVENT-ORDER-1: an event that a subscriber causes', () => {
   });
 });
 
-test('emits an event and no new state for a fact outside the store', async () => {
+test('emits an event, but no new state, for a fact outside the store', async () => {
   const { projection, events, states, environment } = projected();
   projection.emit({ type: 'client.json', data: 1 });
   await environment.settle();

@@ -16,7 +16,7 @@ const connected = (connection: SessionState['connection']): SessionState => ({
   connection,
 });
 
-test('gives a function and an observer each new state, until they unsubscribe', () => {
+test('passes each new state to a function or an observer until it unsubscribes', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: string[] = [];
   const first = store.subscribe(({ context }) => told.push(`function ${context.connection}`));
@@ -33,7 +33,7 @@ test('gives a function and an observer each new state, until they unsubscribe', 
   expect(told).toEqual(['function connecting', 'observer connecting', 'observer active']);
 });
 
-test('lets a subscriber call its unsubscribe function unbound, as `useSelector` does', () => {
+test('returns an unsubscribe function that works unbound, as `useSelector` needs', () => {
   const { store, replace } = createSessionStore(state, failed);
   const told: unknown[] = [];
   const { unsubscribe } = store.subscribe((snapshot) => told.push(snapshot));
@@ -43,7 +43,7 @@ test('lets a subscriber call its unsubscribe function unbound, as `useSelector` 
   expect(told).toEqual([]);
 });
 
-test('SESSION-STORE-2: gives others the last state when a listener throws', () => {
+test('SESSION-STORE-2: calls the other listeners when a listener throws', () => {
   const errors: unknown[] = [];
   const { store, replace, release } = createSessionStore(state, (error) => errors.push(error));
   const told: string[] = [];
@@ -83,7 +83,7 @@ test('SESSION-STORE-1: calls no listener once released, and can still be read', 
   expect(store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('SESSION-STORE-1: releases listeners, however long the store is kept', async () => {
+test('SESSION-STORE-1: does not retain listeners after release, even while the store is kept', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const { created, listened, session } = (() => {
@@ -105,7 +105,7 @@ test('SESSION-STORE-1: releases listeners, however long the store is kept', asyn
   expect(created.store.get().context).toBe(state);
 });
 
-test("SESSION-STORE-3: refuses writes, and serves XState's readers as a store", () => {
+test("SESSION-STORE-3: refuses writes, and works with XState's store readers", () => {
   const { store, replace } = createSessionStore(state, failed);
   const readOnly = expect.objectContaining({ name: 'ConfigurationError', code: 'READ_ONLY_STORE' });
   const told: string[] = [];

@@ -21,13 +21,13 @@ const result = (more: Partial<ToldResult> = {}): ToldResult => ({
 describe('results as turns of the user', () => {
   const { one, together, progress, role } = resultWords.turn;
 
-  test('progress', { tags: ['R30'] }, () =>
+  test("phrase progress as the subagent's report", { tags: ['R30'] }, () =>
     expect(promptText(progress({ id: 'sub_1', name: 'reporter' }, 'half done'))).toBe(
       '[Subagent task sub_1 reports]: "half done"',
     ),
   );
 
-  test('word a result, or one with an error, as the user would say it', { tags: ['R32'] }, () => {
+  test('phrase a result, or a result with an error, as the user would', { tags: ['R32'] }, () => {
     expect(role).toBe('user');
     expect(promptText(one(result()))).toBe('[Subagent task sub_1 completed]: "Sales are up."');
     expect(promptText(one(result({ error: failure, text: 'Three of five.' })))).toBe(
@@ -35,7 +35,7 @@ describe('results as turns of the user', () => {
     );
   });
 
-  test('word several results, and name those still running', { tags: ['R34'] }, () => {
+  test('phrase several results, and name the tasks that still run', { tags: ['R34'] }, () => {
     const words = promptText(
       together([result(), result({ subagentId: 'sub_2', error: failure })], ['car']),
     );
@@ -48,7 +48,7 @@ describe('results as turns of the user', () => {
 describe('results as notices of the runtime', () => {
   const { one, together, role } = resultWords.notice;
 
-  test('word a success', { tags: ['B16'] }, () => {
+  test('phrase a success', { tags: ['B16'] }, () => {
     expect(role).toBe('system');
     expect(one(result())).toEqual({
       says: 'Tell the user.',
@@ -56,14 +56,14 @@ describe('results as notices of the runtime', () => {
     });
   });
 
-  test('word a failure, its exact details first', { tags: ['B17'] }, () =>
+  test('phrase a failure with its exact error', { tags: ['B17'] }, () =>
     expect(one(result({ error: failure }))).toEqual({
       says: 'A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.',
       quotes: { task: 'report', error: 'no driver is free' },
     }),
   );
 
-  test('several', { tags: ['R34'] }, () => {
+  test('phrase several results', { tags: ['R34'] }, () => {
     const { says, quotes } = together([result(), result({ toolName: 'ride', error: failure })], []);
     expect(quotes).toEqual({
       results: [
@@ -78,7 +78,7 @@ describe('results as notices of the runtime', () => {
 describe.each(['notice', 'turn'] as const)('results in either form (%s)', (style) => {
   const { one, together } = resultWords[style];
 
-  test('name working memory only if it has entries', { tags: ['R32', 'R33'] }, () => {
+  test('mention working memory only if it has entries', { tags: ['R32', 'R33'] }, () => {
     const told = one(result({ notes: ['subagent/sub_1/sales'] }));
     expect(told.says).toContain('More of it is in working memory, under the quoted keys.');
     expect(told.quotes).toMatchObject({ keys: ['subagent/sub_1/sales'] });
@@ -89,13 +89,13 @@ describe.each(['notice', 'turn'] as const)('results in either form (%s)', (style
     );
   });
 
-  test('do not pass on a result as done that ends by announcing work', { tags: ['R33'] }, () =>
+  test('mark a result as unfinished if its text only announces work', { tags: ['R33'] }, () =>
     expect(one(result({ text: 'Let me check the rest.', isUnfinished: true })).says).toContain(
       'the work may not be finished',
     ),
   );
 
-  test('mark claims that no tool confirms as unconfirmed', { tags: ['R27'] }, () => {
+  test('mark claims as unconfirmed if no tool confirms them', { tags: ['R27'] }, () => {
     const told = one(result({ unverified: ['I sent the mail'] }));
     expect(told.says).toContain('do not confirm');
     expect(told.quotes).toMatchObject({ unconfirmed: ['I sent the mail'] });

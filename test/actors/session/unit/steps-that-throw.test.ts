@@ -176,7 +176,7 @@ async function told(): Promise<readonly JournalEntry[]> {
 
 const corpus = new URL('../../../corpus/stories-1.json', import.meta.url);
 
-test('refuses an event by name wherever its step throws, without an entry or change, and then accepts it', async () => {
+test('refuses an event whose step throws at any point, without an entry or a change, and accepts the next attempt', async () => {
   const stories = JSON.parse(readFileSync(corpus, 'utf8')) as FrozenStory[];
   const types = new Map<string, number>();
   let throws = 0;

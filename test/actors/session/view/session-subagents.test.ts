@@ -52,7 +52,7 @@ const helper = (script: Script): TalkOptions => ({ subagents: { helper: { script
 
 describe('a subagent that the app or the lead model spawned', () => {
   test(
-    'asks the lead agent in a pause, and the app can also answer',
+    "asks the lead agent in a pause, and accepts the app's answer",
     { tags: ['MW10'] },
     async () => {
       const { start, spawn, session, environment, said } = talk(helper(asks));
@@ -96,7 +96,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(session.subagents.service.list(THE_LEAD, { includeEnded: true })).toEqual([]);
   });
 
-  test('delivers a failure with its reason, but no cancellation', async () => {
+  test('delivers a failure with its reason, but does not announce a cancellation', async () => {
     const { start, spawn, session, environment, said } = talk(
       helper(() => calls(['hang'])),
       { tools: { hang: simpleTool(never) }, timeout: 5000 },
@@ -111,7 +111,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     expect(session.subagents.get(cancelled)?.outcome?.error?.message).toContain('the user');
   });
 
-  test('users row 26: is on the screen with those below it, and has its hooks', async () => {
+  test('users row 26: is shown with its descendants, and calls its hooks', async () => {
     const started: string[] = [];
     const { start, spawn, state, environment } = talk(
       {
@@ -132,7 +132,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     ]);
   });
 
-  test('reaches the user through a grandchild too', async () => {
+  test('reaches the user even from a grandchild', async () => {
     const { start, spawn, session, environment, question } = talk(
       {
         subagents: {
@@ -157,7 +157,7 @@ describe('a subagent that the app or the lead model spawned', () => {
 });
 
 describe('the life of a subagent', { tags: ['RW10', 'HW4'] }, () => {
-  test("does not depend on the user's turn, and ends with the session", async () => {
+  test('continues across user turns, and ends with the session', async () => {
     const { start, spawn, type, session, close } = talk(
       helper(() => calls(['hang'])),
       { tools: { hang: simpleTool(never) } },
@@ -198,7 +198,7 @@ describe('P8: the grants of a lead agent', () => {
     execute: ({ what }, { sessionId }) => `${what} in ${sessionId}`,
   });
 
-  test("include the lead agent's inline tools, and nothing else", async () => {
+  test("contain the lead agent's inline tools, and nothing else", async () => {
     const { start, spawn, session, environment } = talk({
       ...helper(
         byStep(calls(['look_up', { what: 'tea' }]), ({ results, toolNames }) =>
@@ -218,7 +218,7 @@ describe('P8: the grants of a lead agent', () => {
     expect(() => spawn('helper', { grant: { tools: ['rm'] } })).toThrow('"rm"');
   });
 
-  test("let a subagent call the lead agent's tools as itself", async () => {
+  test("let a subagent call the lead agent's tools as its own caller", async () => {
     const { start, spawn, session, environment } = talk(
       {
         subagents: {
@@ -243,7 +243,7 @@ describe('P8: the grants of a lead agent', () => {
   });
 });
 
-test("runs background calls of one kind in sequence with lifetime 'session', and remembers", async () => {
+test("runs background calls of one kind in sequence, with their history, if the lifetime is 'session'", async () => {
   let disposed = 0;
   const { start, type, state, environment, close } = textTalk({
     subagents: {

@@ -75,7 +75,7 @@ describe('report_progress', { tags: ['M8'] }, () => {
 });
 
 test(
-  'lets the runtime itself settle request_input and complete_task, by their role',
+  'assigns request_input and complete_task roles that the runtime settles',
   { tags: ['M9', 'M10'] },
   () => {
     expect(Object.entries(tools).map(([name, tool]) => [name, roleOf(tool)])).toEqual([

@@ -50,14 +50,14 @@ describe('leadTools', () => {
     expect(() => checkSubagentNames([{ name: 'lead', tools }], configs)).not.toThrow();
   });
 
-  test('lets the pending message differ from tool to tool', () => {
+  test('accepts a pending message for each tool', () => {
     const [named] = leadTools(helpers, { pendingMessage: { subagent__summarizer: 'Reading.' } });
     const [silent] = leadTools(helpers);
     expect(named?.pendingMessage).toBe('Reading.');
     expect(silent && 'pendingMessage' in silent).toBe(false);
   });
 
-  test('calls any other tool inline, with its caller', async () => {
+  test('runs any other tool inline, with its caller', async () => {
     let options: object = {};
     const service = fakeService();
     const [echo] = leadTools({
@@ -82,7 +82,7 @@ describe('leadTools', () => {
   });
 
   test(
-    'gives a lead agent the parent toolset; only its waits may take long',
+    'accepts the parent toolset, of which only the waits may take long',
     { tags: ['M1'] },
     async () => {
       const service = fakeService();
@@ -102,19 +102,15 @@ describe('leadTools', () => {
     },
   );
 
-  test(
-    'shows the lead agent the output that a tool gives to a model',
-    { tags: ['R1'] },
-    async () => {
-      const service = fakeService();
-      const { clock } = simulatedEnvironment();
-      const [spawn] = leadTools(rockbotToolset({ clock }));
-      const input = { description: 'x', timeout_minutes: 1 } as never;
-      expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Subagent spawned with/);
-      service.refuse('SESSION_LIMIT');
-      expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Error: SESSION_LIMIT/);
-    },
-  );
+  test("returns a tool's model output to the lead agent", { tags: ['R1'] }, async () => {
+    const service = fakeService();
+    const { clock } = simulatedEnvironment();
+    const [spawn] = leadTools(rockbotToolset({ clock }));
+    const input = { description: 'x', timeout_minutes: 1 } as never;
+    expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Subagent spawned with/);
+    service.refuse('SESSION_LIMIT');
+    expect(await spawn?.execute?.(input, contextOf(service))).toMatch(/^Error: SESSION_LIMIT/);
+  });
 
   test.each([
     ['a description', { inputSchema: z.object({}), execute: (): number => 1 }],

@@ -25,7 +25,7 @@ describe('the notes for a parent’s model with a result', { tags: ['R27', 'R32'
   });
 
   test(
-    'name claims without a call, an unfinished end, and where there is more',
+    'name unconfirmed claims, an unfinished end, and the keys of further results',
     { tags: ['R33'] },
     () => {
       expect(

@@ -46,7 +46,7 @@ describe('the toolset', () => {
   });
 
   test(
-    'includes a list and a wait for any or all, and only the wait delegates',
+    'contains a list tool and a wait tool, and only the wait tool delegates',
     { tags: ['MW10'] },
     () => {
       const { tools } = parent();
@@ -76,7 +76,7 @@ describe('the toolset', () => {
   });
 
   test(
-    "prefers the caller in the context to the program's service",
+    "uses the service of the caller in the context, rather than the program's",
     { tags: ['M27'] },
     async () => {
       const { service, spawn } = parent();
@@ -148,7 +148,7 @@ describe('spawn_subagent', () => {
   });
 
   test(
-    'forks by default, ends with complete_task, and its configuration is valid',
+    'forks by default, and completes with complete_task in a valid configuration',
     { tags: ['M2', 'M20'] },
     async () => {
       const { service, spawn } = parent();
@@ -168,25 +168,25 @@ describe('spawn_subagent', () => {
   test.each([
     [{ agent: { maxSteps: 0 } }, 'createParentSubagentToolset({ agent })'],
     [{ adapters: { slow: { timeout: -1 } } }, 'createParentSubagentToolset({ adapters.slow })'],
-  ])('a base that no subagent can have is refused before any spawn: %o', (options, where) => {
+  ])('an impossible base configuration is refused before any spawn: %o', (options, where) => {
     expect(() => createParentSubagentToolset(options)).toThrow(where);
     expect(() => createParentSubagentToolset(options)).toThrow(ConfigurationError);
   });
 
-  test('lets a host choose the mode turn', { tags: ['M2'] }, async () => {
+  test('supports completion by `turn`', { tags: ['M2'] }, async () => {
     const { service, spawn } = parent({ agent: { completion: 'turn', name: 'helper' } });
     await spawn();
     expect(service.spawned[0]?.config).toMatchObject({ completion: 'turn', name: 'helper' });
   });
 
-  test('inherits if tools are absent, and grants none with []', async () => {
+  test("inherits the parent's tools by default, and grants none with []", async () => {
     const { service, spawn } = parent();
     await spawn();
     await spawn({ tools: [] });
     expect(service.spawned.map(({ grant }) => grant)).toEqual([{}, { tools: [] }]);
   });
 
-  test('repairs a fork: no call in it is without a result', async () => {
+  test('adds a result to each open call of a fork', async () => {
     const { service, spawn } = parent();
     const messages: ModelMessage[] = [
       { role: 'user', content: 'Go' },
@@ -228,7 +228,7 @@ describe('spawn_subagent', () => {
     },
   );
 
-  test('lets a host interpret names itself, or refuse them', async () => {
+  test('lets a host configure names itself, or refuse them', async () => {
     const { service, spawn } = parent({
       models: { small: 'a/small' },
       configure({ adapterName }) {
@@ -288,7 +288,7 @@ describe('check_subagent', () => {
     }
   });
 
-  test('does not show waiting for the user as a question to the parent', async () => {
+  test('reports a wait for the user as running, not as a question to the parent', async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.set('sub_1', { state: 'waiting_for_input', step: 1 });
@@ -338,7 +338,7 @@ describe('check_subagent', () => {
     },
   );
 
-  test('shows the children of the subagent', { tags: ['H11'] }, async () => {
+  test('lists the children of the subagent', { tags: ['H11'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     service.spawn({
@@ -390,7 +390,7 @@ describe('send_to_subagent', () => {
   });
 
   test(
-    'states when a message should be read, and shows its receipt later',
+    'returns a message id, whose receipt a later check shows',
     { tags: ['H16', 'M4'] },
     async () => {
       const { service, call, spawn } = parent();
@@ -432,7 +432,7 @@ describe('await_subagent', () => {
       expect(view).toEqual({ subagentId: 'sub_1', status: 'completed', result: 'done' });
   });
 
-  test('wakes for a question that is asked later', { tags: ['M5', 'MW1'] }, async () => {
+  test('ends when the subagent asks a question later', { tags: ['M5', 'MW1'] }, async () => {
     const { service, call, spawn } = parent();
     await spawn();
     const waiting = call('await_subagent', { subagentId: 'sub_1' });
@@ -462,7 +462,7 @@ describe('await_subagent', () => {
     });
   });
 
-  test('accepts one or several, but not both or neither', async () => {
+  test('accepts one id or a list of ids, but not both or neither', async () => {
     const { call } = parent();
     for (const input of [{}, { subagentId: 'a', subagentIds: ['b'] }])
       expect(await call('await_subagent', input)).toMatchObject({
@@ -559,7 +559,7 @@ test(
   },
 );
 
-test("quotes the instructions in an earlier version's recipe, on one line", () => {
+test("quotes the instructions of an earlier version's recipe on one line", () => {
   const plan = planSpawn({ task: '', contextMode: 'fresh' }, {}, 'Be brief.\n[note x] Obey.');
   if (!plan.ok) throw new Error('Expected a plan');
   const added = plan.config.instructions.split('\n\n').at(-1);

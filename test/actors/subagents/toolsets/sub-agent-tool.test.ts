@@ -41,7 +41,7 @@ function summarize(options: SubAgentToolOptions = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
-  test('works as an AI SDK tool that the runtime knows as a subagent', () => {
+  test('works as an AI SDK tool that the runtime recognises as a subagent', () => {
     const { made } = summarize();
     expect(made.description).toBe('Summarize a list of texts');
     expect(isSubAgentTool(made)).toBe(true);
@@ -56,7 +56,7 @@ describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
     );
   });
 
-  test('refuses two of one type, which would have one name', { tags: ['HW1'] }, () => {
+  test('refuses two tools of one agent type, which would share a name', { tags: ['HW1'] }, () => {
     const { made } = summarize();
     expect(() => subAgentTools(made, made)).toThrow(/got "subagent__summarizer" twice/);
   });
@@ -68,7 +68,7 @@ describe('the tool of a subagent', { tags: ['H1', 'H2'] }, () => {
 });
 
 describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
-  test('passes on its input, and nothing else of the parent', async () => {
+  test("passes on its input, but not the parent's messages", async () => {
     const { service, call } = summarize();
     const running = call(['a', 'b'], { messages: [{ role: 'user', content: 'secret' }] });
     await turn();
@@ -116,15 +116,11 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
     });
   });
 
-  test(
-    'also returns a result with its code for a subagent that may not run',
-    { tags: ['HW5'] },
-    async () => {
-      const { service, call } = summarize();
-      service.refuse('DEPTH_EXCEEDED');
-      expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
-    },
-  );
+  test('returns the error code when the subagent may not run', { tags: ['HW5'] }, async () => {
+    const { service, call } = summarize();
+    service.refuse('DEPTH_EXCEEDED');
+    expect(await call(['a'])).toMatchObject({ code: 'DEPTH_EXCEEDED' });
+  });
 
   test('ends the child when the parent ends', { tags: ['HW4'] }, async () => {
     const { service, call } = summarize();
@@ -141,7 +137,7 @@ describe('one call of the tool', { tags: ['H4', 'H5'] }, () => {
 });
 
 describe('a child that asks while its parent waits', () => {
-  test('gets the reply that no answer can arrive, and continues', { tags: ['MW1'] }, async () => {
+  test('receives a reply that no answer can arrive, and continues', { tags: ['MW1'] }, async () => {
     const { service, call } = summarize();
     const running = call(['a']);
     await turn();
@@ -154,7 +150,7 @@ describe('a child that asks while its parent waits', () => {
   });
 
   test(
-    'returns its question as the result to a parent that can answer',
+    'returns its question as the result if the parent can answer',
     { tags: ['MW1'] },
     async () => {
       const { service, call } = summarize({ questions: 'return' });
@@ -239,7 +235,7 @@ test(
 );
 
 test(
-  'gives references a status for cancelled and waiting children',
+  'shows cancelled and waiting children in references by their status',
   { tags: ['H11', 'HW7'] },
   () => {
     const service = fakeService();
@@ -258,7 +254,7 @@ test(
   },
 );
 
-test('LIN-2: answers the call for an input that is not in working memory, before anything starts', async () => {
+test('LIN-2: returns an error for an input that is not in working memory, and starts nothing', async () => {
   const environment = simulatedEnvironment();
   const memory = workingMemory({ environment });
   const service = createSubagentService({
