@@ -52,7 +52,7 @@ function stage(url: string, options: Partial<A2aRelayOptions> = {}) {
 const prompt = (...acts: readonly RelayAct[]) => ({ key: 'k', text: actsPrompt(...acts) });
 
 describe('a session with a hosted agent', () => {
-  test('gets its full id as soon as the agent has made a task', async () => {
+  test('gets its full id once the agent has created a task', async () => {
     const server = await served();
     const { start, next } = stage(server.url);
     const session = await start();
@@ -65,7 +65,7 @@ describe('a session with a hosted agent', () => {
     await session.release('ended');
   });
 
-  test('finds its task by the context when it was resumed without a task id', async () => {
+  test('finds its task by context when it is resumed without a task id', async () => {
     const server = await served();
     const first = stage(server.url);
     const session = await first.start();
@@ -81,7 +81,7 @@ describe('a session with a hosted agent', () => {
     await again.release('ended');
   });
 
-  test('continues when its stream is interrupted, and repeats no words', async () => {
+  test('continues after its stream is interrupted, without repeating words', async () => {
     const server = await served();
     const { start, next, words, errors, environment } = stage(server.url);
     const session = await start();
@@ -140,7 +140,7 @@ describe('a session with a hosted agent', () => {
 });
 
 describe('requests', () => {
-  test('sends the author’s headers only to their origin, enters only allowed origins, and follows no redirect', async () => {
+  test("sends the author's headers only to their origin, follows no redirect, and contacts only allowed origins", async () => {
     const agent = await served();
     const seen: unknown[] = [];
     const other = createServer((request, response) => {
@@ -206,7 +206,7 @@ describe('the mapping of requests', () => {
   const part = (content: unknown, more: object = {}) =>
     ({ content, metadata: undefined, filename: '', mediaType: '', ...more }) as never;
 
-  test('reads a request with its data, and gives it the same id each time', () => {
+  test('reads a request with its data, and always gives it the same id', () => {
     const message = { messageId: 'm1', parts: [part({ $case: 'text', value: 'Pay?' })] };
     const status = { state: 6, timestamp: undefined, message } as never;
     expect(askingOf('question', 't1', status)).toEqual({
@@ -218,7 +218,7 @@ describe('the mapping of requests', () => {
     expect(askingOf('question', 't1', {} as never)).toMatchObject({ text: 'It needs your input.' });
   });
 
-  test('distinguishes words from files', () => {
+  test('separates text parts from files', () => {
     const words = part({ $case: 'text', value: 'Hi' }, { mediaType: 'text/plain' });
     const file = part({ $case: 'text', value: '# Hi' }, { filename: 'a.md' });
     expect([isWords(words), isWords(file)]).toEqual([true, false]);
@@ -232,7 +232,7 @@ describe('the mapping of requests', () => {
     expect(contentOf(part({ $case: 'url', value: 'https://a' })).mediaType).toBe('text/uri-list');
   });
 
-  test('reads only its own ids', () => {
+  test('parses only ids that it wrote', () => {
     const id = writeSessionId('a2a', 'c/1', 't:2');
     expect(readSessionId('a2a', id)).toEqual({ conversation: 'c/1', taskId: 't:2' });
     for (const other of ['', 'a2a:', 'a2a:%', 'a2a:a/b/c', 'x'])

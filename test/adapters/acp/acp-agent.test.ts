@@ -121,7 +121,7 @@ const deletions = (folder: string): string =>
   existsSync(join(folder, 'done.log')) ? readFileSync(join(folder, 'done.log'), 'utf8') : '';
 
 describe('a turn', () => {
-  test('shows a question as a form, work as a tool call, and the result before its end', async () => {
+  test('sends a question as a form and work as a tool call, then the result before the end of the turn', async () => {
     const folder = temporary();
     const one = await editor(folder, {
       form: () => ({ action: 'accept', content: { answer: 'b' } }),
@@ -181,7 +181,7 @@ describe('a turn', () => {
     expect(deletions(folder)).toBe(deleted);
   });
 
-  it('shows the complete permission when it is longer than its title', async () => {
+  it('sends the complete permission text when it is longer than a title', async () => {
     const one = await editor(temporary(), { permission: allow('reject') });
     await one.prompt(await one.open(), 'remove it, it has a long name');
     const [{ toolCall } = { toolCall: null }] = one.asked as RequestPermissionRequest[];
@@ -215,7 +215,7 @@ describe('a turn', () => {
     expect(one.updates.length).toBeGreaterThan(before);
   });
 
-  it('withdraws a permission when the next prompt arrives, and asks again once', async () => {
+  it('withdraws a permission request when the next prompt arrives, and repeats the request once', async () => {
     const folder = temporary();
     const takenBack: string[] = [];
     const one = await editor(folder, {

@@ -81,7 +81,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test('spares a process in a sweep that only has the id of an agent', () => {
+  test("sweep() spares another process that reuses an agent's process id", () => {
     const folder = temporary();
     const mark = { pid: process.pid, startedAt: '1', owner: process.pid, ownerStartedAt: '1' };
     writeFileSync(join(folder, 'other.json'), JSON.stringify(mark));
@@ -92,7 +92,7 @@ describe.runIf(existsSync('/proc/self/environ'))('an agent', () => {
 });
 
 test.runIf(existsSync('/bin/ps') || existsSync('/usr/bin/ps'))(
-  'identifies a process by the start that `ps` prints where there is no /proc',
+  'identifies a process by its start time from `ps` where /proc is missing',
   async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], {
       stdio: 'ignore',
@@ -116,7 +116,7 @@ test('names a command that does not exist in its error', async () => {
   });
 });
 
-test('states in its error how a program ended that is not an agent', async () => {
+test('reports how a program ended that is not an agent', async () => {
   const args = ['-e', 'console.error("no licence"); process.exit(7)'];
   await expect(started({ args })).rejects.toMatchObject({
     code: 'RELAY_FAILED',
@@ -124,7 +124,7 @@ test('states in its error how a program ended that is not an agent', async () =>
   });
 });
 
-test('leaves no folder behind after a failed start, and keeps the app’s own folder', async () => {
+test("removes its own folder after a failed start, but not the app's", async () => {
   const temp = temporary();
   vi.stubEnv('TMPDIR', temp);
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -153,7 +153,7 @@ describe('a permission', () => {
     kind,
   });
 
-  test('lasts only if the answer says so', () => {
+  test('becomes lasting only if the answer is lasting', () => {
     const options = [option('allow_always'), option('allow_once'), option('reject_once')];
     expect(lastingIn(options)).toBe('allow_always');
     expect(lastingIn(options.slice(1))).toBeUndefined();
@@ -223,7 +223,7 @@ describe('a permission', () => {
       ]);
   });
 
-  test('chooses no lasting option for an answer that is not lasting', () => {
+  test('chooses no lasting option for an answer that covers one call', () => {
     const options = [option('allow_always'), option('reject_once')];
     expect(permissionOutcome(options, { type: 'permitted' })).toEqual({
       outcome: { outcome: 'cancelled' },
@@ -256,7 +256,7 @@ describe('a tool', () => {
       .map(({ type }) => type);
   };
 
-  test('counts as started when it runs after a refusal, and not when it fails', () => {
+  test('counts as started when it runs after a refusal, but not when it fails', () => {
     expect(started('failed', true)).toEqual([]);
     expect(started('in_progress', true)).toEqual(['tool_started']);
     expect(started('completed', true)).toEqual(['tool_started', 'tool_ended']);
@@ -312,7 +312,7 @@ describe('a form', () => {
     expect(wrong).toEqual([undefined, undefined, undefined]);
   });
 
-  it('shows the titles of `enumNames`, and answers with the values', () => {
+  it('shows the titles of `enumNames`, and answers with the matching values', () => {
     const fields = form({
       class: { type: 'string', enum: ['e', 'p', 'f'], enumNames: ['Economy', 'Premium'] },
     });

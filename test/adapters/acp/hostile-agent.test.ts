@@ -67,7 +67,7 @@ describe('a run with a hostile agent', () => {
     },
   );
 
-  test('reads the whole answer of an agent that ends as soon as it has answered', async () => {
+  test('reads the whole answer of an agent that exits immediately after it', async () => {
     const { outcome } = await run('ends as soon as it has answered');
     expect(outcome).toMatchObject({ status: 'completed' });
     expect(outcome.text).toBe('word '.repeat(10_000));
@@ -89,7 +89,7 @@ describe('a run with a hostile agent', () => {
     });
   });
 
-  test('reads the answer once when an agent answers its prompt twice', async () => {
+  test('reads one answer when an agent answers its prompt twice', async () => {
     const { outcome } = await run('answers its prompt twice');
     expect(outcome).toMatchObject({ status: 'completed', text: 'Once.' });
   });
@@ -115,7 +115,7 @@ describe('a run with a hostile agent', () => {
     expect(outcome.text).toBe('{"action":"accept","content":{"answer":"c33"}}');
   });
 
-  test('gives a value to a field that is named like a property of every object', async () => {
+  test('answers a field that is named like a member of Object.prototype', async () => {
     const { outcome } = await run('asks for a field that every object has', { optionId: 'a' });
     expect(outcome.text).toBe('{"action":"accept","content":{"constructor":["a"]}}');
   });
@@ -152,7 +152,7 @@ describe('a run with a hostile agent', () => {
     expect(size).toBeLessThan(16 * 1024 * 1024);
   });
 
-  test('counts usage in finite numbers when an agent reports endless tokens', async () => {
+  test('caps usage when an agent reports infinite tokens', async () => {
     const { outcome } = await run('counts tokens without end');
     expect(outcome.status).toBe('completed');
     const { usage } = outcome;

@@ -37,7 +37,7 @@ const handles = (): number =>
   process.getActiveResourcesInfo().filter((name) => /Process|Pipe|Timeout/.test(name)).length;
 
 test.runIf(existsSync('/proc/self/environ'))(
-  'runs forty agents at once, and leaves nothing of them',
+  'runs forty agents at once, and leaves no process or folder behind',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'offstage-test-many-'));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -15,7 +15,7 @@ vi.mock('node:os', async (importOriginal) => ({
   },
 }));
 
-it.skipIf(process.platform === 'win32')('creates a folder for a user without a name', () => {
+it.skipIf(process.platform === 'win32')('creates a folder even if the user has no name', () => {
   const folder = ownFolder('test-own-folder');
   expect(existsSync(folder)).toBe(true);
   rmSync(folder, { recursive: true });

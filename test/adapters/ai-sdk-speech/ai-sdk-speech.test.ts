@@ -43,7 +43,7 @@ function say(model: SpeechModelV4, options?: AiSdkVoiceOptions, speed?: number) 
 }
 
 describe('aiSdkVoice', () => {
-  test('requests WAV, and decodes it at its own rate', async () => {
+  test("requests WAV, and decodes it at the file's sample rate", async () => {
     const { model, asked } = speechModel(encodeWav({ samples, sampleRateHz: 22_050 }));
     expect(await say(model, { voice: 'ada', language: 'en' })).toEqual({
       samples,
@@ -77,7 +77,7 @@ describe('aiSdkVoice', () => {
     ['Ogg', [...Buffer.from('OggS')]],
     ['FLAC', [...Buffer.from('fLaC')]],
     ['without a header of WAV', [1, 2, 3, 4]],
-  ])('names audio that is neither WAV nor raw samples: %s', async (name, bytes) => {
+  ])('describes audio that is neither WAV nor raw samples: %s', async (name, bytes) => {
     const { model } = speechModel(Uint8Array.from([...bytes, ...Array<number>(12).fill(0)]));
     const failed = say(model);
     await expect(failed).rejects.toThrow(ProviderError);

@@ -116,7 +116,7 @@ test.each(['while it works', 'while it asks'])(
   },
 );
 
-test('defers a call until it is answered, and lets it run once', async () => {
+test('defers a call until it is answered, then runs it once', async () => {
   const decisions: unknown[] = [];
   let round = 0;
   const { start, until, events } = stage(async function* ({ options }) {
@@ -144,7 +144,7 @@ test('defers a call until it is answered, and lets it run once', async () => {
   await session.release('ended');
 });
 
-test('applies a lasting permission only to the same call, until the session ends', async () => {
+test('applies a lasting permission to further calls of that kind until the session ends', async () => {
   let decisions: unknown[] = [];
   let round = 0;
   const permissionOf = (decided: object) =>
@@ -191,7 +191,7 @@ test('applies a lasting permission only to the same call, until the session ends
 });
 
 test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)(
-  'applies an answer that is not lasting only to its own call: %j',
+  'applies an answer that is not lasting only to the call it answers: %j',
   async (answer) => {
     let round = 0;
     const { start, until, events } = stage(async function* ({ options }) {
@@ -211,7 +211,7 @@ test.each([{ type: 'permitted' }, { type: 'denied', words: 'always' }] as const)
   },
 );
 
-test('asks about a call that cannot be deferred while its process waits', async () => {
+test('asks during the call if the call cannot be deferred', async () => {
   let answer: unknown;
   const { start, until, events } = stage(async function* ({ options }) {
     const signal = new AbortController().signal;
@@ -282,7 +282,7 @@ test.each([
   await again.release('ended');
 });
 
-test('asks several questions of one call one after the other', async () => {
+test('asks several questions of one call in sequence', async () => {
   const questions = ['A?', 'B?'].map((question) => ({ question, options: [{ label: 'Yes' }] }));
   const input = { questions };
   let round = 0;
@@ -311,7 +311,7 @@ test('asks several questions of one call one after the other', async () => {
   await session.release('ended');
 });
 
-test('asks an open question again after a resume, without a process', async () => {
+test('repeats an open question after a resume without starting a process', async () => {
   let processes = 0;
   const { start, until, events } = stage(async function* () {
     processes += 1;
@@ -346,7 +346,7 @@ test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
   );
 });
 
-test('reads tools, questions and ends from the messages of Claude', () => {
+test("reads tools, questions and endings from Claude's messages", () => {
   expect(toolOf('mcp__shop__refund', { query: 'x' })).toMatchObject({ title: 'shop: refund x' });
   expect(toolOf('Write', null)).toEqual({ title: 'Write', kind: 'edit', input: null });
   expect(questionsIn({ questions: [] })).toEqual([]);

@@ -89,7 +89,7 @@ test('restores a session whose words do not appear in the file', async () => {
   file.close();
 });
 
-test('ENCRYPTED-JOURNAL-1: accepts a repeated entry as the same, and refuses a changed one', async () => {
+test('ENCRYPTED-JOURNAL-1: accepts a repeated entry, and refuses a changed one', async () => {
   const store = memoryJournal();
   const journal = encryptedJournal(store, { key });
   for (const one of [entry(1), entry(1), entry(2, { text: 'words 1' })]) await journal.append(one);
@@ -115,7 +115,7 @@ test.each([
   );
 });
 
-test('reads entries of an earlier key, and names a missing key', async () => {
+test('reads entries that an earlier key encrypted, and fails if that key is missing', async () => {
   const store = memoryJournal();
   const later = randomBytes(32).toString('base64');
   await encryptedJournal(store, { key }).append(entry(1));
@@ -129,7 +129,7 @@ test('reads entries of an earlier key, and names a missing key', async () => {
   );
 });
 
-test('ENCRYPTED-JOURNAL-3: refuses plain entries, but reads those before the first key with `readsPlain`', async () => {
+test('ENCRYPTED-JOURNAL-3: refuses plain entries, unless `readsPlain` allows those before the first encrypted one', async () => {
   const store = memoryJournal();
   store.append(entry(1));
   await encryptedJournal(store, { key }).append(entry(2));
@@ -224,14 +224,14 @@ test('ENCRYPTED-JOURNAL-4: encrypts jobs deterministically, and decrypts only wi
   expect(() => encryptionCodec({ key: 'short' })).toThrow('openssl rand -base64 32');
 });
 
-test('ENCRYPTED-JOURNAL-4: refuses a text that was moved to another place', () => {
+test('ENCRYPTED-JOURNAL-4: refuses a text that was moved to another context', () => {
   const codec = encryptionCodec({ key });
   const sealed = codec.seal('yes', 'chat-1/run:answer:req_1');
   for (const place of ['chat-1/run:answer:req_2', 'chat-2/run:answer:req_1', ''])
     expect(() => codec.open(sealed, place)).toThrow();
 });
 
-test('ENCRYPTED-JOURNAL-4: decrypts a text that an earlier version encrypted without a place', () => {
+test('ENCRYPTED-JOURNAL-4: decrypts a text that an earlier version encrypted without a context', () => {
   const codec = encryptionCodec({ key: Buffer.alloc(32, 7) });
   expect(codec.open(SEALED_BEFORE, 'chat-1/run:order')).toBe('words of before');
   expect(() => codec.open(`2.${SEALED_BEFORE}`, 'chat-1/run:order')).toThrow();

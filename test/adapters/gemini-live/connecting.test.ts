@@ -3,7 +3,7 @@ import type { TransportCommand } from '../../../src/voice/connection/transport.t
 import { API_KEY, Call, startCall } from './support/call.ts';
 
 describe('the URL', () => {
-  test('names the version, and carries the key only in a header', () => {
+  test('names the API version, and sends the key only in a header', () => {
     const { peer } = new Call();
     expect(peer.url).toBe(
       'wss://generativelanguage.googleapis.com/ws/google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent',
@@ -11,7 +11,7 @@ describe('the URL', () => {
     expect(peer.options.headers).toEqual({ 'x-goog-api-key': API_KEY });
   });
 
-  test('accepts an ephemeral token where the server accepts it', () => {
+  test('accepts an ephemeral token at the endpoint that supports tokens', () => {
     const { peer } = new Call({ ephemeralToken: 'auth_tokens/0123456789' });
     expect(peer.url).toMatch(
       /v1alpha\.GenerativeService\.BidiGenerateContentConstrained\?access_token=auth_tokens\/0123456789$/,
@@ -21,7 +21,7 @@ describe('the URL', () => {
 });
 
 describe('the setup', () => {
-  test('precedes everything, and contains all that every session needs', () => {
+  test('comes first, with the fields that every session needs', () => {
     const { peer } = new Call();
     peer.open();
     expect(peer.said).toEqual([
@@ -55,7 +55,7 @@ describe('the setup', () => {
     expect(JSON.stringify(peer.said)).not.toContain(API_KEY);
   });
 
-  test('contains every option in its place', () => {
+  test('maps every option to its field', () => {
     const { peer } = new Call({
       model: 'models/gemini-2.5-flash-native-audio-preview-12-2025',
       voice: 'Kore',
@@ -109,7 +109,7 @@ describe('the setup', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'sends %s no `behavior`, which it may not support',
+    'omits `behavior` for %s, which may not support it',
     (model) => {
       const { peer } = new Call({ model });
       peer.open();
@@ -178,7 +178,7 @@ describe('the conversation so far', () => {
     return call;
   }
 
-  test('precedes any audio, ends its turn, and includes open calls as text', async () => {
+  test('precedes any audio as a complete turn, with open calls as text', async () => {
     const { peer, events } = await reconnected('gemini-3.1-flash-live-preview');
     expect(peer.said[0]).toMatchObject({
       setup: { historyConfig: { initialHistoryInClientContent: true } },
@@ -200,13 +200,13 @@ describe('the conversation so far', () => {
     expect(events).toEqual([{ type: 'transport.ready', told: true }]);
   });
 
-  test('leaves its turn open if the model waits for no history', async () => {
+  test('leaves its turn open for a model that does not wait for history', async () => {
     const { peer } = await reconnected('gemini-2.5-flash-native-audio-latest');
     expect(peer.said[0]).not.toHaveProperty('setup.historyConfig');
     expect(peer.said[1]).toHaveProperty('clientContent.turnComplete', false);
   });
 
-  test('needs no message if it is empty', () => {
+  test('sends no message if it is empty', () => {
     const { peer } = new Call({}, { history: () => [] });
     peer.open();
     peer.says({ setupComplete: {} });
@@ -255,7 +255,7 @@ describe('the end of a connection', () => {
     expect(JSON.stringify(call.events)).toContain('[redacted]');
   });
 
-  test('follows its announcement', async () => {
+  test('remains retryable after a goAway message', async () => {
     const call = await startCall();
     call.says({ goAway: { timeLeft: '9.5s' } });
     expect(call.news()).toEqual([{ type: 'transport.expiring', inMs: 9_500 }]);
@@ -308,7 +308,7 @@ describe('messages that are not understood', () => {
 });
 
 describe('the microphone', () => {
-  test('informs the server once when it is silent for a second', async () => {
+  test('reports a microphone that stays silent for a second to the server once', async () => {
     const call = await startCall();
     call.hears();
     await call.advance(900);

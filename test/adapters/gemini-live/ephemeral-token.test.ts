@@ -71,7 +71,7 @@ describe('createEphemeralToken', () => {
     expect(String(error)).not.toContain(API_KEY);
   });
 
-  test('rejects with the reason of an aborted signal', async () => {
+  test('rejects with the abort reason', async () => {
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(createEphemeralToken({ apiKey: API_KEY, signal })).rejects.toBe(reason);

@@ -61,7 +61,7 @@ test('MODELS-1: assumes no capability of an unknown model', () => {
   expect(able('gemini-9-live')).toEqual(able('gemini-3.1-flash-live-preview'));
 });
 
-test('lets every model answer by itself, with inferred utterances', () => {
+test('declares for every model that it responds by itself and infers utterances', () => {
   const { capabilities } = geminiLive({ apiKey: 'k' });
   expect(capabilities).toMatchObject({
     inputSampleRateHz: 16_000,

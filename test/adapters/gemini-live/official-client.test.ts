@@ -111,7 +111,7 @@ test('sends the same setup as the official client', async () => {
   expect(asJson(ours)).toEqual(setup);
 });
 
-test('sends every later message as the official client does', async () => {
+test("sends every later message in the official client's form", async () => {
   const { says } = await official('gemini-3.8-live', {});
   const turns = [{ role: 'user' as const, parts: [{ text: 'Hello.' }] }];
   expect(
@@ -152,7 +152,7 @@ test('sends every later message as the official client does', async () => {
   );
 });
 
-test('sends transparent resumption only on request, which the official client refuses', async () => {
+test('sends transparent resumption, which the official client refuses, only on request', async () => {
   const { settings } = sessionOf(checkOptions({}));
   expect(settings.transparentResumption).toBe(false);
   await expect(

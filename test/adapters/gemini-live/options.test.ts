@@ -39,7 +39,7 @@ describe('the key', () => {
     );
   });
 
-  test('gives way to an ephemeral token', () => {
+  test('becomes optional with an ephemeral token', () => {
     expect(keyOf({ ephemeralToken: 'auth_tokens/1' })).toBe('auth_tokens/1');
   });
 });
@@ -76,7 +76,7 @@ describe('the URL', () => {
     expect(() => urlOf({ url })).toThrow(/`url` to be an address/);
   });
 
-  test('hides a secret in a wrong URL', () => {
+  test('hides a secret in the error for an invalid URL', () => {
     const baseUrl = 'ftp://user:secret@example.com?key=secret';
     expect(() => urlOf({ baseUrl })).toThrow(/ftp:\/\/example\.com/);
     expect(() => urlOf({ baseUrl })).not.toThrow(/secret/);
@@ -114,7 +114,7 @@ describe('options', () => {
     ['gemini-3.8-live-extended-thinking', { budget: 9 }, { budget: 9 }],
     ['gemini-3.1-flash-live-preview', { level: 'minimal' }, { level: 'minimal' }],
     ['gemini-9-live', { level: 'low' }, { level: 'low' }],
-  ] as const)('gives %s with %j its thinking option', (model, thinking, expected) => {
+  ] as const)('sends %s with %j its thinking option', (model, thinking, expected) => {
     expect(resolveOptions({ apiKey: 'k', model, thinking }).thinking).toEqual(expected);
   });
 });

@@ -50,7 +50,7 @@ const keyed = (events: readonly TransportEvent[]) =>
   );
 
 describe('messages', () => {
-  test('reach the model without a response, those of one turn of the loop together', async () => {
+  test('reach the model without a response, joined if they were sent in one event loop turn', async () => {
     const call = await startCall();
     const said = await call.sends(note('Rain.'), {
       type: 'message.add',
@@ -97,7 +97,7 @@ describe('messages', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('OUTGOING-2: leave at once when the model reports that it waits', async () => {
+  test('OUTGOING-2: leave the queue at once when the model reports that it is idle', async () => {
     const call = await startCall();
     call.says(words('Hm.'));
     await call.sends(note('Rain.'));
@@ -125,7 +125,7 @@ describe('messages', () => {
     expect(call.last('response.ended')).toMatchObject({ status: 'incomplete' });
   });
 
-  test('OUTGOING-4: wait for the next request if the model would answer them', async () => {
+  test('OUTGOING-4: wait for the next request if the model would respond to them', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     expect(await call.sends(note('Rain.'))).toEqual([]);
     expect(await call.sends(request)).toEqual([
@@ -162,7 +162,7 @@ describe('a request', () => {
     for (const line of lines) expect(line).toMatch(new RegExp(`^\\[(note|data) ${notes.key}-`));
   });
 
-  test('enters the audio stream when it insists', async () => {
+  test('goes through the audio input if it is urgent', async () => {
     const call = await startCall();
     expect(await call.sends(note('Rain.'), insisting)).toEqual([
       content(false, '[note] Rain.'),
@@ -170,7 +170,7 @@ describe('a request', () => {
     ]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: owns the next response', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: gets the next response, and no later one', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound(), generated, turnComplete, sound());
@@ -178,7 +178,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('OUTGOING-2: waits until nothing else can be answered', async () => {
+  test('OUTGOING-2: waits until the current response is over', async () => {
     const call = await startCall();
     call.says(sound());
     expect(await call.sends(request)).toEqual([]);
@@ -189,7 +189,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started']);
   });
 
-  test('GEMINI-LIVE-REQUESTS-1: ends as cancelled when the user speaks before its answer', async () => {
+  test('GEMINI-LIVE-REQUESTS-1: ends as cancelled when the user speaks before the response', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(words('Wait'));
@@ -198,7 +198,7 @@ describe('a request', () => {
     expect(call.last('response.started')).toMatchObject({ responseKey: null });
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-4: loses its response to late words, and the response continues', async () => {
+  test('GEMINI-LIVE-MODEL-TURNS-4: ends as cancelled when late user words arrive, but the response continues', async () => {
     const call = await startCall();
     await call.sends(request);
     call.says(sound());
@@ -222,7 +222,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started', 'cancelled']);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: ends as failed when the model says nothing', async () => {
+  test("GEMINI-LIVE-REQUESTS-2: ends as failed when the model's turn ends without a response", async () => {
     const call = await startCall();
     await call.sends(request);
     call.says({ serverContent: { turnComplete: true, turnCompleteReason: 'RESPONSE_REJECTED' } });
@@ -233,7 +233,7 @@ describe('a request', () => {
     });
   });
 
-  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: gets no audible answer if it was cancelled earlier', async () => {
+  test('GEMINI-LIVE-REQUESTS-2, GEMINI-LIVE-REQUESTS-3: mutes its response if it was cancelled before the response began', async () => {
     const call = await startCall();
     await call.sends(request);
     await call.sends({ type: 'response.cancel' });
@@ -250,7 +250,7 @@ describe('a request', () => {
     { how: 'cancelled', calls: [{ type: 'response.cancel' }] as const, heard: 1 },
     { how: 'kept', calls: [], heard: 2 },
   ])(
-    'GEMINI-LIVE-REQUESTS-3: receives the answer to a user who spoke over it second, $how with it',
+    'GEMINI-LIVE-REQUESTS-3: gets the second response if the user spoke before the first, $how with it',
     async ({ calls, heard }) => {
       const call = await startCall();
       await call.sends(request);
@@ -268,7 +268,7 @@ describe('a request', () => {
     },
   );
 
-  test('waits for the end of an interrupted turn, which is not its own', async () => {
+  test('waits until an interrupted turn is over, whose response it does not own', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -281,7 +281,7 @@ describe('a request', () => {
     expect(keyed(call.events)).toEqual(['started', 'completed']);
   });
 
-  test('also waits when the rest of that turn was silent', async () => {
+  test('waits until an interrupted turn is over even if its rest is silent', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     await call.sends({ type: 'response.cancel' });
@@ -291,7 +291,7 @@ describe('a request', () => {
     expect(call.peer.news()).toHaveLength(1);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was cancelled earlier', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was cancelled while waiting', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -301,7 +301,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was withdrawn earlier, and the current response continues', async () => {
+  test('GEMINI-LIVE-REQUESTS-2: remains unsent if it was withdrawn while waiting, and the current response continues', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(note('Rain.'), request);
@@ -312,7 +312,7 @@ describe('a request', () => {
     expect(call.peer.news()).toEqual([content(false, '[note] Rain.')]);
   });
 
-  test('accepts only its own withdrawal, and only before it was sent', async () => {
+  test('accepts only a withdrawal with its own key, and only before it is sent', async () => {
     const call = await startCall();
     call.says(sound());
     await call.sends(request, { ...withdrawal, responseKey: 'k0' });
@@ -331,7 +331,7 @@ describe('the answer to a call', () => {
     return call;
   };
 
-  test('leaves silently and at once when there is no request with it', async () => {
+  test('leaves at once with silent scheduling if no request accompanies it', async () => {
     const call = await openCall();
     call.says(sound());
     expect(await call.sends(answer('c1'), answer('c2'))).toEqual([
@@ -382,7 +382,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('adopts no request of another turn of the loop', async () => {
+  test('ignores the scheduling of a request from another event loop turn', async () => {
     const call = await openCall();
     call.says(sound());
     await call.sends(request);
@@ -391,7 +391,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['gemini-3.1-flash-live-preview', 'gemini-9-live'])(
-    'has no scheduling for %s, which speaks to it by itself',
+    'has no scheduling for %s, which responds to it by itself',
     async (model) => {
       const call = await openCall(model);
       expect(await call.sends(answer('c1'))).toEqual([
@@ -416,7 +416,7 @@ describe('the answer to a call', () => {
   });
 
   test.each(['', '{}', '[]', 'null'])(
-    'TOOL-CALLS-2: marks an empty answer as final: %j',
+    'TOOL-CALLS-2: marks an empty answer as not retryable: %j',
     async (output) => {
       const call = await openCall();
       const [said] = await call.sends(answer('c1', output));
@@ -424,7 +424,7 @@ describe('the answer to a call', () => {
     },
   );
 
-  test('TOOL-CALLS-4: becomes text the second time', async () => {
+  test('TOOL-CALLS-4: becomes text when it answers a call again', async () => {
     const call = await openCall();
     await call.sends(answer('c1'));
     const [said] = await call.sends(answer('c1', 'Driver found.'));
@@ -466,7 +466,7 @@ describe('instructions and tools', () => {
     configuration: { instructions: 'Be kind.', tools: [] },
   };
 
-  test('change if the model accepts the change, and may end without tools', async () => {
+  test('change if the model supports updates, even to no tools', async () => {
     const call = await startCall();
     expect(await call.sends(configure)).toEqual([
       {
@@ -479,7 +479,7 @@ describe('instructions and tools', () => {
     expect(call.news()).toEqual([{ type: 'session.configured' }]);
   });
 
-  test('refuse a change if the model accepts none', async () => {
+  test('refuse an update if the model does not support updates', async () => {
     const call = await startCall({ model: 'gemini-2.5-flash-native-audio-latest' });
     expect(await call.sends(configure)).toEqual([]);
     expect(call.news()).toEqual([

@@ -52,7 +52,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(1);
   });
 
-  test('begins with content, and ends the transcript of the previous response', async () => {
+  test('starts with audio, which ends the transcript of the previous response', async () => {
     const call = await startCall();
     call.says(sound(), spoken('One.'), generated, turnComplete);
     call.news();
@@ -63,7 +63,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(second?.responseId).not.toBe(first?.responseId);
   });
 
-  test('begins with a transcript that arrives long after a turn', async () => {
+  test('starts with a transcript that arrives long after a turn', async () => {
     const call = await startCall();
     call.says(sound(), generated, turnComplete);
     await call.advance(1_000);
@@ -72,7 +72,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(types(call.news())).toEqual(['response.started', 'assistant.transcribed']);
   });
 
-  test('follows a generated response whose turn is not over', async () => {
+  test('starts after generationComplete even if the previous turn is not over', async () => {
     const call = await startCall();
     call.says(sound(), generated, sound(), turnComplete);
     expect(call.events.filter(({ type }) => type === 'response.ended')).toHaveLength(2);
@@ -84,7 +84,7 @@ describe('GEMINI-LIVE-MODEL-TURNS-1: a turn is a response with one item', () => 
     expect(call.last('response.ended')).toMatchObject({ status: 'completed' });
   });
 
-  test('leaves thoughts unsaid', async () => {
+  test('emits no events for thoughts', async () => {
     const call = await startCall();
     call.says({ serverContent: { modelTurn: { parts: [{ text: 'Hm.', thought: true }] } } });
     expect(call.news()).toEqual([]);
@@ -156,7 +156,7 @@ describe('the end of a response', () => {
     expect(call.events.filter(({ type }) => type === 'response.started')).toHaveLength(2);
   });
 
-  test('GEMINI-LIVE-MODEL-TURNS-2: drops stray content for a second if the end of the turn is missing', async () => {
+  test("GEMINI-LIVE-MODEL-TURNS-2: drops stray content for a second if the turn's end never arrives", async () => {
     const call = await startCall();
     call.says(sound(), interrupted, sound());
     await call.advance(1_000);
@@ -182,7 +182,7 @@ describe('a cancel by the session', () => {
     expect(call.frames).toHaveLength(2);
   });
 
-  test('sends nothing while the user speaks, whose voice interrupts the server', async () => {
+  test("sends nothing while the user speaks, because the user's voice interrupts the server", async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     call.says(sound());
@@ -190,7 +190,7 @@ describe('a cancel by the session', () => {
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
   });
 
-  test('mutes the response if client content would end the session', async () => {
+  test('mutes the response without a message if an interruption message would end the session', async () => {
     const call = await startCall({ model: 'gemini-3.1-flash-live-preview' });
     call.says(sound());
     expect(await call.sends({ type: 'response.cancel' })).toEqual([]);
@@ -206,7 +206,7 @@ describe('a cancel by the session', () => {
 });
 
 describe('the status of the model', () => {
-  test('changes once to working, and back when the model reports that it is idle', async () => {
+  test('changes to working once, and back when the model reports that it is idle', async () => {
     const call = await startCall({ model: 'gemini-3.8-live-extended-thinking' });
     const working = {
       serverContent: { turnComplete: true, interactionStatus: 'IN_PROGRESS' },
@@ -257,13 +257,13 @@ describe('calls', () => {
     expect(types(call.news())).toEqual(['response.started']);
   });
 
-  test('get an id if the server gives none', async () => {
+  test('get an id if the server sends none', async () => {
     const call = await startCall();
     call.says({ toolCall: { functionCalls: [{ name: 'book_ride' }] } });
     expect(call.last('tool.called')?.callId).toMatch(/^call_/);
   });
 
-  test('TOOL-CALLS-3: report a cancelled call once, and leave its answer unsent', async () => {
+  test('TOOL-CALLS-3: report a cancelled call once, and send no answer to it', async () => {
     const call = await startCall();
     const cancellation = { toolCallCancellation: { ids: ['c1', 'c2'] } };
     call.says(toolCall('c1'), turnComplete, cancellation, cancellation);

@@ -30,7 +30,7 @@ function goOn(from: Call, options?: GeminiLiveOptions): Call {
 }
 
 describe('RESUMPTION-1: a token for resumption', () => {
-  test("exists from the server's first handle on", async () => {
+  test('exists once the server has sent a handle', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     expect(call.news()).toEqual([{ type: 'transport.resumable', resume: expect.anything() }]);
@@ -51,7 +51,7 @@ describe('RESUMPTION-1: a token for resumption', () => {
 });
 
 describe('a resumed session', () => {
-  test('names the handle, repeats no history, and reports that it is resumed', async () => {
+  test('sends the handle without history, and reports that it is resumed', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = goOn(call);
@@ -62,7 +62,7 @@ describe('a resumed session', () => {
     expect(next.events).toEqual([{ type: 'transport.ready', resumed: true }]);
   });
 
-  test('RESUMPTION-2: repeats what was said since the handle', async () => {
+  test('RESUMPTION-2: repeats messages sent after the handle', async () => {
     const call = await startCall();
     await call.sends({ ...note, text: '[note] known' });
     call.says(handle('h1'));
@@ -79,7 +79,7 @@ describe('a resumed session', () => {
     ]);
   });
 
-  test('RESUMPTION-2: repeats by index the messages that the server has not consumed', async () => {
+  test('RESUMPTION-2: repeats messages above the index that the server has consumed', async () => {
     const call = await startCall();
     call.hears();
     await call.sends({ ...note, text: '[note] known' });
@@ -91,7 +91,7 @@ describe('a resumed session', () => {
     expect(next.peer.said.slice(1)).toEqual([rain]);
   });
 
-  test('RESUMPTION-2: does not repeat a request to speak', async () => {
+  test('RESUMPTION-2: does not repeat a response request', async () => {
     const call = await startCall();
     call.says(toolCall('c1'), turnComplete, handle('h1'));
     await call.sends(
@@ -125,7 +125,7 @@ describe('a resumed session', () => {
 
 describe('RESUMPTION-3: a handle that is refused', () => {
   test.each([1007, 1008, 1011])(
-    'leads with code %i to another attempt without it',
+    'expires with code %i, and the next attempt starts without it',
     async (code) => {
       const call = await startCall();
       call.says(handle('h1'));
@@ -143,7 +143,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
     },
   );
 
-  test('counts as refused even if the server closes just after accepting it', async () => {
+  test('expires even if the server closes just after accepting it', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     const next = await goOn(call).begin();
@@ -151,7 +151,7 @@ describe('RESUMPTION-3: a handle that is refused', () => {
     expect(goOn(call).peer.said[0]).toHaveProperty('setup.sessionResumption', {});
   });
 
-  test('remains in use when the connection was lost', async () => {
+  test('remains in use after a lost connection', async () => {
     const call = await startCall();
     call.says(handle('h1'));
     goOn(call).peer.close(1006);

@@ -63,7 +63,7 @@ describe('parseServerMessage', () => {
     expect(parsed).toMatchObject({ kind: 'read', unknown: ['news', 'serverContent.mood'] });
   });
 
-  test('names the place of an error in a message', () => {
+  test('names the path of an invalid field', () => {
     const parsed = parseServerMessage('{"serverContent":{"turnComplete":"yes"}}');
     expect(parsed).toMatchObject({
       kind: 'malformed',

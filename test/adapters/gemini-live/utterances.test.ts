@@ -22,7 +22,7 @@ const ids = ({ events }: Call) =>
   new Set(events.flatMap((event) => ('utteranceId' in event ? [event.utteranceId] : [])));
 
 describe('USER-SPEECH-1: an utterance', () => {
-  test('ends with its words when no fragments follow', async () => {
+  test('ends with its transcript when no further fragments arrive', async () => {
     const call = await startCall();
     call.says(words('A taxi '));
     await call.advance(1_400);
@@ -36,7 +36,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test('ends by command of the session, which informs the server', async () => {
+  test("ends on the session's command, and the server is informed", async () => {
     const call = await startCall();
     call.says(words('And now '));
     const [utteranceId = ''] = ids(call);
@@ -47,7 +47,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toHaveLength(4);
   });
 
-  test('ends when the model answers, and keeps the trailing words', async () => {
+  test('ends when the model responds, and still includes late words', async () => {
     const call = await startCall();
     call.says(words('Hello'), sound());
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -86,7 +86,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     ]);
   });
 
-  test('follows the times of the detector', async () => {
+  test("uses the detector's times", async () => {
     const call = await startCall();
     call.hears(2_000);
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '1.2s' } });
@@ -99,7 +99,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended', '~Stop.', '=Stop.']);
   });
 
-  test('lasts a minute without words if the detector has begun it', async () => {
+  test('lasts up to a minute without words if the detector started it', async () => {
     const call = await startCall();
     call.says({ voiceActivity: { voiceActivityType: 'ACTIVITY_START', audioOffset: '0s' } });
     await call.advance(59_999);
@@ -108,7 +108,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended']);
   });
 
-  test("follows the detector's older signal, and ends without words", async () => {
+  test('follows the older signal of the detector, and ends without words', async () => {
     const call = await startCall();
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_SOS' } });
     call.says({ voiceActivityDetectionSignal: { vadSignalType: 'VAD_SIGNAL_TYPE_EOS' } });
@@ -118,7 +118,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('begins with an interruption, after the response has ended', async () => {
+  test('starts at an interruption, after the response has ended', async () => {
     const call = await startCall();
     call.says(sound(), interrupted);
     expect(call.news().map(({ type }) => type)).toEqual([
@@ -131,14 +131,14 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(told(call.events)).toEqual(['started', '~No, wait.', 'ended', '=No, wait.']);
   });
 
-  test('ends after some time if its end is missing', async () => {
+  test('ends after a timeout if its end signal is missing', async () => {
     const call = await startCall();
     call.says(sound(), interrupted, turnComplete);
     await call.advance(5_000);
     expect(told(call.events)).toEqual(['started', 'ended', '=']);
   });
 
-  test('begins again with new speech', async () => {
+  test('starts again with new speech', async () => {
     const call = await startCall();
     call.says(words('One.'), sound(), interrupted);
     expect(told(call.events)).toEqual(['started', '~One.', 'ended', '=One.', 'started']);
@@ -147,7 +147,7 @@ describe('USER-SPEECH-1: an utterance', () => {
 });
 
 describe('USER-SPEECH-2: words that arrive late', () => {
-  test('cause an error during an answer, and begin no utterance that would interrupt it', async () => {
+  test('cause an error during a response, rather than an utterance that would interrupt it', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound());
     await call.advance(600);
@@ -159,7 +159,7 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     ]);
   });
 
-  test('begin the next utterance when the model is done', async () => {
+  test('start the next utterance when the model has finished', async () => {
     const call = await startCall();
     call.says(words('Hello.'), sound(), generated, turnComplete);
     await call.advance(600);
@@ -167,7 +167,7 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     expect(ids(call).size).toBe(2);
   });
 
-  test('begin an older utterance when they are the first, during an answer', async () => {
+  test('start an utterance at an earlier time if they are the first words and a response is playing', async () => {
     const call = await startCall();
     call.hears(3_000);
     call.says(sound());
@@ -179,7 +179,7 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     expect(told(call.events).at(-1)).toBe('=Hello.');
   });
 
-  test('begin an older utterance even as interim words', async () => {
+  test('start an utterance at an earlier time even as interim words', async () => {
     const call = await startCall();
     call.says(sound(), { serverContent: { interimInputTranscription: { text: 'Hello' } } });
     expect(told(call.events)).toEqual(['started', '~Hello', 'ended']);
@@ -187,21 +187,21 @@ describe('USER-SPEECH-2: words that arrive late', () => {
     expect(told(call.events).slice(3)).toEqual(['=Hello', 'started']);
   });
 
-  test('let a later interruption begin its own utterance', async () => {
+  test('leave a later interruption to start another utterance', async () => {
     const call = await startCall();
     call.says(sound(), words('Hello.'), interrupted);
     expect(told(call.events)).toEqual(['started', '~Hello.', 'ended', '=Hello.', 'started']);
   });
 });
 
-test('USER-SPEECH-3: dates words before the moment at which they arrive', async () => {
+test('USER-SPEECH-3: dates words before their arrival', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says(words('Hi.'));
   expect(call.last('utterance.started')).toMatchObject({ audioStartMs: 1_200 });
 });
 
-test('USER-SPEECH-3: dates words by the offset of the wire', async () => {
+test('USER-SPEECH-3: dates words by the offset that the server sends', async () => {
   const call = await startCall();
   call.hears(2_000);
   call.says({ serverContent: { inputTranscription: { text: 'Hi.', startOffset: '0.4s' } } });

@@ -139,7 +139,7 @@ const MODELS = [
 ];
 
 describe.each(MODELS)('%s', (model) => {
-  test('answers by itself, once', async () => {
+  test("produces one reply to the user's words", async () => {
     const scene = await start({ model });
     await scene.say('Hello there.');
     await scene.pass(20_000);
@@ -185,7 +185,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('sends a request once when a late answer to other words overtakes it', async () => {
+  test('sends a request once when a late reply to other words arrives first', async () => {
     const respond: VoiceResponder = (turn) => {
       const { cause } = turn;
       const isAnswer = cause.type === 'utterance' && cause.text === 'Economy';
@@ -241,7 +241,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(result).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('knows the conversation after its connection broke', async () => {
+  test('restores the conversation after its connection broke', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);
@@ -254,7 +254,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.said()).toHaveLength(2);
   });
 
-  test('leaves a server in time that shuts down, and repeats nothing', async () => {
+  test('reconnects before the server shuts down, and repeats no words', async () => {
     const scene = await start({ model });
     await scene.say('My name is Ada.');
     await scene.pass(20_000);

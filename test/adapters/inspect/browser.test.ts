@@ -82,7 +82,7 @@ test('sends everything to a window that opens late or is reloaded', async () => 
   expect(again.events('ses_1')).toEqual([]);
 });
 
-test('explains what to do if there is no window', async () => {
+test('explains what to do if no window is available', async () => {
   await expect(
     createInspector({ environment: simulatedEnvironment(), to: { mode: 'browser' } }),
   ).rejects.toMatchObject({ name: 'ConfigurationError', code: 'NO_WINDOW' });

@@ -166,7 +166,7 @@ describe('an inspected scenario', () => {
       expect(message.type).toBe(index % 2 === 0 ? '@xstate.event' : '@xstate.snapshot');
   });
 
-  test('shows a question that waited in between as one actor', async () => {
+  test('shows a question that was stored while it waited as one actor', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);
@@ -188,7 +188,7 @@ describe('an inspected scenario', () => {
     ]);
   });
 
-  test('REDACT-1, REDACT-2: hides all words, and shows names, kinds and states', async () => {
+  test('REDACT-1, REDACT-2: hides all words, but shows names, kinds and states', async () => {
     const { inspect, view } = await watched();
     ride(inspect);
     await view.until(isOver);

@@ -77,7 +77,7 @@ test('INSPECT-LINE-1, REDACT-1: keeps a redacted message free of secrets, and wi
   );
 });
 
-test('INSPECT-LINE-1: keeps a message that shows everything within its size limit too', () => {
+test('INSPECT-LINE-1: keeps an unredacted message within its size limit', () => {
   fc.assert(
     fc.property(lines, (line) => {
       const { text, message } = new Converter(redactNothing, MAX_BYTES).convert(line);

@@ -38,7 +38,7 @@ describe('REDACT-1: shows a text only under a known key, if it looks like a name
     expect(show({ [key]: value })).toEqual({ [key]: `[redacted ${value.length} chars]` });
   });
 
-  test('shows numbers, truth values, null and the empty text', () => {
+  test('shows numbers, booleans, null and the empty string', () => {
     const value = { count: 3, big: 4n, isOpen: true, nothing: null, text: '', list: [1, false] };
     expect(show(value)).toEqual({ ...value, big: '4' });
   });

@@ -87,7 +87,7 @@ describe('STREAM-1: the cost of inspecting', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('shows an actor that began and ended in between as it was at its beginning', async () => {
+  test('shows the initial state of an actor that began and ended within one interval', async () => {
     const { environment, view, inspect } = await watched();
     const subagent = startSubagent(inspect);
     subagent.send(stamped({ type: 'subagent.cancel' as const, reason: 'user' }));
@@ -98,7 +98,7 @@ describe('STREAM-1: the cost of inspecting', () => {
     });
   });
 
-  test('reports a malformed inspection event, and throws nothing', async () => {
+  test('reports a malformed inspection event without throwing', async () => {
     const { stream, errors } = bare();
     stream.inspect({ type: '@xstate.event' } as unknown as InspectionEvent);
     expect(errors).toHaveLength(1);
@@ -148,7 +148,7 @@ describe('STREAM-3: a machine that throws', () => {
 });
 
 describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
-  test('puts the next invocation in the place of the previous one', async () => {
+  test('reuses the name of the previous invocation for the next one', async () => {
     const { environment, view, inspect } = await watched();
     const machine = setup({ actors: { wait: fromCallback(() => {}) } }).createMachine({
       id: 'm',
@@ -169,7 +169,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.snapshots('m/wait').at(-1)?.snapshot.status).toBe('stopped');
   });
 
-  test('distinguishes two live actors with one id, and frees the name afterwards', async () => {
+  test('distinguishes two live actors with one id, and frees the second name afterwards', async () => {
     const { environment, view, inspect } = await watched();
     const first = createActor(lamp, { id: 'lamp', inspect }).start();
     const second = createActor(lamp, { id: 'lamp', inspect }).start();
@@ -188,7 +188,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     ]);
   });
 
-  test('makes an actor without a known parent a root, and otherwise finds the nearest parent', async () => {
+  test('attaches an actor to its nearest known parent, or makes it a root', async () => {
     const { environment, view, inspect } = await watched();
     startSubagent(inspect, 'sub_1', 'nobody');
     startSession(inspect, 'ses_2');
@@ -201,7 +201,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     expect(view.actor('ses_2/question:a/b/c')).toMatchObject({ parentId: 'ses_2', name: 'c' });
   });
 
-  test("names an event's sender as in the tree", async () => {
+  test("names an event's sender by its name in the tree", async () => {
     const { environment, view, inspect } = await watched();
     const child = setup({ types: { events: {} as { type: 'PING' } } }).createMachine({
       id: 'child',
@@ -221,7 +221,7 @@ describe('ACTOR-REGISTRY-1, ACTOR-REGISTRY-2: names', () => {
     });
   });
 
-  test('shows the actors of a running system from their next event', async () => {
+  test('shows actors of a running system from their next event on', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(lamp, { id: 'lamp' }).start();
     actor.system.inspect(inspect);
@@ -248,7 +248,7 @@ describe('ACTOR-REGISTRY-3: ended actors', () => {
 });
 
 describe('VIEWER-QUEUE-1, VIEWER-QUEUE-2: a viewer that is too slow', () => {
-  test('misses history and is informed, but misses no actor or latest state', async () => {
+  test('misses history and is informed, but receives every actor and its latest state', async () => {
     const { environment, stream } = bare({ maxQueuedLines: 100 });
     let isReady = false;
     const slow = viewer(() => isReady);
@@ -304,7 +304,7 @@ test('VIEWER-QUEUE-1: does not fill the queue with an actor that is invoked repe
 });
 
 describe('STREAM-4: a viewer that fails', () => {
-  test('drops out, without effect on the actors or the other viewers', async () => {
+  test('gets removed, without effect on the actors or the other viewers', async () => {
     const { environment, stream, errors } = bare();
     const good = viewer();
     const send = vi.fn<() => void>(() => {
@@ -331,7 +331,7 @@ describe('STREAM-4: a viewer that fails', () => {
   });
 });
 
-test('shows a snapshot in a context without its machine', async () => {
+test('shows a snapshot that a context contains, without its machine', async () => {
   const { environment, view, inspect } = await watched({ redact: false });
   const child = createActor(lamp).start();
   const keeper = createMachine({

@@ -40,7 +40,7 @@ const counter = setup({
   },
 });
 
-test('sends the same messages as the package, apart from names and parents', async () => {
+test('sends the same messages as the package, except names and parents', async () => {
   const environment = simulatedEnvironment();
   const ours: InspectorMessage[] = [];
   const inspector = await createInspector({
@@ -89,7 +89,7 @@ test('sends the same messages as the package, apart from names and parents', asy
   actor.stop();
 });
 
-test('declares the same types as the package, apart from the id', () => {
+test('declares the same types as the package, except the id', () => {
   expectTypeOf<Omit<EventMessage, 'id'>>().toExtend<Omit<StatelyEventEvent, 'id'>>();
   expectTypeOf<Omit<ActorMessage, 'id'>>().toExtend<Omit<StatelyActorEvent, 'id'>>();
   expectTypeOf<Omit<SnapshotMessage, 'id' | 'snapshot'>>().toExtend<

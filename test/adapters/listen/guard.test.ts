@@ -89,7 +89,7 @@ async function guarded(options: Partial<GuardOptions> = {}) {
 
 describe('GUARD-1: input from any client', () => {
   test.each(['/\\', 'http://a:99999/', 'http://[/', '//', '/%', '*'])(
-    'gets an answer for a target such as %s',
+    'an unusual target such as %s gets a 4xx answer',
     async (target) => {
       const { ask, port, errors, enter } = await guarded();
       expect(await ask(upgradeTo(target, `${HOST}:${port}`))).toMatch(/^HTTP\/1\.1 4\d\d /);
@@ -101,7 +101,7 @@ describe('GUARD-1: input from any client', () => {
     },
   );
 
-  test('causes a 500 when a listener throws, and an error only to the operator', async () => {
+  test('causes a 500 when a listener throws, and the error reaches only the operator', async () => {
     const { ask, port, errors } = await guarded({
       request: () => Promise.reject(new Error('no such table')),
     });
@@ -119,7 +119,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('ends an expelled client that breaks the protocol', async () => {
+  test('closes the socket of a refused client that breaks the protocol', async () => {
     const { dial, port, environment, until, enter } = await guarded();
     const socket = await dial();
     socket.write(upgradeTo('/?key=wrong', `${HOST}:${port}`));
@@ -131,7 +131,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('tolerates a listener that writes more after its answer', async () => {
+  test('causes no error when a listener writes after its answer has ended', async () => {
     const { ask, port, enter } = await guarded({
       request: ({ response }) => {
         response.end('served');
@@ -142,7 +142,7 @@ describe('GUARD-1: input from any client', () => {
     await enter();
   });
 
-  test('tolerates a client that resets while its verdict is pending', async () => {
+  test('causes no error when a client resets while its verdict is pending', async () => {
     let decide: (verdict: Verdict) => void = () => {};
     const { dial, port, until, errors, guard } = await guarded({
       webSocket: {
@@ -173,14 +173,14 @@ describe('GUARD-2: a refused socket', () => {
     await until(1);
   });
 
-  test('carries a refusal that the client can read', async () => {
+  test('delivers its refusal before it closes', async () => {
     const { ask, port } = await guarded();
     expect(await ask(`${upgradeTo('/', `${HOST}:${port}`)}x`)).toBe('HTTP/1.1 401 Unauthorized');
   });
 });
 
 describe('GUARD-3: unknown peers', () => {
-  test('end at the deadline of each phase, expelled ones sooner', async () => {
+  test('lose their sockets at the deadline of each phase, and sooner once refused', async () => {
     const { dial, port, until, environment } = await guarded({ authenticationTimeoutMs: 5_000 });
     const host = `${HOST}:${port}`;
     await dial();
@@ -195,7 +195,7 @@ describe('GUARD-3: unknown peers', () => {
     await until(0);
   });
 
-  test('have a limited number that does not block a rightful client', async () => {
+  test('fill a limited number of places without blocking a client with a key', async () => {
     const { dial, guard, environment, enter } = await guarded({ maxUnauthenticated: 4 });
     for (let count = 0; count < 20; count += 1) await dial();
     await enter();
@@ -221,7 +221,7 @@ describe('GUARD-3: unknown peers', () => {
 });
 
 describe('GUARD-4: the limit of clients', () => {
-  test('counts only clients with the key', async () => {
+  test('counts only clients with a valid key', async () => {
     const { dial, ask, port, enter, guard } = await guarded({ maxClients: 1 });
     const host = `${HOST}:${port}`;
     for (let count = 0; count < 10; count += 1)
@@ -262,7 +262,7 @@ describe('GUARD-4: the limit of clients', () => {
 });
 
 describe('GUARD-5: foreign names and pages', () => {
-  test('refuses another name or origin, in whatever form it is sent', async () => {
+  test('refuses a foreign name or origin in any spelling', async () => {
     const { ask, port } = await guarded();
     const host = `${HOST}:${port}`;
     const statusOf = async (target: string, of: string, more: readonly string[] = []) =>
@@ -292,7 +292,7 @@ describe('GUARD-5: foreign names and pages', () => {
       expect(targetOf(none)).toBeNull();
   });
 
-  test('finds a secret equal only to itself', () => {
+  test('treats only an identical secret as equal', () => {
     expect(isSameSecret('abc', 'abc')).toBe(true);
     for (const other of ['abd', 'ab', 'abcd', '', null])
       expect(isSameSecret(other, 'abc')).toBe(false);
@@ -300,7 +300,7 @@ describe('GUARD-5: foreign names and pages', () => {
   });
 });
 
-test('GUARD-6: ends every socket on `close`, those of clients with code 1001', async () => {
+test('GUARD-6: closes every socket on `close`, those of clients with code 1001', async () => {
   const { guard, dial, port, enter } = await guarded();
   const client = await enter();
   await dial();
@@ -345,7 +345,7 @@ describe('GUARD-6: a client that does not answer the close', () => {
     expect(guard.size).toEqual({ connections: 0, clients: 0 });
   });
 
-  test('loses an upgrade that another server hands over after `close`', async () => {
+  test('closes an upgrade that another server hands over after `close`', async () => {
     const { guard } = await guarded();
     const server = createServer();
     const handed = new Promise<void>((resolve) => {

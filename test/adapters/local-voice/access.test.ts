@@ -23,7 +23,7 @@ function upgrade(url: string, headers: Record<string, string>): Promise<number> 
 }
 
 describe('access', () => {
-  test('creates a key at start, and ends connections without it', async () => {
+  test('creates a key at the start, and refuses connections without it', async () => {
     const { address } = await startHarness();
     expect(address.apiKey).toMatch(/^local_.{12}/);
     expect(address.url).toBe(`ws://127.0.0.1:${address.port}/v1/realtime`);
@@ -87,7 +87,7 @@ describe('access', () => {
 });
 
 describe('a hostile client', () => {
-  test('loses only its own connection for a frame of more than 15 MiB', async () => {
+  test('loses only its own connection after a frame of more than 15 MiB', async () => {
     const { connect } = await startHarness();
     const [big, other] = [await connect(), await connect()];
     big.socket.send('x'.repeat(15 * 1024 * 1024 + 1));
@@ -95,7 +95,7 @@ describe('a hostile client', () => {
     await other.fence();
   });
 
-  test('affects no other client when it speaks no HTTP, or leaves early', async () => {
+  test('affects no other client when it sends no HTTP, or disconnects early', async () => {
     const { address, connect } = await startHarness();
     for (const bytes of ['\0\u0001\u0002rubbish\r\n\r\n', 'GET /v1/realtime HTTP/1.1\r\nUpgr']) {
       await new Promise<void>((resolve) => {
@@ -109,7 +109,7 @@ describe('a hostile client', () => {
     await (await connect()).fence();
   });
 
-  test('stops the model when it leaves during a response', async () => {
+  test('stops the model when it disconnects during a response', async () => {
     const never = new Promise(() => undefined);
     const { connect, model } = await startHarness({ answers: [['Hi. ', { until: never }]] });
     const client = await connect();
@@ -126,7 +126,7 @@ describe('a hostile client', () => {
 describe('the server', () => {
   const parts = { model: scriptedModel(), environment: nodeEnvironment() };
 
-  test('starts once, and close ends every connection and may be repeated', async () => {
+  test('starts once; close ends every connection and may be repeated', async () => {
     const speech = scriptedSpeech();
     const voice = localVoice({ ...parts, speech });
     const address = await voice.start();
@@ -147,7 +147,7 @@ describe('the server', () => {
     await expect(voice.start()).rejects.toMatchObject({ code: 'LISTEN_FAILED' });
   });
 
-  test('fails to start with a voice that the engine lacks', async () => {
+  test('fails to start with a voice that the engine does not have', async () => {
     const voice = localVoice({ ...parts, speech: scriptedSpeech(), voice: 'marin' });
     await expect(voice.start()).rejects.toThrow(
       'expected `voice` to be one of slt, rms, got `marin`',

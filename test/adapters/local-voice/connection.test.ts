@@ -54,7 +54,7 @@ describe('keep-alive', () => {
     }
   });
 
-  test('drops a client at the next ping that was not answered', async () => {
+  test('drops a client that has not answered a ping by the next one', async () => {
     const { environment, take } = holding(KEEP_ALIVE_MS);
     const { address } = await startHarness({ environment });
     const headers = { authorization: `Bearer ${address.apiKey}` };

@@ -85,7 +85,7 @@ describe('the end of a turn by its words', () => {
     expect(await waitedMs(client)).toBe(expected);
   });
 
-  test('joins a sentence that breaks off and continues into one utterance', async () => {
+  test('joins a sentence that pauses and continues into one utterance', async () => {
     const { client, transcribed } = await start();
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 1_500));
@@ -147,7 +147,7 @@ describe('the end of a turn during an open question', () => {
 });
 
 describe('the end of a turn by a function of the app', () => {
-  test('passes utterance, words and question to the function, and waits by its answer', async () => {
+  test('passes audio, words and the open question to the function, and waits according to its result', async () => {
     const asked: unknown[] = [];
     const { client } = await start({
       endOfTurn: async ({ samples, sampleRateHz }, text, openQuestion) => {
@@ -236,7 +236,7 @@ test('END-OF-TURN-2: gives a function half a second to answer', async () => {
 });
 
 describe('the longest utterance', () => {
-  test('ends a voice that never pauses, reports its words, and hears what follows', async () => {
+  test('cuts a voice that never pauses, transcribes it, and starts the next utterance', async () => {
     const { client } = await start({ longestUtteranceMs: 4_000 });
     client.speak(tone(WHOLE, 6_000));
     client.speak(tone(ECONOMY, 600));
@@ -267,7 +267,7 @@ describe('transcription in a pause', () => {
   test.each([
     ['after 200 ms of silence', 1_200, 200],
     ['after 70 ms of silence, if little was said: it may be a stop', 600, 70],
-  ])('INPUT-AUDIO-4: begins once, %s', async (_name, spokenMs, afterMs) => {
+  ])('INPUT-AUDIO-4: starts once, %s', async (_name, spokenMs, afterMs) => {
     const { client, transcribed } = await start();
     client.speak(tone(WHOLE, spokenMs));
     client.speak(tone(0, afterMs - 40));
@@ -281,7 +281,7 @@ describe('transcription in a pause', () => {
     expect(transcribed).toHaveLength(1);
   });
 
-  test('INPUT-AUDIO-6: reports words that stop the speech once, before the utterance is over', async () => {
+  test('INPUT-AUDIO-6: reports a stop command once, before the utterance is over', async () => {
     const DELTA = 'conversation.item.input_audio_transcription.delta';
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve('Stop.'));
@@ -294,7 +294,7 @@ describe('transcription in a pause', () => {
     expect(client.count(DELTA)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: begins again with the complete silence when the pause gave no words', async () => {
+  test('INPUT-AUDIO-4: runs again after the full silence if the pause yielded no words', async () => {
     const { client, speech, transcribed } = await start();
     for (let count = 0; count < 2; count += 1)
       speech.nextTranscriptions.push(() => Promise.resolve(''));
@@ -306,7 +306,7 @@ describe('transcription in a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('INPUT-AUDIO-4: returns no text for a pause that was not the last', async () => {
+  test('INPUT-AUDIO-4: discards the words of a pause after which speech continued', async () => {
     const { client } = await start({}, { type: 'server_vad' });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 300));
@@ -317,7 +317,7 @@ describe('transcription in a pause', () => {
     expect(client.count(COMPLETED)).toBe(1);
   });
 
-  test('covers only the whole utterance when it is null', async () => {
+  test('covers only the whole utterance with `transcribeAfterMs: null`', async () => {
     const { client, transcribed } = await start({ transcribeAfterMs: null });
     client.speak(tone(BEGUN, 600));
     client.speak(tone(0, 2_000));

@@ -68,7 +68,7 @@ describe('Endpointer', () => {
     );
   });
 
-  test('ENDPOINTING-4: cuts audio that never ends, and starts the next utterance', () => {
+  test('ENDPOINTING-4: cuts audio that never pauses, and starts the next utterance', () => {
     const endpoints = run(speech(100), { longestMs: 50 * WINDOW_MS });
     expect(endpoints.slice(0, 3).map(({ type }) => type)).toEqual([
       'started',
@@ -80,7 +80,7 @@ describe('Endpointer', () => {
     expect(endpoints[2]).toMatchObject({ at: 51, startMs: 50 * WINDOW_MS - 300 });
   });
 
-  test('waits by eagerness with semantic_vad, and longest for words that break off', () => {
+  test('waits by eagerness with semantic_vad, and longest after an unfinished sentence', () => {
     const waits = (['low', 'medium', 'auto', 'high'] as const).map(
       (eagerness) =>
         endpointingSettings({

@@ -91,7 +91,7 @@ describe('SoundBuffer', () => {
 });
 
 describe('SpokenWords', () => {
-  test('SPOKEN-WORDS-1: gives words their share of the sentence’s audio, including white space', () => {
+  test("SPOKEN-WORDS-1: distributes words over the sentence's audio without gaps, including white space", () => {
     const words = placeWords('It is  booked. ', 1_000, 1_500);
     expect(words.map(({ text }) => text).join('')).toBe('It is  booked. ');
     expect(words[0]?.startMs).toBe(1_000);
@@ -103,7 +103,7 @@ describe('SpokenWords', () => {
     expect(placeWords(' ', 0, 0)).toMatchObject([{ text: ' ' }]);
   });
 
-  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words that had been played at a truncation, and adds none later', () => {
+  test('SPOKEN-WORDS-1, SPOKEN-WORDS-2: keeps the words played before a truncation, and adds none later', () => {
     const spoken = new SpokenWords();
     for (const word of placeWords('One two three', 0, 1_300)) spoken.addWord(word);
     spoken.addSound(1_300);

@@ -26,7 +26,7 @@ async function create(
 }
 
 describe('creating an item', () => {
-  test('puts items where they belong, in the order that the model reads', async () => {
+  test('inserts items after the item that they name, in the order that the model reads', async () => {
     const { connect, model } = await startHarness({ answers: [['ok']] });
     const client = await connect();
     client.send(textOnly);
@@ -243,7 +243,7 @@ describe('truncating an item', () => {
     ]);
   });
 
-  test('keeps everything at its end, and nothing at 0', async () => {
+  test('keeps the whole text at its end time, and nothing at 0', async () => {
     const { client, truncate, id, model } = await spoken();
     truncate(LENGTH_MS);
     await client.next('conversation.item.truncated');
@@ -259,7 +259,7 @@ describe('truncating an item', () => {
     expect(model.prompt(1)).toMatchObject([{ role: 'user' }]);
   });
 
-  test('refuses a time past the end, another content, and words', async () => {
+  test('refuses a time past the end, another content index, and a text item', async () => {
     const { client, truncate } = await spoken();
     truncate(LENGTH_MS + 1);
     expect((await client.next('error'))['error']).toMatchObject({

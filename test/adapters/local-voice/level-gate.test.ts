@@ -52,7 +52,7 @@ describe('LEVEL-GATE-1: a gate', () => {
     expect(share).toBe(expected);
   });
 
-  test('admits loud sounds, or sounds above the noise, before the first utterance', () => {
+  test('admits loud sounds, or sounds well above the noise, before the first utterance', () => {
     const gate = new LevelGate(15);
     expect(hear(gate, { db: USER_DB, ms: 320 })).toBe(1);
     const quiet = new LevelGate(15);
@@ -69,7 +69,7 @@ describe('LEVEL-GATE-1: a gate', () => {
   });
 });
 
-test('LEVEL-GATE-2: rejects a television taken for the user as soon as the user speaks', () => {
+test('LEVEL-GATE-2: rejects a television mistaken for the user once the user speaks', () => {
   const gate = new LevelGate(15);
   hear(gate, silence(1_000));
   for (let count = 0; count < 5; count += 1) gate.accepted(USER_DB - 22);
@@ -79,7 +79,7 @@ test('LEVEL-GATE-2: rejects a television taken for the user as soon as the user 
 });
 
 describe('LEVEL-GATE-4: a television that was heard first', () => {
-  test('leaves the utterance when the user has spoken', () => {
+  test('no longer passes once the user has spoken', () => {
     const gate = new LevelGate(15);
     hear(gate, silence(1_000));
     expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBe(1);
@@ -87,7 +87,7 @@ describe('LEVEL-GATE-4: a television that was heard first', () => {
     expect(hear(gate, { db: USER_DB - 25, ms: 3_000 })).toBeLessThan(0.05);
   });
 
-  test('begins an utterance again, unless the user was understood', () => {
+  test("passes again after an utterance, unless the user's words were accepted", () => {
     const gate = new LevelGate(15);
     hear(gate, silence(1_000));
     hear(gate, { db: USER_DB, ms: 1_500 });
@@ -131,7 +131,7 @@ describe('LEVEL-GATE-4: the beginning of an utterance', () => {
   const levels = (...parts: readonly (readonly [level: number, windows: number])[]) =>
     parts.flatMap(([level, windows]) => Array.from({ length: windows }, () => level));
 
-  test('skips the television before the nearest voice, and the pause between them', () => {
+  test('excludes the television before the nearest voice, and the pause between them', () => {
     expect(windowsBeforeNearest(levels([-50, 100], [-70, 10], [-18, 60]))).toBe(104);
   });
 
@@ -140,11 +140,11 @@ describe('LEVEL-GATE-4: the beginning of an utterance', () => {
     expect(windowsBeforeNearest(levels([-35, 100], [-18, 60]))).toBe(0);
   });
 
-  test('ignores a bang in the middle', () => {
+  test('ignores a short loud noise in the middle', () => {
     expect(windowsBeforeNearest(levels([-40, 60], [-5, 4], [-40, 60]))).toBe(0);
   });
 
-  test('skips nothing of an empty utterance, or of less than a voice', () => {
+  test('excludes nothing of an empty utterance, or one shorter than a voice', () => {
     expect(windowsBeforeNearest([])).toBe(0);
     expect(windowsBeforeNearest(levels([-20, 7]))).toBe(0);
   });

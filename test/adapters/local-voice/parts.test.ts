@@ -96,7 +96,7 @@ describe('a voice of the app', () => {
     expect(response).toMatchObject({ status: 'cancelled' });
   });
 
-  test('fails the response when it fails', async () => {
+  test('fails the response if its synthesis fails', async () => {
     const voice: Voice = { synthesize: () => Promise.reject(new Error('no credit')) };
     const { connect } = await startHarness({ voice, answers: [['Hi there.']] });
     const client = await connect();
@@ -110,7 +110,7 @@ describe('a voice of the app', () => {
 test.each([
   [{ transcriber: {} as Transcriber }, /localVoice\.transcriber.*transcribe/],
   [{ voice: {} as Voice }, /localVoice\.voice.*synthesize/],
-])('refuses parts that cannot hear or speak: %o', (parts, message) => {
+])('%o is refused as a part', (parts, message) => {
   const make = () =>
     localVoice({
       model: scriptedModel(),

@@ -43,7 +43,7 @@ describe('toModelMessages', () => {
     ).toEqual(['user: Go', 'call c1, call c2', 'answer c1: A, answer c2: B']);
   });
 
-  test('marks an open call as accepted, and continues the conversation', async () => {
+  test('gives an open call a result that says it was accepted', async () => {
     expect(await outline([says('user', 'Go'), call('c1'), says('user', 'And?')])).toEqual([
       'user: Go',
       'call c1',
@@ -52,7 +52,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('puts a late answer where it arrived', async () => {
+  test('adds a late answer as a message at the place where it arrived', async () => {
     const items = [says('user', 'Go'), call('c1'), says('user', 'And?'), answer('c1', 'A')];
     expect(await outline(items)).toEqual([
       'user: Go',
@@ -139,7 +139,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('passes on arguments as text that are not JSON', async () => {
+  test('passes on arguments that are not JSON as text', async () => {
     const broken: Remembered = { kind: 'call', callId: 'c', name: 'f', arguments: '{"a":' };
     const [, message] = await toModelMessages([broken]);
     expect(message?.content).toMatchObject([{ input: { text: '{"a":' } }]);

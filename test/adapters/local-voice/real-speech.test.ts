@@ -46,7 +46,7 @@ async function connect(turnDetection: Record<string, unknown> | null): Promise<W
 }
 
 describe('a spoken conversation', () => {
-  test('recognises “economy please”, and speaks an answer that is recognised as written', async () => {
+  test('recognises “economy please”, and speaks an answer that is transcribed verbatim', async () => {
     const client = await connect({ type: 'server_vad', silence_duration_ms: 300 });
     client.speak(tone(0, 400));
     client.speak(await speak('economy please'));
@@ -82,7 +82,7 @@ describe('a spoken conversation', () => {
     for (const each of [client, listener]) each.socket.close();
   });
 
-  test('does not take silence and noise for speech', async () => {
+  test('does not mistake silence or noise for speech', async () => {
     const client = await connect({ type: 'server_vad', silence_duration_ms: 300 });
     let seed = 1;
     const noise = new Int16Array(48_000).map(() => {
@@ -100,7 +100,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('waits for a sentence that breaks off, and joins its halves', async () => {
+  test('waits after an unfinished sentence, and joins its halves', async () => {
     const client = await connect({ type: 'semantic_vad', create_response: false });
     client.speak(tone(0, 400));
     client.speak(await speak('Make me a sales report for'));
@@ -114,7 +114,7 @@ describe('a spoken conversation', () => {
     client.socket.close();
   });
 
-  test('transcribes all words of a manual commit around a pause', async () => {
+  test('transcribes all words of a manual commit that contains a pause', async () => {
     const client = await connect(null);
     client.speak(tone(0, 2_000));
     client.speak(await speak('no thanks'));

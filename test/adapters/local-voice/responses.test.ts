@@ -110,7 +110,7 @@ describe('a response', () => {
     expect(order.slice(0, lastWord).filter((each) => each === '♪').length).toBeGreaterThan(5);
   });
 
-  test('sets the silence around each sentence itself, and keeps the positions of words', async () => {
+  test('replaces the silence around each sentence, and keeps the word positions', async () => {
     const { connect, speech } = await startHarness({
       answers: [['One. Two three four. Five.']],
     });
@@ -228,7 +228,7 @@ describe('a response', () => {
     ]);
   });
 
-  test('REALTIME-SESSION-2: excludes a second one, whose error names the event', async () => {
+  test('REALTIME-SESSION-2: refuses a second response with an error that names its event', async () => {
     const held = gate();
     const { connect } = await startHarness({ answers: [['a', { until: held.opened }, 'b']] });
     const client = await connect();
@@ -297,7 +297,7 @@ describe('a response', () => {
     expect(speech.spoken[0]?.voice).toBe('rms');
   });
 
-  test('gives the model a message to answer before anything was said', async () => {
+  test('sends the model a user message if the conversation is empty', async () => {
     const { connect, model } = await startHarness({ answers: [['Hello!']] });
     const client = await connect();
     client.send(textOnly);
@@ -449,7 +449,7 @@ describe('cancelling a response', () => {
 });
 
 describe('a response out of band', () => {
-  test('REALTIME-SESSION-2: runs together with the active one, in no conversation', async () => {
+  test('REALTIME-SESSION-2: runs beside the active response without joining the conversation', async () => {
     const [first, second] = [gate(), gate()];
     const { connect, model } = await startHarness({
       answers: [

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startHarness, textOnly } from './support/harness.ts';
 
 describe('the session', () => {
-  test('begins with the defaults of the wire', async () => {
+  test("starts with the protocol's defaults", async () => {
     const { connect } = await startHarness();
     const client = await connect();
     expect(client.events[0]).toMatchObject({
@@ -35,7 +35,7 @@ describe('the session', () => {
     expect(client.events[0]?.['session'].id).toMatch(/^sess_/);
   });
 
-  test('changes exactly what an update names, at any depth', async () => {
+  test('changes exactly the fields of an update, at any depth', async () => {
     const { connect } = await startHarness();
     const client = await connect();
     const update = async (session: Record<string, unknown>) => {
@@ -122,7 +122,7 @@ describe('the session', () => {
     expect((await client.next('session.updated'))['session'].max_output_tokens).toBe('inf');
   });
 
-  test('fixes the voice after the first audio', async () => {
+  test('keeps its voice after the first audio', async () => {
     const { connect } = await startHarness({ answers: [['Hi.']] });
     const client = await connect();
     const choose = (voice: string): void =>

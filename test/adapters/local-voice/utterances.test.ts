@@ -39,7 +39,7 @@ async function start(
 }
 
 describe('server_vad', () => {
-  test('reports an utterance from its first sound to the answer', async () => {
+  test('emits the events of an utterance from its first sound to the response', async () => {
     const { client, model } = await start({ answers: [['Noted.']] });
     configure(client, { type: 'server_vad' });
     say(client, ECONOMY);
@@ -90,7 +90,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('makes two items of two utterances, each with its own words', async () => {
+  test('creates two items for two utterances, each with its own words', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     say(client, ECONOMY);
@@ -147,7 +147,7 @@ describe('server_vad', () => {
     });
   });
 
-  test('cancels the current response at an interruption with interrupt_response', async () => {
+  test('cancels the current response when the user speaks, with interrupt_response', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once upon a time', { until: held.opened }]] });
     configure(client, { type: 'server_vad', create_response: false });
@@ -167,7 +167,7 @@ describe('server_vad', () => {
     held.open();
   });
 
-  test('finishes the response without interrupt_response, and refuses an answer meanwhile', async () => {
+  test('finishes the response without interrupt_response, and refuses a second response meanwhile', async () => {
     const held = gate();
     const { client } = await start({ answers: [['Once', { until: held.opened }, ' more']] });
     configure(client, { type: 'server_vad', interrupt_response: false, create_response: true });
@@ -214,7 +214,7 @@ describe('server_vad', () => {
     ]);
   });
 
-  test('REALTIME-SESSION-3: begins the response before the words are known, and waits for them', async () => {
+  test('REALTIME-SESSION-3: creates the response before the words are known, and waits for them', async () => {
     const { client, model, speech } = await start({ answers: [['Noted.']] });
     const held = gate();
     speech.nextTranscriptions.push(async () => {
@@ -231,7 +231,7 @@ describe('server_vad', () => {
     expect(JSON.stringify(model.prompt(0))).toContain('at last');
   });
 
-  test('tries another cut of the audio when no words are found', async () => {
+  test('transcribes another cut of the audio if the first yields no words', async () => {
     const { client, speech } = await start();
     speech.nextTranscriptions.push(() => Promise.resolve(''));
     configure(client, { type: 'server_vad', create_response: false });
@@ -240,7 +240,7 @@ describe('server_vad', () => {
     expect((await client.next(type))['transcript']).toBe('economy please');
   });
 
-  test('reports a failed detector, and hears the next utterance', async () => {
+  test('reports a failed detector, and detects the next utterance', async () => {
     const { client, speech } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     speech.failDetection();
@@ -290,7 +290,7 @@ describe('server_vad', () => {
     expect(client.count('input_audio_buffer.speech_started')).toBe(1);
   });
 
-  test('uses the announced id for a manual commit during speech', async () => {
+  test('keeps the announced id for a manual commit during speech', async () => {
     const { client } = await start();
     configure(client, { type: 'server_vad', create_response: false });
     client.speak(tone(ECONOMY, 400));
@@ -306,7 +306,7 @@ describe('server_vad', () => {
 });
 
 describe('a session without turn detection', () => {
-  test('leaves the commit to the client, and responds to nothing by itself', async () => {
+  test('leaves the commit to the client, and creates no response by itself', async () => {
     const { client } = await start();
     configure(client, null);
     say(client, ECONOMY);
@@ -350,7 +350,7 @@ describe('a session without turn detection', () => {
     });
   });
 
-  test('hears speech after detection was turned on', async () => {
+  test('detects speech once detection is turned on', async () => {
     const { client } = await start();
     configure(client, null);
     client.speak(tone(0, 330));

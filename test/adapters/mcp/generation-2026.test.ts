@@ -134,7 +134,7 @@ test('lets a client with tasks delegate, answer and get the result', async () =>
   expect(asked).toHaveLength(1);
 });
 
-test('resumes a task by its reference, for another client at another server', async () => {
+test('resumes a task by its id for another client at another server', async () => {
   const journal = memoryJournal();
   const first = await served(journal);
   const parked = await withTasks(
@@ -203,12 +203,12 @@ test('asks a client without tasks in a second round of the same call', async () 
   expect(JSON.stringify(done.result)).toContain('premium');
 });
 
-test('returns a result without an answer to a client that cannot be asked', async () => {
+test('returns a result without an answer if the client cannot be asked', async () => {
   const { ask } = await served();
   expect((await ask('tools/call', ride)).result).toMatchObject({ resultType: 'complete' });
 });
 
-test('restricts tasks to clients with the capability, and to their user', async () => {
+test("restricts tasks to clients with the capability, and to the task's user", async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -226,7 +226,7 @@ test('restricts tasks to clients with the capability, and to their user', async 
   }
 });
 
-test('accepts an answer once, and omits keys that are not open', async () => {
+test('accepts an answer once, and ignores keys of questions that are not open', async () => {
   const { ask } = await served();
   const { result = {} } = await ask('tools/call', ride, withExtension);
   const { taskId } = result;
@@ -246,7 +246,7 @@ test('accepts an answer once, and omits keys that are not open', async () => {
   expect(JSON.stringify(await state())).toContain('premium');
 });
 
-test('confirms an answer when it is in the journal', async () => {
+test('confirms an answer once it is in the journal', async () => {
   const inner = memoryJournal();
   let gate: Promise<void> | null = null;
   const { ask } = await served({
@@ -297,7 +297,7 @@ test('serves discovery and tools, and refuses contradictory headers', async () =
   expect((await post('tools/list', {}, { token: 'mallory' })).status).toBe(401);
 });
 
-test('survives any posted body', async () => {
+test('returns an HTTP response to any posted body', async () => {
   const { url, ask, errors } = await served();
   const method = fc.constantFrom('tools/call', 'tasks/get', 'tasks/update', 'tasks/cancel', 'x');
   const message = fc.record({

@@ -89,7 +89,7 @@ describe('a tool without tasks', () => {
     },
   );
 
-  test('asks in rounds in 2026-07-28, and receives its state back', async () => {
+  test("asks in rounds in 2026-07-28, and returns the server's state with each answer", async () => {
     const { url } = await acting('2026-07-28');
     const options = { url, tool: 'ask_back', protocol: '2026-07-28' } as const;
     const played = await turn(options, 'Hello', () => ({ type: 'permitted' }));
@@ -102,7 +102,7 @@ describe.each(['2025-11-25', '2026-07-28'] as const)(
   (protocol) => {
     const headers = { authorization: 'Bearer ann' };
 
-    test('asks with choices, and books the chosen one', async () => {
+    test('asks with choices, and books the chosen ride', async () => {
       const url = await ownServer();
       const options = { url, protocol, headers, tool: 'ride_booker', pollMs: 20 };
       const played = await turn(options, 'To the airport', () => ({
@@ -147,7 +147,7 @@ test('starts, asks and ends a server on standard input and output', async () => 
   expect(played.words).toMatch(/premium/i);
 });
 
-test('asks again after an invalid answer, and then leaves the question unanswered', async () => {
+test('asks again after an invalid answer, then leaves the question unanswered', async () => {
   const { url } = await acting('2026-07-28');
   const options = { url, tool: 'work', protocol: '2026-07-28' } as const;
   const question = { question: 'When?', options: [{ id: 'early', label: 'At eight' }] };
@@ -160,7 +160,7 @@ test('asks again after an invalid answer, and then leaves the question unanswere
   expect(played.words).toBe('no answer. ');
 });
 
-test("builds a call's arguments with the app if the tool needs more than text", async () => {
+test("lets the app build a call's arguments if the tool needs more than text", async () => {
   const { url, told } = await acting('2025-11-25');
   const say = actsPrompt({ say: 'Well.' });
   const args = ({ text }: { readonly text: string }) => ({ task: `${text}!` });

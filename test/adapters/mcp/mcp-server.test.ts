@@ -108,7 +108,7 @@ async function until(
 }
 
 describe('tools', () => {
-  test('waits for a call without a task, asks, and returns the result', async () => {
+  test('waits for a call without a task, asks the client, and returns the result', async () => {
     const { url } = await served();
     const { client, asked } = await connected(url, { answer: answers('premium') });
     const { tools } = await client.listTools();
@@ -137,7 +137,7 @@ describe('tools', () => {
     ]);
   });
 
-  test('reports the spoken words as progress, and no state', async () => {
+  test('reports spoken words as progress, but no state', async () => {
     const { url } = await served();
     const { client } = await connected(url, { answer: answers('premium') });
     const told: (string | undefined)[] = [];
@@ -171,7 +171,7 @@ describe('tools', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  it('accepts more calls than results may wait, because a returned result no longer waits', async () => {
+  it('accepts more calls than the outbox can hold, because returned results leave the outbox', async () => {
     const { url } = await served();
     const { client } = await connected(url);
     const call = () => client.callTool({ name: 'broken', arguments: { task: 'x' } });
@@ -230,7 +230,7 @@ describe('tools', () => {
     expect(textOf(result)).toContain('failed');
   });
 
-  test("ends a call's subagent when the client aborts", async () => {
+  test("ends a call's subagent when the client aborts the call", async () => {
     const { url } = await served();
     const one = await connected(url);
     const stop = new AbortController();
@@ -272,7 +272,7 @@ describe('tasks', () => {
     });
   });
 
-  test('lets another connection of the user resume a task by its id, and asks there', async () => {
+  test('lets another connection of the user resume a task by its id, and asks that connection', async () => {
     const { url } = await served();
     const first = await connected(url, { answer: never });
     const id = await begun(first, 'ride_booker');
@@ -395,7 +395,7 @@ describe('tasks', () => {
     );
   });
 
-  test("limits a user's requests that wait for a task", async () => {
+  test("limits a user's concurrent requests that wait for a task", async () => {
     const { url } = await served({ limits: { waitsPerUser: 1 } });
     const one = await connected(url);
     const id = await begun(one, 'worker', { what: 'everything' });
@@ -432,7 +432,7 @@ describe('storage of tasks', () => {
     return { pass, runtime: createRuntime({ environment, journal: memoryJournal() }) };
   }
 
-  test('keeps a result until its time is over', async () => {
+  test('keeps a result until its retention is over', async () => {
     const { pass, runtime } = moved();
     const { url } = await served({ runtime, ttlMs: 60_000 });
     const one = await connected(url);
@@ -493,7 +493,7 @@ describe('access', () => {
     expect([eve, unknown]).toEqual([404, 404]);
   });
 
-  test("counts a user's sessions, and stores nothing of uninitialized ones", async () => {
+  test("counts a user's sessions, and stores none that were not initialized", async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const headers = {
       authorization: 'Bearer ann',
@@ -513,7 +513,7 @@ describe('access', () => {
     await connected(url, { token: 'eve' });
   });
 
-  test('also counts sessions that begin at the same time', async () => {
+  test('counts sessions that start at the same time', async () => {
     const { url, server } = await served({ limits: { sessionsPerUser: 2 } });
     const params = {
       protocolVersion: '2025-11-25',
@@ -538,7 +538,7 @@ describe('access', () => {
     expect(server.size.connections).toBe(2);
   });
 
-  test('survives any posted body', async () => {
+  test('returns an HTTP response to any posted body', async () => {
     const { url, server, errors } = await served();
     const ann = await connected(url);
     const headers = {

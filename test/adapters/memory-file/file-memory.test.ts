@@ -18,7 +18,7 @@ const fact = (id: string, text = `fact ${id}`) => ({ id, scope: 'ann', text, at:
 const allOf = async (store = fileMemory({ path })): Promise<string[]> =>
   (await store.facts({ scope: 'ann', limit: 1_000 })).map(({ id }) => id);
 
-test('keeps facts beyond the life of the store, including those with line breaks', async () => {
+test('keeps facts, even with line breaks, after the store is gone', async () => {
   const store = fileMemory({ path });
   const written = { ...fact('a', 'two\nlines'), category: 'c', source: 's' };
   await store.remember(written);
@@ -54,7 +54,7 @@ test('FILE-MEMORY-2: stores a hundred simultaneous calls, in order', async () =>
   expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(even);
 });
 
-test('FILE-MEMORY-2: stores the others when a fact is refused', async () => {
+test('FILE-MEMORY-2: stores the other facts when one is refused', async () => {
   const store = fileMemory({ path, limits: { maxFacts: 2, maxTextChars: undefined } });
   const ends = await Promise.allSettled(
     ['a', 'b', 'c'].map(async (id) => store.remember(fact(id))),
@@ -65,7 +65,7 @@ test('FILE-MEMORY-2: stores the others when a fact is refused', async () => {
 });
 
 describe('FACT-FILE-1: a crash', () => {
-  test('leaves a half-written draft, which no read sees and the next write replaces', async () => {
+  test('leaves a partial draft, which no read sees and the next write replaces', async () => {
     await fileMemory({ path }).remember(fact('a'));
     await writeFile(`${path}.tmp`, '{"id":"b","scope":"ann","te');
     const store = fileMemory({ path });
@@ -75,7 +75,7 @@ describe('FACT-FILE-1: a crash', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('FILE-MEMORY-1, FILE-MEMORY-3: rejects a failed write without a change, and succeeds the next time', async () => {
+  test('FILE-MEMORY-1, FILE-MEMORY-3: rejects a failed write without a change, and the next write succeeds', async () => {
     const store = fileMemory({ path });
     await store.remember(fact('a'));
     const before = await readFile(path, 'utf8');
@@ -114,7 +114,7 @@ describe('FACT-FILE-2: a file that cannot be read', () => {
     expect(await readdir(folder)).toEqual(['memory.jsonl']);
   });
 
-  test('continues with the same store after the file was repaired', async () => {
+  test('continues with the same store once the file is repaired', async () => {
     await writeFile(path, 'rubbish');
     const store = fileMemory({ path });
     await expect(allOf(store)).rejects.toThrow('line 1');

@@ -7,7 +7,7 @@ import { nodeEnvironment } from '../../../src/adapters/node/index.ts';
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('yieldThen', () => {
-  test('runs tasks in order, one for each turn of the event loop', async () => {
+  test('runs tasks in order, one per event loop turn', async () => {
     const { scheduler } = nodeEnvironment();
     const ran: number[] = [];
     for (let task = 0; task < 3; task += 1) scheduler.yieldThen(() => ran.push(task));
@@ -22,7 +22,7 @@ describe('yieldThen', () => {
     expect(seen).toEqual([1, 2, 3]);
   });
 
-  test('runs each task once when tasks add tasks, a thousand times', async () => {
+  test('runs each task once, even when tasks add a thousand more', async () => {
     const { scheduler } = nodeEnvironment();
     const ran: number[] = [];
     let next = 0;
@@ -40,7 +40,7 @@ describe('yieldThen', () => {
     expect(ran).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1));
   });
 
-  test('releases finished tasks, even when the lane is never empty', async () => {
+  test('releases finished tasks, even when the queue is never empty', async () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const { scheduler } = nodeEnvironment();
@@ -67,7 +67,7 @@ describe('yieldThen', () => {
 
 describe('schedule', () => {
   test.each([0, -5])(
-    'runs a task of %d ms in this turn of the event loop, after the call',
+    'runs a task of %d ms in this event loop turn, after the call returns',
     async (ms) => {
       const { scheduler } = nodeEnvironment();
       // Repeated often, because a timer of 1 ms may expire in either order.
@@ -83,7 +83,7 @@ describe('schedule', () => {
     },
   );
 
-  test.each([0, 1])('runs no task of %d ms that was cancelled, even twice', async (ms) => {
+  test.each([0, 1])('does not run a task of %d ms that was cancelled, even twice', async (ms) => {
     const { scheduler } = nodeEnvironment();
     const ran: number[] = [];
     const takeBack = scheduler.schedule(() => ran.push(ms), ms);
@@ -109,7 +109,7 @@ describe('schedule', () => {
   });
 });
 
-test('creates unique ids of the prefix and 72 random bits', () => {
+test('creates unique ids from the prefix and 72 random bits', () => {
   const { ids } = nodeEnvironment();
   const made = Array.from({ length: 2000 }, () => ids.next('sub'));
   for (const id of made) expect(id).toMatch(/^sub_[\w-]{12}$/);
@@ -140,7 +140,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(20 * hour);
   });
 
-  test('continues when the wall clock is set back, and follows it when it has caught up', () => {
+  test('keeps running when the wall clock is set back, until the wall clock has caught up', () => {
     const { wall, monotonic, clock } = set();
     clock.now();
     wall.mockReturnValue(9 * hour);
@@ -152,7 +152,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect(clock.now()).toBe(11 * hour);
   });
 
-  test('also shows the wall time, which goes back when it is corrected', () => {
+  test('exposes the wall time, which goes back when the clock is corrected', () => {
     const { wall, clock } = set();
     wall.mockReturnValue(970 * hour);
     expect(clock.now()).toBe(970 * hour);
@@ -160,7 +160,7 @@ describe('ENVIRONMENT-2: the clock', () => {
     expect([clock.now(), clock.wall?.()]).toEqual([970 * hour, 11 * hour]);
   });
 
-  test("never goes back, even when both of the host's clocks do", () => {
+  test('never goes back, even when both host clocks do', () => {
     const { wall, monotonic, clock } = set();
     clock.now();
     wall.mockReturnValue(0);

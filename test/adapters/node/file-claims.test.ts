@@ -12,7 +12,7 @@ async function folder(): Promise<string> {
   return directory;
 }
 
-test('FILE-CLAIMS-1: reads the last stored version of a text, even through another store', async () => {
+test('FILE-CLAIMS-1: reads the latest stored version of a text, even through another store', async () => {
   const directory = join(await folder(), 'deep', 'down');
   const claims = fileClaims({ directory });
   expect(await claims.read('ses/sub:1')).toBeNull();

@@ -14,20 +14,20 @@ type LiveEvent = Parameters<LiveWS['send']>[0];
 type ForkEvent = Parameters<ForksWS['send']>[0];
 
 describe('the events of OpenAI’s own client', () => {
-  test('include all that the transport sends on a new session', () => {
+  test('include every event that the transport sends on a new session', () => {
     expectTypeOf<ReturnType<typeof sessionStart>>().toExtend<LiveEvent>();
     expectTypeOf<ReturnType<typeof append>>().toExtend<LiveEvent>();
     expectTypeOf<ReturnType<typeof sessionClose>>().toExtend<LiveEvent>();
   });
 
-  test('include all that the transport sends on a fork, except the start of a new session', () => {
+  test('include every event that the transport sends on a fork, except session.start', () => {
     expectTypeOf<ReturnType<typeof forkStart>>().toExtend<ForkEvent>();
     expectTypeOf<ReturnType<typeof append>>().toExtend<ForkEvent>();
     expectTypeOf<ReturnType<typeof sessionClose>>().toExtend<ForkEvent>();
     expectTypeOf<ReturnType<typeof sessionStart>>().not.toExtend<ForkEvent>();
   });
 
-  test('include audio, which the transport writes as text', () => {
+  test('include audio, which the transport serialises itself', () => {
     const event = JSON.parse(audioAppendText('AAA=')) as unknown;
     expect(event).toEqual({
       type: 'session.input_audio.append',
@@ -36,7 +36,7 @@ describe('the events of OpenAI’s own client', () => {
   });
 });
 
-test('covers every event that a connection sends with the builders', async () => {
+test('covers every event that a connection builds', async () => {
   const types = new Set<string>();
   const call = startCall();
   call.send({ type: 'message.add', itemId: 'a', role: 'system', text: 'one' });

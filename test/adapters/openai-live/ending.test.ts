@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { dial, startCall, userFrame } from './support/called.ts';
 
 describe('a close by the session', () => {
-  test('informs the server first, which closes when its record is complete', async () => {
+  test('notifies the server first, which closes once its record is complete', async () => {
     const { peer, connection, events } = startCall();
     const closed = connection.close();
     expect(peer.sent.at(-1)?.type).toBe('session.close');
@@ -59,7 +59,7 @@ describe('an end by the server', () => {
     expect(call.isComplete).toBe(true);
   });
 
-  test('stops the inference of turns', async () => {
+  test('stops the detection of turns', async () => {
     const { peer, events, advance, connection, request } = startCall();
     peer.sounds(100);
     peer.hears('Hello', 0);

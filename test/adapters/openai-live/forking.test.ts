@@ -14,7 +14,7 @@ function stored(): unknown {
 }
 
 describe('a session that is stored', () => {
-  test('gives a token for resumption when it is ready', () => {
+  test('provides a resumption token when it is ready', () => {
     const call = dial({ store: true });
     call.peer.opens();
     call.peer.starts({ id: 'live/1' });
@@ -27,7 +27,7 @@ describe('a session that is stored', () => {
     ]);
   });
 
-  test('gives no token if nothing is stored', () => {
+  test('provides no token if the session is not stored', () => {
     const call = dial();
     call.peer.opens();
     call.peer.starts();
@@ -37,7 +37,7 @@ describe('a session that is stored', () => {
 });
 
 describe('a resumed session', () => {
-  test('starts as a fork, which inherits all but the format', () => {
+  test('starts as a fork that inherits everything except the audio format', () => {
     const call = dial({ store: true }, { resume: stored(), history: () => [] });
     expect(call.peer.url).toBe('wss://api.openai.com/v1/live/sessions/live%2F1/fork');
     expect(call.peer.options.headers).toMatchObject({ Authorization: `Bearer ${API_KEY}` });
@@ -107,7 +107,7 @@ describe('a resumed session', () => {
     },
   );
 
-  test('FORKED-CONNECTION-1: closes when the new session also fails', () => {
+  test('FORKED-CONNECTION-1: closes when fork and new session both fail', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.fails('gone');
     call.peer.fails('gone');
@@ -116,7 +116,7 @@ describe('a resumed session', () => {
     expect(call.isComplete).toBe(true);
   });
 
-  test('closes when the fork is lost later', () => {
+  test('closes when an established fork is lost', () => {
     const call = dial({ store: true }, { resume: stored() });
     call.peer.opens();
     call.peer.starts({ id: 'live_2' });
@@ -125,7 +125,7 @@ describe('a resumed session', () => {
     expect(call.of('transport.closed')).toHaveLength(1);
   });
 
-  test('closes while the fork is being tried', async () => {
+  test('closes at once while the fork is being tried', async () => {
     const call = dial({ store: true }, { resume: stored() });
     await call.connection.close();
     expect(call.peers).toHaveLength(1);
@@ -136,7 +136,7 @@ describe('a resumed session', () => {
     ['of other instructions', { store: true }, stored],
     ['that is none', { store: true }, () => ({ sessionId: 7 })],
     ['without storage', { store: false }, stored],
-  ])('begins anew from a token %s', (_, options, resumeOf) => {
+  ])('starts a new session with a token %s', (_, options, resumeOf) => {
     const { peers, webSocket } = memorySockets();
     const environment = simulatedEnvironment();
     const other = { ...configuration, instructions: 'Be rude.' };
@@ -146,7 +146,7 @@ describe('a resumed session', () => {
   });
 });
 
-test('repeats notes that were not consumed, but no requests', () => {
+test('repeats notes that the model had not consumed, but no requests', () => {
   const first = dial({ store: true });
   first.peer.opens();
   first.peer.starts();

@@ -12,7 +12,7 @@ const said = (text: string): TransportCommand => ({
 const sentence = 'The train to Rome leaves at noon. ';
 
 describe('historyOf', () => {
-  test('HISTORY-1, HISTORY-2: keeps the newest messages of a long conversation, and counts the missing ones', () => {
+  test('HISTORY-1: omits a message that does not fit, and every earlier one', () => {
     const history = historyOf(Array.from({ length: 300 }, (_, index) => said(`Word ${index}.`)));
     expect(history).toHaveLength(128);
     expect(history[0]).toEqual({
@@ -31,13 +31,13 @@ describe('historyOf', () => {
     ]);
   });
 
-  test('HISTORY-1: cuts the newest message when it alone does not fit', () => {
+  test('HISTORY-1: cuts the newest message when it does not fit even alone', () => {
     const history = historyOf([said('First.'), said(sentence.repeat(2000))]);
     expect(history).toHaveLength(2);
     expect(history[1]?.text.startsWith(sentence)).toBe(true);
   });
 
-  test("stays within the wire's limits, whatever was said", () => {
+  test("stays within the protocol's limits for any conversation", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.constantFrom('Rome. ', sentence, '出发。', '🚕'), fc.nat(400)), {

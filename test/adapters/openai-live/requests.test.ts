@@ -10,7 +10,7 @@ function asked(options?: Parameters<typeof startCall>[0]) {
 }
 
 describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
-  test('gets the response that begins after its text was consumed, without another cause', () => {
+  test('gets the response that starts after its text was consumed, if nothing else caused it', () => {
     const { peer, news } = asked();
     peer.replies('It is done.');
     expect(news()).toEqual([
@@ -29,7 +29,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
     expect(news()[0]).toBe('started -');
   });
 
-  test('gets no response that begins before its text was consumed', () => {
+  test('gets no response that started before its text was consumed', () => {
     const { peer, news, request } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.sounds(100);
@@ -40,7 +40,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
     expect(news()).toEqual(['ended - completed 100', 'started -']);
   });
 
-  test('gets no response after the user spoke in between', async () => {
+  test('gets no response if the user spoke in between', async () => {
     const { peer, news, advance } = asked();
     peer.hears('And?', 0);
     await advance(1000);
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-REQUESTS-1: a request', () => {
 describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
   const told = ({ peer }: ReturnType<typeof startCall>) => peer.told.map(([channel]) => channel);
 
-  test('waits while the model may still answer the user, and loses nothing to that answer', async () => {
+  test('waits while the model may still answer the user, and does not lose its response to that answer', async () => {
     const call = startCall();
     const { peer, news, advance, request, send } = call;
     peer.hears('And?', 0);
@@ -86,7 +86,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(told(call)).toEqual([]);
   });
 
-  test('waits while the model speaks, muted or not, and leaves when it is silent', () => {
+  test('waits while the model speaks, even muted, and is sent when the model is silent', () => {
     const call = startCall();
     const { peer, news, request, send } = call;
     peer.sounds(100);
@@ -102,7 +102,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(news()[0]).toBe('started offer:1');
   });
 
-  test('waits two seconds at most for a response with another cause', async () => {
+  test('waits at most two seconds for a response with another cause', async () => {
     const call = startCall();
     const { peer, advance, request } = call;
     peer.hears('Yes.', 0);
@@ -114,7 +114,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
     expect(told(call)).toEqual(['commentary']);
   });
 
-  test('waits while a cancelled one may still be answered, whose answer is dropped', () => {
+  test('waits while a cancelled request may still be answered, and drops that answer', () => {
     const call = asked();
     const { peer, news, send, request } = call;
     send({ type: 'response.cancel' });
@@ -143,7 +143,7 @@ describe('OPENAI-LIVE-REQUESTS-4: a held request', () => {
 });
 
 describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
-  test('ends with the response that follows it', async () => {
+  test('no longer counts once its response has started', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Book it.', 0);
     peer.delegates('d1');
@@ -156,7 +156,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('ends after three seconds without a response', async () => {
+  test('no longer counts after three seconds without a response', async () => {
     const { peer, news, advance, request } = startCall();
     peer.hears('Mm-hm', 0);
     await advance(3000);
@@ -167,7 +167,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('ends at once when it is a delegation while the model speaks', () => {
+  test('no longer counts if it is a delegation while the model speaks', () => {
     const { peer, news, request } = startCall();
     peer.sounds(300);
     peer.delegates('d1');
@@ -181,7 +181,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
 });
 
 describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
-  test('occurs once when nothing is said in time', async () => {
+  test('occurs once when the model says nothing in time', async () => {
     const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
     await advance(3999);
     expect(news()).toEqual([]);
@@ -219,7 +219,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news()).not.toContain('ended offer:1 cancelled (nothing_said) 0');
   });
 
-  test('ignores a withdrawal after it was sent', () => {
+  test('ignores a withdrawal after the request was sent', () => {
     const { peer, send, news } = asked();
     const { length } = peer.sent;
     send({ type: 'response.withdraw', responseKey: 'offer:1' });
@@ -228,7 +228,7 @@ describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
     expect(news().at(-1)).toBe('ended offer:1 completed 600');
   });
 
-  test('mutes nothing that follows an interruption by the user', () => {
+  test('mutes no response after an interruption by the user', () => {
     const { peer, news, send } = asked();
     peer.hears('Stop', 0);
     send({ type: 'response.cancel' });
@@ -255,7 +255,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     return call;
   }
 
-  test('remains unsent when its late answer arrives, which answers the repeated request', async () => {
+  test('stays unsent when its late answer arrives, which then answers the repeated request', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(2900);
@@ -264,7 +264,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(times(call)).toBe(1);
   });
 
-  test('gets an early answer completely when the repeated request arrives during it', async () => {
+  test('gets the whole late answer even if the request is repeated during the answer', async () => {
     const call = await lapsed();
     call.peer.sounds(300);
     call.peer.speaks('It is done.');
@@ -295,7 +295,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(call.frames).toEqual([]);
   });
 
-  test('repeats for a silent model, and the second of two answers is dropped', async () => {
+  test('sends its text again after three silent seconds, and the second answer is dropped', async () => {
     const call = await lapsed();
     ask(call, 'offer:2');
     await call.advance(3000);
@@ -312,7 +312,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
     expect(call.news()[0]).toBe('started -');
   });
 
-  test('gets its answer after the answer to other words', async () => {
+  test('gets its own answer after an answer to other words', async () => {
     const call = startCall();
     ask(call, 'offer:1');
     call.peer.takesIn();
@@ -340,7 +340,7 @@ describe('OPENAI-LIVE-REQUESTS-5: a text that was requested before', () => {
 });
 
 describe('the text of a request', () => {
-  test('leaves as commentary', () => {
+  test('becomes commentary', () => {
     const { peer } = asked();
     expect(peer.told).toEqual([
       ['commentary', null, expect.stringMatching(/^Tell the user: it is done\. Do not wait/)],
@@ -371,7 +371,7 @@ describe('the text of a request', () => {
     expect(peer.told.at(-1)?.[1]).toBeNull();
   });
 
-  test('adds an instruction without the result when it is repeated', () => {
+  test('precedes an instruction that does not repeat the result', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.', true);
     const [first, second] = peer.told;
@@ -382,7 +382,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('leaves as a note first when it is too long for one append', () => {
+  test('becomes a note first when it is too long for one append', () => {
     const { peer, request, news } = startCall();
     const long = 'The train to Rome leaves at noon. '.repeat(80);
     request('offer:1', long);
@@ -399,7 +399,7 @@ describe('the text of a request', () => {
     expect(news()).toEqual(['started offer:1']);
   });
 
-  test('APPENDS-2: matches answers in order if the server does not name them', () => {
+  test('APPENDS-2: matches confirmations in order if the server does not name them', () => {
     const { peer, request, news } = startCall();
     request('offer:1', 'Tell the user: it is done.');
     peer.says({ type: 'session.commentary.appended', start_ms: 0, end_ms: 0 });

@@ -17,7 +17,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(new Set(frames.map(({ responseId, itemId }) => `${responseId} ${itemId}`)).size).toBe(1);
   });
 
-  test('begins with its words if they arrive before the audio', () => {
+  test('starts with its words if they arrive before the audio', () => {
     const { peer, news } = startCall();
     peer.speaks('Hello.');
     peer.sounds(400);
@@ -57,7 +57,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
     expect(news()).toEqual(['started -', 'says "And"']);
   });
 
-  test('ends some time after the track has stopped', async () => {
+  test('ends a short time after the track has stopped', async () => {
     const { peer, news, advance } = startCall();
     peer.sounds(300);
     await advance(1500);
@@ -88,7 +88,7 @@ describe('SPOKEN-RESPONSES-1: a response', () => {
 });
 
 describe('SPOKEN-RESPONSES-2: the audio', () => {
-  test('begins a little before the first audible frame, and lasts to the end', () => {
+  test('starts shortly before the first audible frame, and lasts to the end', () => {
     const { peer, frames } = startCall();
     peer.pauses(1000);
     expect(frames).toEqual([]);
@@ -148,7 +148,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('leaves speech after a pause to another response', () => {
+  test('assigns speech after a pause to another response', () => {
     const { peer, news, send } = startCall();
     peer.sounds(300);
     send({ type: 'response.cancel' });
@@ -177,7 +177,7 @@ describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
     expect(news()).toEqual(['started -']);
   });
 
-  test('needs no message if no response is running', () => {
+  test('causes no message if no response is running', () => {
     const { news, send, peer } = startCall();
     send({ type: 'response.cancel' });
     expect(news()).toEqual([]);
@@ -208,7 +208,7 @@ describe('SPOKEN-RESPONSES-5: words that arrive late', () => {
   });
 });
 
-test('mark the current response as incomplete at an error that answers nothing', () => {
+test('an error without an event marks the current response as incomplete', () => {
   const { peer, news } = startCall();
   peer.sounds(300);
   peer.refuses({ code: 'moderation', message: 'Cut off.' });
@@ -233,7 +233,7 @@ describe('SPOKEN-RESPONSES-6: the end of a response that breaks off', () => {
     ['Last week was good.', true, 'ended - completed 400'],
     ['Lief die Woche gut? «Ja!»', true, 'ended - completed 400'],
     ['先週は好調でした。', true, 'ended - completed 400'],
-  ])('follows from its words "%s" and speech into it: %s', (words, isSpokenInto, end) =>
+  ])('depends on its words and on an interruption: "%s", %s', (words, isSpokenInto, end) =>
     expect(endOf(words, isSpokenInto)).toBe(end),
   );
 });

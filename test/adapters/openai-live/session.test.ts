@@ -175,7 +175,7 @@ describe('a session on the Live wire', () => {
     expect(call.model().received.map(({ type }) => type)).toEqual(['session.start']);
   });
 
-  test('cuts the transcript at an interruption, and informs the model', async () => {
+  test('cuts the transcript at an interruption, and notifies the model', async () => {
     const call = await talk({
       subagent: { script: () => say('Sales are up.') },
       respond: () => [],

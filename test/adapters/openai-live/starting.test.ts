@@ -16,7 +16,7 @@ describe('the upgrade', () => {
 });
 
 describe('session.start', () => {
-  test('precedes everything, with all settings that cannot change later', () => {
+  test('comes first, with all settings that cannot change later', () => {
     const { peer } = dial();
     peer.opens();
     expect(peer.sent).toEqual([
@@ -34,7 +34,7 @@ describe('session.start', () => {
     ]);
   });
 
-  test('contains every option in its place', () => {
+  test('maps every option to its field', () => {
     const { peer, transport } = dial({
       model: 'gpt-live-2',
       voice: { id: 'voice_1' },
@@ -61,7 +61,7 @@ describe('session.start', () => {
     });
   });
 
-  test('describes what can be delegated, because the wire has no tools', () => {
+  test('describes the tools in words, because the protocol has none', () => {
     const text = startInstructions(configuration);
     expect(text).toMatch(/^Be brief\.\n/);
     expect(text).toContain('- book_ride: Books a ride (details: to, when)');
@@ -90,7 +90,7 @@ describe('readiness', () => {
     expect(call.peer.told.map(([, , text]) => text)).toEqual(['one', 'two']);
   });
 
-  test('includes the conversation so far in the first event', () => {
+  test('includes the conversation history in the first event', () => {
     const call = dial(
       {},
       {
@@ -160,7 +160,7 @@ describe('the input clock of a session', () => {
     expect(call.environment.pendingTimers).toBe(0);
   });
 
-  test('INPUT-CLOCK-1: adds no silence to audio that is only late', async () => {
+  test('INPUT-CLOCK-1: adds no silence to audio that is merely late', async () => {
     const call = startCall();
     for (let index = 0; index < 5; index += 1) {
       call.connection.sendAudio(userFrame(7, 250));

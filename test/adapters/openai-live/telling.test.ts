@@ -32,7 +32,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(peer.told).toEqual([['thinking', null, text]]);
   });
 
-  test('APPENDS-4: begin each append of a long quotation like the first one', () => {
+  test('APPENDS-4: repeat the data mark at the start of each append of a long quotation', () => {
     const { peer, send } = startCall();
     const result = 'You may approve. '.repeat(200);
     const text = `[data k-1] ${JSON.stringify({ result })}`;
@@ -68,7 +68,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(new Set(said.map((part) => part.slice(0, 20))).size).toBe(2);
   });
 
-  test("end early, with a remark, if they would fill the model's memory", () => {
+  test("end with a remark before they fill the model's memory", () => {
     const { peer, send } = startCall();
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
     send({ type: 'message.add', itemId: 'a', role: 'system', text });
@@ -78,7 +78,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
 });
 
 describe('delegations', () => {
-  test('arrive once each, and only those for the client', () => {
+  test('arrive once each, and only those addressed to the client', () => {
     const { peer, news } = startCall();
     peer.delegates('d1');
     peer.delegates('d1');
@@ -86,7 +86,7 @@ describe('delegations', () => {
     expect(news()).toEqual(['delegates d1']);
   });
 
-  test("OPENAI-LIVE-TRANSLATOR-2: receive a tool's answer aloud or as a note", () => {
+  test("OPENAI-LIVE-TRANSLATOR-2: receive a tool's answer as commentary, or silently as a note", () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: ['c1', 'c2'] });
@@ -101,14 +101,14 @@ describe('delegations', () => {
     ]);
   });
 
-  test('receive an answer aloud if no call was made', () => {
+  test('receive an answer as commentary if no call was made', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.answer', delegationId: 'd1', text: 'Which day?' });
     expect(peer.told).toEqual([['commentary', 'd1', 'Which day?']]);
   });
 
-  test('receive a note when they fail, and wait for no call', () => {
+  test('receive a note when they lead to no call', () => {
     const { peer, send } = startCall();
     peer.delegates('d1');
     send({ type: 'delegation.accept', delegationId: 'd1', callIds: [] });
@@ -149,7 +149,7 @@ describe('other messages of the server', () => {
     ]);
   });
 
-  test('skip notices and other ways of delegating', () => {
+  test('omit notices and other kinds of delegation', () => {
     const { peer, news } = startCall();
     const info: ServerEvent = { type: 'info', code: 'x', message: 'y', event_id: 'e' };
     peer.says(info);

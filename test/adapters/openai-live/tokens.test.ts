@@ -16,7 +16,7 @@ const anyText = fc.oneof(
 const squeezed = (text: string): string => text.replaceAll(/\s+/g, '');
 
 describe('splitText', () => {
-  test('TOKENS-1: creates no piece that is too long, and loses or adds only white space', () => {
+  test('TOKENS-1: creates no piece above the limit, and changes only white space', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 8, max: 60 }), (text, limit) => {
         const pieces = splitText(text, limit);
@@ -29,7 +29,7 @@ describe('splitText', () => {
     );
   });
 
-  test('TOKENS-2: cuts at the end of sentences, as late as possible', () => {
+  test('TOKENS-2: cuts after a sentence, as late as possible', () => {
     const text = 'The train leaves at noon. It is late. Take the bus! Or walk?';
     expect(splitText(text, 16)).toEqual([
       'The train leaves at noon. It is late.',
@@ -85,7 +85,7 @@ describe('estimateTokens', () => {
   });
 });
 
-test('returns the longest beginning that fits from headOf, and cuts no character', () => {
+test('headOf returns the longest prefix that fits without cutting a character', () => {
   expect(headOf('🚕🚕', 7)).toBe('🚕');
   expect(headOf('Hello', 100)).toBe('Hello');
 });

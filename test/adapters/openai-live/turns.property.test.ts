@@ -30,7 +30,7 @@ const acts: Readonly<Record<string, Act>> = {
 
 const story = fc.array(fc.constantFrom(...Object.keys(acts)), { maxLength: 40 });
 
-test('turns every random story into responses, requests and utterances that begin and end', async () => {
+test('gives every response, request and utterance of a random story a start and an end', async () => {
   await fc.assert(
     fc.asyncProperty(story, async (names) => {
       const call = startCall();

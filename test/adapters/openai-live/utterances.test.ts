@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
 describe('HEARD-UTTERANCES-1: an utterance', () => {
-  test('begins with its words and ends with a pause, which makes them final', async () => {
+  test('starts with its first words, and ends with a pause, which makes the words final', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Book', 600);
     await advance(800);
@@ -13,7 +13,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user ends', 'user said "Book a ride."']);
   });
 
-  test('ends at once when the model begins to speak a moment after it', async () => {
+  test('ends at once when the model begins to speak soon after it', async () => {
     const { peer, news, advance } = startCall();
     peer.hears('Hello', 0);
     await advance(500);
@@ -47,7 +47,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user says "Stop it"']);
   });
 
-  test('ends with the delegation that it led to, before that is reported', () => {
+  test('ends before the delegation that it caused is reported', () => {
     const { peer, news } = startCall();
     peer.hears('Book a ride.', 0);
     peer.delegates('d1');
@@ -60,7 +60,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     ]);
   });
 
-  test('ends by command of the session, and leaves later words to another one', async () => {
+  test("ends on the session's command, and later words start another utterance", async () => {
     const { peer, news, send, of } = startCall();
     peer.hears('And now', 600);
     const utteranceId = of('utterance.started')[0]?.utteranceId ?? '';
@@ -71,7 +71,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
     expect(news()).toEqual(['user begins at 900', 'user says "the weather"']);
   });
 
-  test('begins with no white space', () => {
+  test('does not start with white space', () => {
     const { peer, news } = startCall();
     peer.hears(' ', 0);
     expect(news()).toEqual([]);
@@ -79,7 +79,7 @@ describe('HEARD-UTTERANCES-1: an utterance', () => {
 });
 
 describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
-  test('begin another utterance after a pause, even if they arrive at once', () => {
+  test('start another utterance after a pause, even if both arrive at once', () => {
     const { peer, news } = startCall();
     peer.hears('Yes.', 0);
     peer.hears('And now?', 1200);
@@ -101,7 +101,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
     expect(news()).toEqual(['user begins at 0', 'user says "Yes"']);
   });
 
-  test('form their own utterance when they arrive late', async () => {
+  test('form a separate utterance when they arrive late', async () => {
     const { peer, news, advance, of } = startCall();
     peer.hears('To Rome', 0);
     await advance(1000);
@@ -120,7 +120,7 @@ describe('HEARD-UTTERANCES-2, HEARD-UTTERANCES-3: fragments', () => {
   });
 });
 
-test('distinguishes a user and a model that speak at the same time', async () => {
+test('separates a user and a model that speak at the same time', async () => {
   const { peer, news, advance } = startCall();
   peer.sounds(200);
   peer.speaks('Your ride is here.');
@@ -140,7 +140,7 @@ test('distinguishes a user and a model that speak at the same time', async () =>
   ]);
 });
 
-test('leaves an utterance open that has just begun when the session cancels the model', async () => {
+test('stays open if its start makes the session cancel the model', async () => {
   const call = startCall({}, {}, (event) => {
     if (event.type === 'utterance.started') call.send({ type: 'response.cancel' });
   });

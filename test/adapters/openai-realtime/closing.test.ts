@@ -3,7 +3,7 @@ import { startCall, connectTo, userAudio } from './support/connected.ts';
 import { startFakeServer } from './support/fake-server.ts';
 
 describe('a close by the session', () => {
-  test('reports transport.closed, completes, and resolves, with nothing after it', async () => {
+  test('emits transport.closed last, completes, and resolves', async () => {
     const { client, peer } = await startCall();
     const order: string[] = [];
     void client.next('transport.closed').then(() => order.push('transport.closed'));
@@ -23,7 +23,7 @@ describe('a close by the session', () => {
     expect(client.events.map(({ type }) => type)).not.toContain('utterance.started');
   });
 
-  test('occurs once when it is called twice', async () => {
+  test('emits one event when it is called twice', async () => {
     const { client } = await startCall();
     const first = client.connection.close();
     expect(client.connection.close()).toBe(first);
@@ -62,7 +62,7 @@ describe('a close by the session', () => {
     expect(client.events).toHaveLength(before);
   });
 
-  test('leaves no deadline and no ping behind', async () => {
+  test('leaves no timer running', async () => {
     const { client } = await startCall();
     expect(client.environment.pending).toEqual([20_000]);
     await client.connection.close();
@@ -94,7 +94,7 @@ describe('a close by the server', () => {
     expect(await client.next('transport.closed')).toMatchObject({ code: 1006, retryable: true });
   });
 
-  test('counts as retryable after the maximum duration, whatever its code', async () => {
+  test('counts as retryable after the maximum duration, with any code', async () => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'error',
@@ -109,7 +109,7 @@ describe('a close by the server', () => {
     expect(await client.next('transport.closed')).toMatchObject({ code: 1000, retryable: true });
   });
 
-  test('follows a message that is too big, while the process continues', async () => {
+  test('follows an oversized message, and the process continues', async () => {
     const { client, peer } = await startCall();
     peer.sendRaw('x'.repeat(17 * 1024 * 1024));
     const closed = await client.next('transport.closed');
@@ -144,7 +144,7 @@ describe('keep-alive', () => {
     });
   });
 
-  test('ends nothing by time alone when it is null', async () => {
+  test('drops no peer when `keepAlive` is null', async () => {
     const { client } = await startCall({ keepAliveMs: null });
     client.environment.advance(86_400_000);
     expect(client.events).toEqual([{ type: 'transport.ready' }]);

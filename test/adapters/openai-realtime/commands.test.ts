@@ -52,7 +52,7 @@ describe('the client event of a command', () => {
     },
   );
 
-  test('supports question.expect only for a server that announces the extension', async () => {
+  test('sends question.expect only to a server that announces the extension', async () => {
     const question = { kind: 'choice', options: [{ id: 'e', label: 'Economy' }] } as const;
     const sent = async (session: Record<string, unknown>): Promise<unknown[]> => {
       const server = await startFakeServer();
@@ -74,7 +74,7 @@ describe('the client event of a command', () => {
     expect(await sent({ type: 'realtime' })).toMatchObject([{ type: 'input_audio_buffer.commit' }]);
   });
 
-  test('adds a message after an item, whatever the length of its id', async () => {
+  test("adds a message after an item, even if the item's id was shortened", async () => {
     const { client, peer } = await startCall();
     const afterItemId = 'an_id_of_a_session_that_the_wire_does_not_take';
     client.send({ type: 'message.add', itemId: afterItemId, role: 'user', text: 'A' });
@@ -108,7 +108,7 @@ describe('the client event of a command', () => {
     expect(await peer.next('conversation.item.delete')).toMatchObject({ item_id: 'item_1' });
   });
 
-  test('shortens ids that are too long for the wire, always in the same way', async () => {
+  test('shortens ids that are too long for the protocol, always to the same id', async () => {
     const { client, peer } = await startCall();
     const itemId = `item_${'x'.repeat(40)}`;
     client.send({ type: 'message.add', itemId, role: 'system', text: 'a' });
@@ -122,7 +122,7 @@ describe('the client event of a command', () => {
     expect(second.item.id).not.toBe(first.item.id);
   });
 
-  test("sends a tool's answer without a request for a response", async () => {
+  test("sends a tool's answer without requesting a response", async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'tool.answer', callId: 'call_1', output: '{"status":"working"}' });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -152,7 +152,7 @@ describe('the client event of a command', () => {
     });
   });
 
-  test('requests a response with its key, and leaves the session instructions in force', async () => {
+  test("requests a response with its key, and keeps the session's instructions", async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'response.request', responseKey: 'answer_1' });
     expect((await peer.next('response.create')).response).toEqual({
@@ -160,7 +160,7 @@ describe('the client event of a command', () => {
     });
   });
 
-  test("adds a response's instructions to the newest ones of the session", async () => {
+  test("appends a response's instructions to the session's current ones", async () => {
     const { client, peer } = await startCall();
     client.send({
       type: 'session.configure',
@@ -172,7 +172,7 @@ describe('the client event of a command', () => {
     );
   });
 
-  test('carries its own id', async () => {
+  test('has a unique id', async () => {
     const { client, peer } = await startCall();
     for (let n = 0; n < 5; n += 1) client.send({ type: 'item.delete', itemId: `item_${n}` });
     for (let n = 0; n < 5; n += 1) await peer.next('conversation.item.delete');
@@ -183,7 +183,7 @@ describe('the client event of a command', () => {
 });
 
 describe("the user's audio", () => {
-  test('arrives sample by sample', async () => {
+  test('arrives unchanged, sample by sample', async () => {
     const { client, peer } = await startCall();
     const samples = Int16Array.of(0, 1, -1, 32_767, -32_768);
     client.connection.sendAudio({ samples, sampleRateHz: 24_000 });
@@ -208,7 +208,7 @@ describe("the user's audio", () => {
     ]);
   });
 
-  test('SOCKET-CONNECTION-4: uses bounded memory if the server does not read, and keeps the newest', async () => {
+  test('SOCKET-CONNECTION-4: stays within its buffer limit if the server does not read, and keeps the newest audio', async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 1_000 });
     peer.socket.pause();
     let sent = 0;
@@ -231,7 +231,7 @@ describe("the user's audio", () => {
     expect(arrived).toEqual(arrived.toSorted((a, b) => a - b));
   });
 
-  test('SOCKET-CONNECTION-4: leaves by itself after a long message in front of it', async () => {
+  test('SOCKET-CONNECTION-4: follows a long message without another trigger', async () => {
     const { client, peer } = await startCall();
     peer.socket.pause();
     const text = 'x'.repeat(12_000_000);

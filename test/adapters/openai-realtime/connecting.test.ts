@@ -31,7 +31,7 @@ async function firstEvent(options: OpenaiRealtimeOptions = {}) {
 }
 
 describe('the upgrade', () => {
-  test('carries the key in the Authorization header, the model in the URL, and the configured headers', async () => {
+  test('sends the key in the Authorization header, the model in the URL, and the configured headers', async () => {
     const { peer } = await firstEvent({
       model: 'gpt-realtime-2.1-mini',
       headers: { 'OpenAI-Project': 'proj_1', authorization: 'Bearer not-mine' },
@@ -43,8 +43,8 @@ describe('the upgrade', () => {
   });
 });
 
-describe('SOCKET-CONNECTION-3: precedes session.update, which is the first message', () => {
-  test('switches both flags of the detector off', async () => {
+describe('SOCKET-CONNECTION-3: session.update, which is the first message', () => {
+  test('turns both flags of the turn detector off', async () => {
     const { event } = await firstEvent();
     expect(event).toEqual({
       type: 'session.update',
@@ -71,7 +71,7 @@ describe('SOCKET-CONNECTION-3: precedes session.update, which is the first messa
     });
   });
 
-  test('asks for text if the app has its own voice', async () => {
+  test('requests text if the app has its own voice', async () => {
     const { event } = await firstEvent({ output: 'text' });
     expect(event).toMatchObject({ session: { output_modalities: ['text'] } });
     const { capabilities } = openaiRealtime({ apiKey: API_KEY, output: 'text' });
@@ -79,7 +79,7 @@ describe('SOCKET-CONNECTION-3: precedes session.update, which is the first messa
     expect(capabilities).toMatchObject({ output: 'text', truncatesAudio: false });
   });
 
-  test('contains every option in its place', async () => {
+  test('maps every option to its field', async () => {
     const { event } = await firstEvent({
       voice: { id: 'voice_1' },
       speed: 1.2,
@@ -115,7 +115,7 @@ describe('SOCKET-CONNECTION-3: precedes session.update, which is the first messa
     });
   });
 
-  test('asks for semantic detection', async () => {
+  test('requests semantic turn detection', async () => {
     const { event } = await firstEvent({
       turnDetection: { type: 'semantic_vad', eagerness: 'low' },
     });
@@ -131,7 +131,7 @@ describe('SOCKET-CONNECTION-3: precedes session.update, which is the first messa
 });
 
 describe('the readiness of a connection', () => {
-  test('lets commands wait in order, and the newest audio too', async () => {
+  test('keeps commands in order, and only the newest audio, until then', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { maxBufferedAudioMs: 200 });
     client.send({ type: 'message.add', itemId: 'item_1', role: 'user', text: 'hello' });
@@ -160,7 +160,7 @@ describe('the readiness of a connection', () => {
     expect(client.events).toEqual([{ type: 'transport.ready' }]);
   });
 
-  test('requires more than session.created', async () => {
+  test('needs session.updated, not only session.created', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const peer = await server.nextPeer();
@@ -181,7 +181,7 @@ describe('the readiness of a connection', () => {
     expect(client.events.filter(({ type }) => type === 'transport.ready')).toHaveLength(1);
   });
 
-  test('SOCKET-CONNECTION-4: fails when too many bytes wait', async () => {
+  test('SOCKET-CONNECTION-4: fails when too many bytes are buffered', async () => {
     const server = await startServer();
     const client = connectTo(server.url);
     const text = 'x'.repeat(4 * 1024 * 1024);
@@ -311,7 +311,7 @@ describe('transport.closed', () => {
     });
   });
 
-  test('fails after a key that cannot be a header, without showing it', async () => {
+  test('fails with a key that is not a valid header, without showing the key', async () => {
     const server = await startServer();
     const client = connectTo(server.url, { apiKey: 'sk-broken\nkey-0123456789' });
     const closed = await client.next('transport.closed');

@@ -3,7 +3,7 @@ import type { ServerEventBody } from './support/fake-server.ts';
 import { startCall, userAudio } from './support/connected.ts';
 
 describe('the speech of the user', () => {
-  test('becomes an utterance, growing partial transcripts, and the final one', async () => {
+  test('becomes an utterance with growing partial transcripts and a final one', async () => {
     const { client, peer } = await startCall();
     const delta = (item: string, text?: string): ServerEventBody => ({
       type: 'conversation.item.input_audio_transcription.delta',
@@ -52,7 +52,7 @@ describe('the speech of the user', () => {
     ['the same item', 'u1'],
     ['another item', 'i7'],
   ])(
-    'OPENAI-REALTIME-TRANSLATOR-6: keeps the id of an utterance that the session ends: the server makes %s of it',
+    'OPENAI-REALTIME-TRANSLATOR-6: keeps its id when the session ends it and the server creates %s',
     async (_n, item) => {
       const { client, peer } = await startCall();
       peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
@@ -86,7 +86,7 @@ describe('the speech of the user', () => {
     },
   );
 
-  test('OPENAI-REALTIME-TRANSLATOR-6: ends once when it already ended by itself, and an empty commit is not an error', async () => {
+  test('OPENAI-REALTIME-TRANSLATOR-6: ends once if the server ended it first, and an empty commit is no error', async () => {
     const { client, peer } = await startCall();
     peer.send({ type: 'input_audio_buffer.speech_started', audio_start_ms: 320, item_id: 'u1' });
     await client.next('utterance.started');
@@ -103,7 +103,7 @@ describe('the speech of the user', () => {
     ]);
   });
 
-  test("begins at a time that counts from the session's first audio", async () => {
+  test("counts its start from the session's first audio", async () => {
     const { client, peer } = await startCall({ maxBufferedAudioMs: 100 });
     // More than fits at once: an open connection loses nothing.
     for (let n = 0; n < 5; n += 1) client.connection.sendAudio(userAudio());
@@ -155,7 +155,7 @@ describe('a meaningless message', () => {
     expect(client.connection.diagnostics.unknownEvents['response.sung']).toBe(3);
   });
 
-  test('uses bounded memory when a peer invents types', async () => {
+  test('takes bounded memory when a peer invents types', async () => {
     const call = await startCall();
     const { client, peer } = call;
     for (let n = 0; n < 200; n += 1) peer.sendRaw(`{"type":"invented.${n}"}`);

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 
 describe('the key', () => {
-  test('comes from the option, otherwise from the environment, read again at each connection', () => {
+  test('comes from the option, or from the environment at each connection', () => {
     expect(resolveOptions({ apiKey: 'sk-option' }).apiKey()).toBe('sk-option');
     const settings = resolveOptions({});
     expect(settings.apiKey()).toBe('sk-from-environment');
@@ -23,7 +23,7 @@ describe('the key', () => {
   });
 
   test.each([undefined, ''])(
-    'causes an error at construction that names the variable when it is missing (%j)',
+    'causes an error at construction that names the variable when the key is missing (%j)',
     (key) => {
       vi.stubEnv('OPENAI_API_KEY', key);
       expect(() => openaiRealtime()).toThrow(ConfigurationError);
@@ -48,7 +48,7 @@ describe('the URL', () => {
     expect(addressOf({})).toBe(address);
   });
 
-  test('comes from the option first, and keeps a model in it', () => {
+  test('comes from the option first, and keeps a model that it contains', () => {
     vi.stubEnv('OPENAI_BASE_URL', 'https://other.example.com/v1');
     expect(addressOf({ url: 'ws://127.0.0.1:1/rt?model=mine&x=1' })).toBe(
       'ws://127.0.0.1:1/rt?model=mine&x=1',
@@ -63,7 +63,7 @@ describe('the URL', () => {
     expect(() => openaiRealtime()).toThrow(/`OPENAI_BASE_URL`/);
   });
 
-  test('appears without its secrets in the error', () => {
+  test('appears in the error without its secrets', () => {
     const shown = (() => {
       try {
         openaiRealtime({ url: 'ftp://user:hunter2@example.com/rt?api-key=hunter3' });
@@ -78,7 +78,7 @@ describe('the URL', () => {
 });
 
 describe('other options', () => {
-  test('take defaults, which an explicit undefined does not remove', () => {
+  test('use their defaults even if set to undefined', () => {
     const settings = resolveOptions({
       voice: undefined,
       turnDetection: undefined,

@@ -6,7 +6,7 @@ import { ResponseLedger } from '../../../src/adapters/openai-realtime/translator
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 describe('RESPONSE-LEDGER-5: the bounds of the ledger', () => {
-  test('count the oldest of 65 responses without an end as ended', () => {
+  test('treat the oldest of 65 unfinished responses as ended', () => {
     const ledger = new ResponseLedger();
     for (const number of numbers(64)) ledger.begin(`resp_${number}`, null);
     expect([ledger.wantsSoundOf('resp_0'), ledger.active('resp_0')?.responseId]).toEqual([
@@ -18,7 +18,7 @@ describe('RESPONSE-LEDGER-5: the bounds of the ledger', () => {
     expect([ledger.end('resp_0'), ledger.end('resp_1')]).toEqual([false, true]);
   });
 
-  test('forget the oldest of 65 requests without an answer', () => {
+  test('drop the oldest of 65 unanswered requests', () => {
     const ledger = new ResponseLedger();
     for (const number of numbers(65)) ledger.request(`event_${number}`, `key_${number}`);
     expect([ledger.refuse('event_0'), ledger.refuse('event_1')]).toEqual([null, 'key_1']);
@@ -26,7 +26,7 @@ describe('RESPONSE-LEDGER-5: the bounds of the ledger', () => {
     expect(ledger.soleRequest).toBe('event_64');
   });
 
-  test('forget the oldest of 257 calls of one response, held back or complete', () => {
+  test('drop the oldest of 257 calls in one response, held back or complete', () => {
     const record = new ResponseLedger().begin('resp', null);
     for (const number of numbers(257)) {
       const callId = `call_${number}`;

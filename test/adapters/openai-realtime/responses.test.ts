@@ -15,7 +15,7 @@ async function settle({ client, peer }: Call) {
 }
 
 describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
-  test('produces start, audio, words and end', async () => {
+  test('emits start, audio, words and end', async () => {
     const call = await startCall();
     const { client, peer } = call;
     await request(call, 'answer_1');
@@ -83,7 +83,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: a response and its request', () => {
     ]);
   });
 
-  test('reads words of a text part as words of the assistant', async () => {
+  test('treats a text part as words of the assistant', async () => {
     const { client, peer } = await startCall();
     const part = { response_id: 'r', item_id: 'i', output_index: 0, content_index: 0 };
     peer.send({ type: 'response.output_text.delta', ...part, delta: 'Hi' });
@@ -138,7 +138,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     message: 'Conversation already has an active response in progress: resp_0.',
   };
 
-  test('name the request that was refused', async () => {
+  test('name the refused request', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const create = await request(call, 'answer_1');
@@ -164,7 +164,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     expect(await client.next('response.started')).toMatchObject({ responseKey: 'answer_1' });
   });
 
-  test('belong to the only request when a conflict has no event id', async () => {
+  test('refer to the only open request if a conflict has no event id', async () => {
     const call = await startCall();
     await request(call, 'answer_1');
     call.peer.send({ type: 'error', error: conflict });
@@ -174,7 +174,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-1: errors', () => {
     expect(await call.client.next('transport.error')).toMatchObject({ responseKey: null });
   });
 
-  test('name no response for other commands, and use the type if the code is missing', async () => {
+  test('name no response for other commands, and use the type if there is no code', async () => {
     const { client, peer } = await startCall();
     client.send({ type: 'item.delete', itemId: 'gone' });
     const { event_id: eventId } = await peer.next('conversation.item.delete');
@@ -198,7 +198,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
     expect(peer.received.map(({ type }) => type)).not.toContain('response.cancel');
   });
 
-  test('leaves once when it is called twice', async () => {
+  test('sends one message when it is called twice', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.client.send({ type: 'response.cancel' });
@@ -208,7 +208,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-4: response.cancel', () => {
     expect(call.peer.received.filter(({ type }) => type === 'response.cancel')).toHaveLength(1);
   });
 
-  test('causes no error when it was too late', async () => {
+  test('causes no error if it arrives too late', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -258,7 +258,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-2: the generation gate', () => {
     expect(await client.next('assistant.transcribed')).toMatchObject({ final: true });
   });
 
-  test('drops a response that was requested before the cancel and starts after it', async () => {
+  test('drops a response that was requested before the cancel and starts afterwards', async () => {
     const call = await startCall();
     const { client, peer } = call;
     const response = responseEvents('resp_1', { responseKey: 'k' });
@@ -318,7 +318,7 @@ describe('OPENAI-REALTIME-TRANSLATOR-3: a truncation', () => {
     });
   });
 
-  test('skips an item that this connection never heard', async () => {
+  test('ignores an item that this connection never played', async () => {
     const { client, peer } = await spoken(100);
     client.send({ type: 'playout.truncate', itemId: 'of_an_older_connection', playedMs: 10 });
     client.send({ type: 'item.delete', itemId: 'mark' });
@@ -347,7 +347,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
   const withArguments = response.callArguments('call_1', 'book_ride', '{"to":"airport"}');
   const itemDone = response.callDone('call_1', 'book_ride', '{"to":"airport"}');
 
-  test('arrive once, before the end of the response, however often the wire sends them', async () => {
+  test('arrive once, before the end of the response, even if the server repeats them', async () => {
     const call = await startCall();
     for (const event of [withArguments, itemDone, withArguments, itemDone, response.done()]) {
       call.peer.send(event);
@@ -383,7 +383,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(call.client.events.map(({ type }) => type)).not.toContain('tool.called');
   });
 
-  test('arrive when they were complete before the cancel', async () => {
+  test('arrive if they were complete when the response was cancelled', async () => {
     const call = await startCall();
     await request(call, 'k');
     call.peer.send(responseEvents('resp_1', { responseKey: 'k' }).created);
@@ -395,7 +395,7 @@ describe('RESPONSE-LEDGER-4: tool calls', () => {
     expect(await call.client.next('tool.called')).toEqual(called);
   });
 
-  test('arrive both when a response makes two', async () => {
+  test('arrive both if a response contains two', async () => {
     const call = await startCall();
     call.peer.send(itemDone);
     call.peer.send(response.callDone('call_2', 'book_ride', '{"to":"station"}'));

@@ -30,7 +30,7 @@ describe('usage and limits', () => {
     expect(await client.next('usage.reported')).toMatchObject({ inputTokens: 7, outputTokens: 2 });
   });
 
-  test('report cached and audio tokens, and omit parts of a wrong form', async () => {
+  test('report cached and audio tokens, and omit malformed fields', async () => {
     const { client, peer } = await startCall();
     const ends = (usage: object): void =>
       peer.send({ type: 'response.done', response: { id: 'r1', status: 'completed', usage } });
@@ -52,7 +52,7 @@ describe('usage and limits', () => {
     expect([type, used]).toEqual(['usage.reported', { inputTokens: 1, outputTokens: 2 }]);
   });
 
-  test('report limits in milliseconds, and omit one without numbers', async () => {
+  test('report limits in milliseconds, and omit a limit without numbers', async () => {
     const { client, peer } = await startCall();
     peer.send({
       type: 'rate_limits.updated',
@@ -77,7 +77,7 @@ describe('the end of the session', () => {
     return { environment, said, expiry };
   };
 
-  test('EXPIRY-1: causes a warning five minutes before, once', async () => {
+  test('EXPIRY-1: causes one warning five minutes ahead', async () => {
     const { environment, said, expiry } = started(60 * 60_000);
     expiry.known(environment.clock.now() / 1000 + 1800);
     await environment.advance(54 * 60_000);
@@ -86,7 +86,7 @@ describe('the end of the session', () => {
     expect(said).toEqual([5 * 60_000]);
   });
 
-  test('EXPIRY-1: causes a warning at once when it is nearer than that', async () => {
+  test('EXPIRY-1: causes an immediate warning if it is less than five minutes ahead', async () => {
     const { environment, said } = started(60_000);
     await environment.advance(1);
     expect(said).toEqual([60_000]);
@@ -153,7 +153,7 @@ test('leaves nothing of an out-of-band response in the conversation, and nothing
   expect(peer.received.some(({ type }) => type === 'conversation.item.truncate')).toBe(false);
 });
 
-test('sends further session fields, below the ones that it sets itself', async () => {
+test('sends additional session fields, but its own fields win', async () => {
   const session = { truncation: 'disabled', tracing: 'auto', output_modalities: ['text'] };
   const { peer } = await startCall({ session });
   const [first] = peer.received;
@@ -170,7 +170,7 @@ describe('a client secret', () => {
     return { requests, options };
   }
 
-  test('comes from a request outside the socket, with the options of the session', async () => {
+  test("comes from an HTTP request with the session's options", async () => {
     const { requests, options } = await started(200, '{"value":"ek_1","expires_at":1800000000}');
     const made = await createClientSecret({
       options: { ...options, voice: 'cedar' },

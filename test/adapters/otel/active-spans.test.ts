@@ -23,7 +23,7 @@ import { turns } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { placesOf, probeOf, sdk, tracesIn, withContexts } from './support/traces.ts';
 
-test('puts spans of tools, models and approvals in a text session below their work', async () => {
+test('nests spans of tools, models and approvals below their work in a text session', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -160,7 +160,7 @@ test('puts spans of tools, models and approvals in a text session below their wo
   expect(tracesIn(spans())).toBe(1);
 });
 
-test('puts spans of models and tools in a voice session below their work', async () => {
+test('nests spans of models and tools below their work in a voice session', async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const tracer = tracerProvider.getTracer('app');
@@ -213,7 +213,7 @@ test('puts spans of models and tools in a voice session below their work', async
   );
 });
 
-test("puts spans of an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` below their work", async () => {
+test("nests spans of an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` below their work", async () => {
   withContexts();
   const { tracerProvider, spans } = sdk();
   const probe = probeOf(tracerProvider);
@@ -264,7 +264,7 @@ test("puts spans of an SDK agent's `prepareStep`, `stopWhen` and `toolApproval` 
   );
 });
 
-test('runs functions in their own context without a provider', async () => {
+test("runs functions in the caller's context without a provider", async () => {
   withContexts();
   const journal = tracedJournal(memoryJournal());
   const work = { scope: 's', unit: 'u' };

@@ -259,7 +259,7 @@ describe.each(Object.keys(stories))('a conversation %s', (story) => {
   );
 });
 
-test('exports as many series after ten conversations as after two', async () => {
+test('exports as many metric series after ten conversations as after two', async () => {
   const seriesOf = async (conversations: number): Promise<number> => {
     const to = await receiver();
     const sdk = exportingTo(to.url, 'json');
@@ -281,7 +281,7 @@ test('exports as many series after ten conversations as after two', async () => 
 });
 
 describe('a receiver with faults', () => {
-  test('leaves the conversation complete when it is unreachable, and the SDK informs the app', async () => {
+  test('does not disturb the conversation when it is unreachable, and the SDK reports the failure', async () => {
     const to = await receiver();
     to.close();
     const sdk = exportingTo(to.url, 'json');
@@ -314,7 +314,7 @@ describe('a receiver with faults', () => {
     expect(roots).toHaveLength(2);
   });
 
-  test.each([429, 503])('receives each span once when its first answers are %i', async (code) => {
+  test.each([429, 503])('receives each span once if its first answers are %i', async (code) => {
     const to = await receiver();
     const refused = new Set<string>();
     to.answers((response, path) => {

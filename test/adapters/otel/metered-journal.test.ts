@@ -218,7 +218,7 @@ test('times each model and tool call once, failed ones with their code', async (
   expect(all['offstage.model.failures']).toBeUndefined();
 });
 
-test('measures after a crash what it appends, with times from before (METERED-JOURNAL-1)', async () => {
+test('measures only what it appends after a crash, with durations from before (METERED-JOURNAL-1)', async () => {
   const environment = simulatedEnvironment();
   const { journal, kept } = storeOf();
   const stopped = Promise.withResolvers<void>();
@@ -256,7 +256,7 @@ test('measures after a crash what it appends, with times from before (METERED-JO
   expect(Number(asked?.split(': ')[1])).toBeGreaterThan(50);
 });
 
-test('counts subagents at any depth, even without a waiting call, until they end', async () => {
+test('counts subagents at any depth until they end, even without a waiting call', async () => {
   const { meterProvider, measured } = sdk();
   const metered = meteredJournal(storeOf().journal, { meterProvider });
   let seq = 0;
@@ -286,7 +286,7 @@ test('counts subagents at any depth, even without a waiting call, until they end
   ]);
 });
 
-test('measures a subagent whose beginning was trimmed, and nothing in a reader (METERED-JOURNAL-1, -5)', async () => {
+test('measures a subagent whose first entries were trimmed, but nothing in a reader (METERED-JOURNAL-1, -5)', async () => {
   const { measured, meterProvider } = sdk();
   const of = world({
     snapshots: { afterEntries: 1, trim: true },
@@ -322,7 +322,7 @@ test('measures a subagent whose beginning was trimmed, and nothing in a reader (
   await resumed.close();
 });
 
-test('counts the cost of a subtree at its root, however deep (METERED-JOURNAL-1)', async () => {
+test('counts the cost of a subtree at its root (METERED-JOURNAL-1)', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const add = (unit: string, event: Parameters<typeof withEvent>[0], seq: number): void =>
@@ -358,7 +358,7 @@ test('counts the cost of a subtree at its root, however deep (METERED-JOURNAL-1)
   expect(all[`${tokens}.reasoning.output_tokens`]?.[1]).toBe('b a chat unknown 2');
 });
 
-test("separates a voice model's audio tokens from the rest", async () => {
+test("separates a voice model's audio tokens from other tokens", async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const usage = { inputTokens: 10, outputTokens: 3, audioInputTokens: 8, audioOutputTokens: 3 };
@@ -374,7 +374,7 @@ test("separates a voice model's audio tokens from the rest", async () => {
   expect(all['offstage.cost']).toEqual(['lead lead 2']);
 });
 
-test('counts and prices an unusable answer', async () => {
+test('counts and prices an answer that failed as unusable', async () => {
   const { meterProvider, measured } = sdk();
   const journal = meteredJournal(memoryJournal(), { meterProvider });
   const [spawned, failed] = [
@@ -412,7 +412,7 @@ test('isolates the journal from faults of the SDK (WATCHED-JOURNAL-2)', async ()
   expect(kept).toHaveLength(1);
 });
 
-test('counts from the time at which a provider is registered (METERED-JOURNAL-3)', async () => {
+test('starts counting when a provider is registered (METERED-JOURNAL-3)', async () => {
   const { journal } = storeOf();
   const metered = meteredJournal(journal);
   const failed = (seq: number) =>
@@ -430,7 +430,7 @@ test('counts from the time at which a provider is registered (METERED-JOURNAL-3)
 test.each([
   [{ meterProvider: {} }, 'a MeterProvider'],
   [{ provider: 1 }, 'provider'],
-])('refuses by name: %o', (options, named) => {
+])('refuses %o by name', (options, named) => {
   const make = (): unknown => meteredJournal(memoryJournal(), options as never);
   expect(make).toThrow(ConfigurationError);
   expect(make).toThrow(named);
@@ -611,7 +611,7 @@ describe('log records for an operator (METERED-JOURNAL-4)', () => {
     return { session, begun, until: untilIn(environment) };
   }
 
-  test('report a call in doubt after a crash, of a subagent and of the lead agent', async () => {
+  test("report a subagent's or the lead agent's call that is in doubt after a crash", async () => {
     const first = storeOf();
     const killed = paying(first.journal);
     await killed.until(killed.session.start());

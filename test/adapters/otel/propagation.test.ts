@@ -93,7 +93,7 @@ describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', ()
     return path;
   };
 
-  test('travels in `_meta` of an MCP call, 2025-11-25 and 2026-07-28', async () => {
+  test('reaches the server in `_meta` of an MCP call, 2025-11-25 and 2026-07-28', async () => {
     for (const protocol of ['2025-11-25', '2026-07-28'] as const) {
       const server = await actingServer({ protocol });
       onTestFinished(() => server.close());
@@ -107,7 +107,7 @@ describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', ()
     }
   });
 
-  test('travels in the header of each A2A request', async () => {
+  test('reaches the agent in the header of each A2A request', async () => {
     const server = await agentServer();
     onTestFinished(() => server.close());
     const { tracerProvider, named } = sdk();
@@ -118,7 +118,7 @@ describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', ()
     expect(sent.size).toBe(2);
   });
 
-  test('travels in the environment of an ACP process, and in `_meta` of each request', async () => {
+  test('reaches an ACP process in its environment and in `_meta` of each request', async () => {
     const path = folder();
     const log = join(path, 'log');
     const { tracerProvider, named } = sdk();
@@ -139,7 +139,7 @@ describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', ()
     ]);
   });
 
-  test('does not travel without a provider, or with `propagates: false`', async () => {
+  test('stays local without a provider, or with `propagates: false`', async () => {
     const { tracerProvider } = sdk();
     for (const journal of [
       memoryJournal(),
@@ -252,7 +252,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
       ...options,
     });
 
-  test("puts a whole run into its program's trace, even after a question", async () => {
+  test("adds a whole run to its program's trace, even after a question", async () => {
     const { tracerProvider, spans } = sdk();
     const journal = tracedJournal(memoryJournal(), { tracerProvider });
     const { result } = runSubagent(
@@ -279,7 +279,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect(work.map(parentOf)).toEqual([SPAN, SPAN]);
   });
 
-  test('puts a session into the trace of its opening request, and turns below theirs', async () => {
+  test('adds a session to the trace of its opening request, and its turns below', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }), {
       traceparent: CALLER,
@@ -295,7 +295,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect([root && parentOf(root), turn && parentOf(turn)]).toEqual([SPAN, again]);
   });
 
-  test('keeps a conversation in its trace, and links a caller of another trace', async () => {
+  test('keeps a conversation in its trace, and links to a caller in another trace', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }));
     await session.start();
@@ -315,7 +315,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
   });
 
   test.each(HOSTILE)(
-    'ignores an invalid header, and starts no trace with it: %j',
+    'ignores an invalid header, and starts no trace from it: %j',
     async (given) => {
       const { tracerProvider, spans } = sdk();
       const kept: string[] = [];

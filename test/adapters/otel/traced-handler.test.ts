@@ -118,7 +118,7 @@ test.each<[string, (handler: JobHandler) => Jobs]>([
     });
 });
 
-test('requests the same job after a kill during a tool, below another span of its trace', async () => {
+test('requests a job again after a kill during a tool, in a new span of its trace', async () => {
   withContexts();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -179,7 +179,7 @@ test('requests the same job after a kill during a tool, below another span of it
 });
 
 test.each([false, true])(
-  'puts a whole run on an engine below the span of its caller (packed: %s)',
+  "nests a whole run on an engine below its caller's span (packed: %s)",
   async (isPacked) => {
     withContexts();
     const { tracerProvider, spans } = sdk();
@@ -248,7 +248,7 @@ test.each([false, true])(
   },
 );
 
-test('executes a job without a readable trace, and starts no span (TRACED-HANDLER-1)', async () => {
+test('executes a job whose trace is unreadable without starting a span (TRACED-HANDLER-1)', async () => {
   withContexts();
   const { bare, spans, handler } = worker();
   const job = { key: 'k', name: 'n', once: false, body: '{}' };
@@ -260,7 +260,7 @@ test('executes a job without a readable trace, and starts no span (TRACED-HANDLE
   expect(spans()).toEqual([]);
 });
 
-test('marks refused, failed, lost and cancelled jobs as errors of their span (TRACED-HANDLER-2)', async () => {
+test('marks the spans of refused, failed, lost and cancelled jobs as errors (TRACED-HANDLER-2)', async () => {
   const { tracerProvider, spans } = sdk();
   const controller = new AbortController();
   const ends = [
@@ -294,7 +294,7 @@ test('marks refused, failed, lost and cancelled jobs as errors of their span (TR
   ).not.toContain('secret');
 });
 
-test('isolates the job from faults of the SDK (TRACED-HANDLER-3)', async () => {
+test('runs the job despite faults of the SDK (TRACED-HANDLER-3)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -309,7 +309,7 @@ test('isolates the job from faults of the SDK (TRACED-HANDLER-3)', async () => {
   );
 });
 
-test('executes a job of an earlier version, and a job for one, in the same way', async () => {
+test('executes jobs without a trace, and a handler without tracing executes jobs with one', async () => {
   const { environment, config, bare } = worker();
   const asked: Job[] = [];
   const jobs = localJobs({

@@ -106,7 +106,7 @@ test('continues the trace of a conversation that was killed during a model call 
   await killed.close();
 });
 
-test('starts only one span for an append that is refused and retried (TRACED-JOURNAL-3)', async () => {
+test('starts one span for an append that is refused and retried (TRACED-JOURNAL-3)', async () => {
   const { exporter, tracerProvider } = sdk();
   const { journal } = storeOf();
   let refusals = 1;
@@ -130,7 +130,7 @@ test('starts only one span for an append that is refused and retried (TRACED-JOU
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toEqual(['offstage.session']);
 });
 
-test('isolates the session from faults of the SDK (WATCHED-JOURNAL-2)', async () => {
+test('keeps the session running despite faults of the SDK (WATCHED-JOURNAL-2)', async () => {
   const refuse = (): never => {
     throw new Error('no span');
   };
@@ -145,14 +145,14 @@ test('isolates the session from faults of the SDK (WATCHED-JOURNAL-2)', async ()
   expect(store.kept).toEqual([given]);
 });
 
-test('passes an event on unchanged without a provider (TRACED-JOURNAL-5)', async () => {
+test('passes events on unchanged without a provider (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   const given = entry(1);
   await tracedJournal(store.journal).append(given);
   expect(store.kept[0]).toBe(given);
 });
 
-test('tries one span without a provider, and uses a later provider (TRACED-JOURNAL-5)', async () => {
+test('retries once without a provider, and uses a provider registered later (TRACED-JOURNAL-5)', async () => {
   const store = storeOf();
   let tried = 0;
   const deaf = {
@@ -180,7 +180,7 @@ test('tries one span without a provider, and uses a later provider (TRACED-JOURN
   expect(exporter.getFinishedSpans().map(({ name }) => name)).toContain('offstage.session');
 });
 
-test('leaves unsampled in the next process what was not sampled before', async () => {
+test('keeps an unsampled trace unsampled in the next process', async () => {
   const unsampled = new BasicTracerProvider({
     sampler: { shouldSample: () => ({ decision: 0 }), toString: () => 'none' },
   });
@@ -203,7 +203,7 @@ test('refuses a wrong journal or option by name', () => {
   expect(() => tracedJournal(memoryJournal(), { tracer: 7 } as never)).toThrow('tracer');
 });
 
-test('writes a call that is killed during a delivery as one whole trace (TRACED-JOURNAL-1, -2)', async () => {
+test('writes a call that is killed during a delivery as one complete trace (TRACED-JOURNAL-1, -2)', async () => {
   const environment = simulatedEnvironment();
   const before = sdk();
   const first = storeOf();

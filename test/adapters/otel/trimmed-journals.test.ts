@@ -93,7 +93,7 @@ async function talked(trim: boolean, fate: ReturnType<typeof instantsOf>[number]
 }
 
 describe('a conversation in a trimmed journal', () => {
-  test('ends each span while the journal stays small', async () => {
+  test('ends each span while the journal is trimmed', async () => {
     const { spans, open, kept, written } = await talked(true, null);
     expect(open).toEqual([]);
     expect(kept).toBeLessThan(written / 4);
@@ -101,7 +101,7 @@ describe('a conversation in a trimmed journal', () => {
   });
 
   test.each(INSTANTS)(
-    'writes the spans of an untrimmed one when it dies %s entry %i',
+    'writes the same spans as an untrimmed journal when it dies %s entry %i',
     async (when, at) => {
       const [whole, trimmed] = [await talked(false, [when, at]), await talked(true, [when, at])];
       expect(trimmed.open).toEqual([]);
@@ -116,7 +116,7 @@ describe('a service of a program', () => {
     ['killed', false],
     ['suspended', true],
   ] as const)(
-    'continues its trace when it was %s while it asks, and trimmed to a snapshot',
+    'continues its trace from a snapshot when it was %s during a question',
     async (_, isSuspended) => {
       const { of, spans, open } = tracedWorld(true, null);
       const first = programLife(of, work);
@@ -159,7 +159,7 @@ describe('a service of a program', () => {
   );
 });
 
-test('omits spans that a snapshot without tracing does not contain', async () => {
+test('omits spans that are missing from a snapshot written without tracing', async () => {
   const { exporter: _, ...own } = sdk();
   let isTraced = false;
   const of = world({
@@ -222,7 +222,7 @@ describe('a scope with two processes', () => {
     };
   }
 
-  test('continues its trace in a reader that claims it later', async () => {
+  test('continues its trace in the second process once that process claims it', async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -242,7 +242,7 @@ describe('a scope with two processes', () => {
     expect(drawn(there.spans())).toEqual(['invoke_agent lead cause=delivery', '  chat']);
   });
 
-  test('continues with the entries of others after a lease was lost and claimed again', async () => {
+  test("continues with another process's entries after a lease was lost and claimed again", async () => {
     const open = shared();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(open(), { tracerProvider: here.tracerProvider });
@@ -265,7 +265,7 @@ describe('a scope with two processes', () => {
     expect(tracesIn([...here.spans(), ...there.spans()])).toBe(1);
   });
 
-  test('shows a reader without claims what others have since written', async () => {
+  test('returns entries that another process appended to a reader without claims', async () => {
     const inner = memoryJournal();
     const [here, there] = [sdk(), sdk()];
     const one = tracedJournal(inner, { tracerProvider: here.tracerProvider });

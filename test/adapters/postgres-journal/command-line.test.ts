@@ -33,7 +33,7 @@ test('SOURCE-1: refuses a database without a journal, and creates no tables in i
   expect(await ask(`select 1 from pg_namespace where nspname = 'offstage'`)).toEqual([]);
 });
 
-test('replays a running session by the database URL', async () => {
+test('replays a running session from the database URL', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -47,7 +47,7 @@ test('replays a running session by the database URL', async () => {
   await session.close();
 });
 
-test('SESSIONS-2: refuses a live process’s session with its address, and acts on it after its death', async () => {
+test('SESSIONS-2: refuses a session held by a live process, with its address, and accepts it after the process dies', async () => {
   const schema = newSchema();
   const journal = await open({ schema, address: 'http://10.0.0.7:3000' });
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });

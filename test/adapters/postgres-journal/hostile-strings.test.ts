@@ -5,7 +5,7 @@ import { memoryJournal } from '../../../src/index.ts';
 import { hostileStory } from '../../support/hostile-story.ts';
 import { ask, entry, newSchema, open } from './support.ts';
 
-test('keeps any text of models, tools and users unchanged', async () => {
+test('stores any text from models, tools and users unchanged', async () => {
   const journal = await open({ schema: newSchema() });
   await journal.claim('hostile');
   const inMemory = memoryJournal({ keep: Infinity });

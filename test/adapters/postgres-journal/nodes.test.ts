@@ -30,7 +30,7 @@ async function costOf(statement: string, values: readonly string[]): Promise<Pla
 const buffers = (plan: Plan): number => plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 
 describe('the cost of a node', () => {
-  test('includes one written row for a heartbeat, however many sessions the node has', async () => {
+  test('includes one row per heartbeat, however many sessions the node has', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -44,7 +44,7 @@ describe('the cost of a node', () => {
     expect(buffers(plan)).toBeLessThan(20);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-4: includes under 100 pages for a search with 200,000 awake sessions and none due', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-4: includes under 100 pages for a search when 200,000 sessions are awake and none is due', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -73,7 +73,7 @@ describe('the cost of a node', () => {
 });
 
 describe('sessions that are due', () => {
-  test('POSTGRES-JOURNAL-WAKE-TIMES-5: reach one process each when several search at once', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-5: reach one process each when several processes search at once', async () => {
     const schema = newSchema();
     const journals = await Promise.all(Array.from({ length: 4 }, () => open({ schema })));
     const due = Array.from({ length: 100 }, (_, index) => `ses_${index}`);
@@ -143,7 +143,7 @@ test('names the holder of a lease, with its address', async () => {
   });
 });
 
-test('LEASES-7: the next heartbeat releases a lease whose release failed', async () => {
+test('LEASES-7: the next heartbeat retries a failed release', async () => {
   const environment = simulatedEnvironment();
   const schema = newSchema();
   const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -159,8 +159,8 @@ test('LEASES-7: the next heartbeat releases a lease whose release failed', async
   await (await open({ schema })).claim('scope');
 });
 
-describe('two releases at the same time', () => {
-  test("LEASES-6: keep the earlier one's own scopes, but give it none that a later one wrote", async () => {
+describe('two releases of Offstage at the same time', () => {
+  test('LEASES-6: let the older one keep its scopes, but claim none that the newer one wrote', async () => {
     const schema = newSchema();
     const [old, later] = await Promise.all([open({ schema }), open({ schema, release: 7 })]);
     for (const [journal, scope] of [
@@ -183,7 +183,7 @@ describe('two releases at the same time', () => {
     expect(await later.wakeTimes.take?.(look)).toEqual(['later', 'old']);
   });
 
-  test('keep a question open under its id through the deploy', async () => {
+  test('keep a question open under its id during the deploy', async () => {
     const schema = newSchema();
     const failed: string[] = [];
     const environment = nodeEnvironment();
@@ -224,7 +224,7 @@ describe('two releases at the same time', () => {
     expect(failed).toEqual([]);
   });
 
-  test('lets a process of layout 2 keep its lease as long as it renews it, and claim no more', async () => {
+  test('lets a process of layout 2 keep its leases while it renews them, but claim no more', async () => {
     const schema = newSchema();
     const first = await open({ schema });
     await first.claim('scope');

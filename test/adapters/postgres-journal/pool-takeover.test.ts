@@ -28,7 +28,7 @@ function forwardClock(): Environment & { forward(ms: number): void } {
   };
 }
 
-test('SESSION-POOL-3, SESSION-POOL-4: wakes hibernated sessions of a killed process when due, awake ones at once', async () => {
+test("SESSION-POOL-3, SESSION-POOL-4: wakes a killed process's hibernated sessions when due, and its awake ones at once", async () => {
   const schema = newSchema();
   const environment = forwardClock();
   const journal = await open({ schema, leaseMs: LEASE_MS });

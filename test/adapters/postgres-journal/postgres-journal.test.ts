@@ -42,7 +42,7 @@ async function untilWaiting(schema: string, count: number): Promise<void> {
 
 describe('errors', () => {
   test.each(['EPIPE', 'EPERM', 'ECONNRESET'])(
-    'become JOURNAL_UNREACHABLE for %s of the socket',
+    'become JOURNAL_UNREACHABLE after the socket error %s',
     (code) => {
       const error = Object.assign(new Error(`write ${code}`), { code, syscall: 'write' });
       expect(explained(error, 'pg')).toMatchObject({
@@ -59,7 +59,7 @@ describe('errors', () => {
 });
 
 describe('appends', () => {
-  test('APPEND-QUEUE-1, APPEND-QUEUE-2: share one statement in a turn of the event loop, in their order', async () => {
+  test('APPEND-QUEUE-1, APPEND-QUEUE-2: share one statement per event loop turn, in order', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -70,7 +70,7 @@ describe('appends', () => {
     expect(transactions).toHaveLength(1);
   });
 
-  test('fill several statements in order when they do not fit into one', async () => {
+  test('fill several statements in order if one is too small', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -89,7 +89,7 @@ describe('appends', () => {
     expect(transactions.length).toBeGreaterThan(2);
   });
 
-  test('APPEND-QUEUE-4: keep the first of two entries with one number in a statement', async () => {
+  test('APPEND-QUEUE-4: keep the first of two entries with the same number', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const other = { ...entry(1), event: { type: 'another' } };
@@ -111,7 +111,7 @@ describe('appends', () => {
     expect(await journal.read()).toEqual([]);
   });
 
-  test('APPEND-QUEUE-3: delay a takeover until the running append, which it then finds', async () => {
+  test('APPEND-QUEUE-3: delay a takeover until a running append is stored', async () => {
     const schema = newSchema();
     const named = { schema, connection: { ...connection, application_name: schema } };
     const journal = await open({ ...named, leaseMs: 600_000 });
@@ -135,7 +135,7 @@ describe('appends', () => {
   });
 
   test.each(['a\0b', '\ud83d'])(
-    'refuse a name that is not text, without affecting others: %j',
+    'refuse a name that is not text, without affecting other appends: %j',
     async (name) => {
       const journal = await open({ schema: newSchema() });
       await journal.claim('scope');
@@ -147,7 +147,7 @@ describe('appends', () => {
     },
   );
 
-  test('STORED-ENTRY-1: names a changed entry in a read', async () => {
+  test('STORED-ENTRY-1: name a changed entry when it is read', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -161,7 +161,7 @@ describe('appends', () => {
 });
 
 describe('a connection that is lost', () => {
-  test('gives way to another one at the next call when it was idle', async () => {
+  test('gets replaced at the next call if it was idle', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
@@ -172,7 +172,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails a running append, which is stored once when retried', async () => {
+  test('fails a running append, whose retry is stored once', async () => {
     const schema = newSchema();
     const journal = await open({ schema, connection: { ...connection, application_name: schema } });
     await journal.claim('scope');
@@ -188,7 +188,7 @@ describe('a connection that is lost', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('fails an append whose answer is late, which is stored once when retried', async () => {
+  test('fails an append whose answer is late, and whose retry is stored once', async () => {
     const schema = newSchema();
     await open({ schema });
     const journal = await open({ schema, timeoutMs: 1000 });
@@ -203,7 +203,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('leases', () => {
-  test("LEASES-2: last through the node's heartbeats, in the background", async () => {
+  test("LEASES-2: last while the node's heartbeat renews them in the background", async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -223,7 +223,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-3: end when lost, and appends then fail without a query', async () => {
+  test('LEASES-3: fail appends without a query once they are lost', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const journal = await open({ schema, environment, leaseMs: 3000 });
@@ -244,7 +244,7 @@ describe('leases', () => {
     expect(await ask(lease)).toEqual(before);
   });
 
-  test('LEASES-1: have growing tokens, even after a release', async () => {
+  test('LEASES-1: have increasing tokens, even after a release', async () => {
     const schema = newSchema();
     const tokens: number[] = [];
     for (let turn = 0; turn < 3; turn += 1) {
@@ -281,7 +281,7 @@ describe('leases', () => {
     expect(await other.read()).toEqual([entry(1)]);
   });
 
-  test('end at a close that waits for a running claim', async () => {
+  test('end when the journal closes during a claim', async () => {
     const environment = simulatedEnvironment();
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
@@ -299,7 +299,7 @@ describe('leases', () => {
     expect(environment.backgroundTimers).toBe(0);
   });
 
-  test('LEASES-5: pass to a claim during a release afterwards', async () => {
+  test('LEASES-5: go to a claim that arrives during a release once the release is done', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const last = journal.append(entry(1));
@@ -311,7 +311,7 @@ describe('leases', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2)]);
   });
 
-  test('end without waiting for writers of other scopes', async () => {
+  test('end without waiting for appends to other scopes', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     await journal.claim('busy');
@@ -333,7 +333,7 @@ describe('leases', () => {
 });
 
 describe('forgetting', () => {
-  test('deletes a large scope in parts, from its end', async () => {
+  test('deletes a large scope in parts, newest entries first', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -353,7 +353,7 @@ describe('forgetting', () => {
     await journal.append(entry(1));
   });
 
-  test('leaves no holder behind', async () => {
+  test('removes the lease holder', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.forget('scope');
@@ -380,7 +380,7 @@ describe('long events', () => {
     ]);
   });
 
-  test('STORED-ENTRY-1: cause an error with their name when changed', async () => {
+  test('STORED-ENTRY-1: cause an error that names them when changed', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -394,7 +394,7 @@ describe('long events', () => {
 });
 
 describe('trimming', () => {
-  test('writes waiting entries first, and counts them', async () => {
+  test('writes pending entries first, and counts them', async () => {
     const journal = await open({ schema: newSchema() });
     await journal.claim('scope');
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
@@ -403,7 +403,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(2), entry(3)]);
   });
 
-  test('deletes all of the entries or none', async () => {
+  test('deletes every entry or none', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('scope');
@@ -419,7 +419,7 @@ describe('trimming', () => {
     expect(await journal.read()).toEqual([entry(1), entry(2), entry(3)]);
   });
 
-  test('READING-1: shows a concurrent read a scope as it was before, or as it is afterwards', async () => {
+  test('READING-1: a concurrent read returns the scope before or after it', async () => {
     const schema = newSchema();
     // A page reads only its rows.
     const options = '-c enable_seqscan=off -c enable_bitmapscan=off -c enable_sort=off';
@@ -449,7 +449,7 @@ describe('trimming', () => {
     expect(found).toEqual(entries.slice(-found.length));
   });
 
-  test('DELETIONS-1: deletes nothing during a takeover, and is refused', async () => {
+  test('DELETIONS-1: fails during a takeover, and deletes nothing', async () => {
     const schema = newSchema();
     const named = { ...connection, application_name: schema };
     const journal = await open({ schema, connection: named, leaseMs: 600_000 });
@@ -503,7 +503,7 @@ describe('wake times', () => {
       at: 1_700_000_000_000 + ((index * 7919) % 1000),
     }));
 
-  test('reach another process page by page in order, ten thousand of them', async () => {
+  test('reach another process in order, ten thousand of them page by page', async () => {
     const schema = newSchema();
     const [one, other] = await Promise.all([open({ schema }), open({ schema })]);
     const times = timesOf(10_000);
@@ -519,7 +519,7 @@ describe('wake times', () => {
     expect(found).toEqual(times.toSorted(inOrder));
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-2: share one statement in a turn of the event loop', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-2: share one statement per event loop turn', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({ schema });
     await Promise.all(timesOf(200).map(async ({ scope, at }) => wakeTimes.set(scope, at)));
@@ -527,7 +527,7 @@ describe('wake times', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: follow a running write, and the latest one counts', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-1, POSTGRES-JOURNAL-WAKE-TIMES-2: wait for a running write, after which the latest one is stored', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -549,7 +549,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('POSTGRES-JOURNAL-WAKE-TIMES-3: never deadlock when processes set the same ones in any order', async () => {
+  test('POSTGRES-JOURNAL-WAKE-TIMES-3: never deadlock when processes set them in different orders', async () => {
     const schema = newSchema();
     const journals = await Promise.all([1, 2, 3].map(() => open({ schema })));
     const times = timesOf(300);
@@ -565,7 +565,7 @@ describe('wake times', () => {
     expect(await journals[1]?.wakeTimes.earliest({ limit: 301 })).toEqual(times.toSorted(inOrder));
   });
 
-  test('reject on a lost connection, and keep the next one', async () => {
+  test('reject on a lost connection, and the next write is stored', async () => {
     const schema = newSchema();
     const { wakeTimes } = await open({
       schema,
@@ -586,7 +586,7 @@ describe('wake times', () => {
     expect(await wakeTimes.earliest({ limit: 9 })).toEqual([{ scope: 'scope', at: 3 }]);
   });
 
-  test('reach the table when the journal closes', async () => {
+  test('reach the table before the journal closes', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     const set = journal.wakeTimes.set('scope', 1);
@@ -597,7 +597,7 @@ describe('wake times', () => {
     ]);
   });
 
-  test('refuse values that cannot be stored, without affecting others', async () => {
+  test('refuse values that cannot be stored, without affecting other wake times', async () => {
     const { wakeTimes } = await open({ schema: newSchema() });
     const other = wakeTimes.set('other', 1);
     for (const [scope, at] of [
@@ -629,7 +629,7 @@ describe('opening', () => {
     expect(await journals[4]?.read()).toEqual([entry(1)]);
   });
 
-  test('upgrades tables from before long events were packed, in one of several processes', async () => {
+  test('upgrades tables from before long events were packed, in only one of several processes', async () => {
     const schema = newSchema();
     const long = { ...entry(2), event: { type: 'said', long: 'x'.repeat(10_000) } as never };
     const first = await open({ schema });
@@ -676,7 +676,7 @@ describe('opening', () => {
     });
   });
 
-  test('POSTGRES-JOURNAL-DATABASE-1: continues claimed scopes, and claims no more, after another process upgraded the tables', async () => {
+  test('POSTGRES-JOURNAL-DATABASE-1: keeps writing to claimed scopes after another process upgraded the tables, but claims no more', async () => {
     const schema = newSchema();
     const journal = await open({ schema });
     await journal.claim('ours');
@@ -698,7 +698,7 @@ describe('opening', () => {
     expect(tables).toEqual([{ tablename: 'entries' }]);
   });
 
-  test("POSTGRES-JOURNAL-DATABASE-1: refuses other tables with a journal's names", async () => {
+  test("POSTGRES-JOURNAL-DATABASE-1: refuses foreign tables that have the journal's names", async () => {
     const schema = newSchema();
     await ask(`create schema ${schema}`);
     await ask(`create table ${schema}.layout (color text)`);
@@ -784,7 +784,7 @@ test('refuses every call after it was closed', async () => {
   await expect(journal.wakeTimes.earliest({ limit: 1 })).rejects.toMatchObject(closed);
 });
 
-test('leaves no stored word in any table after its scope is deleted', async () => {
+test('leaves no stored word in any table after a scope is deleted', async () => {
   const schema = newSchema();
   const journal = await open({ schema });
   const word = 'Xylophonmusik';

@@ -66,7 +66,7 @@ test('P9: takes over from a killed process, and loses no stored entry', async ()
   }
 });
 
-test('APPEND-QUEUE-3: fences a stopped process when it resumes, which writes nothing more', async () => {
+test('APPEND-QUEUE-3: fences a stopped process, which writes nothing more when it resumes', async () => {
   const schema = newSchema();
   const journal = await open({ schema, leaseMs: LEASE_MS });
   const process = start(schema);

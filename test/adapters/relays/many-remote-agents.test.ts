@@ -52,7 +52,7 @@ test.each([
   ['A2A', a2a],
   ['MCP 2025-11-25', mcp('2025-11-25')],
   ['MCP 2026-07-28', mcp('2026-07-28')],
-] as const)('runs forty agents behind %s, and leaves nothing of them', async (_name, serve) => {
+] as const)('runs forty agents behind %s, and releases all of them', async (_name, serve) => {
   const { relay, running, timers: timersOfServer } = await serve();
   const timers = (): number => allTimers() - timersOfServer();
   const runtime = createRuntime({ environment: nodeEnvironment() });

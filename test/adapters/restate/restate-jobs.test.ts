@@ -221,7 +221,7 @@ describe('attempts that Restate has not recorded', () => {
     return { worker: () => made(handler), begun: () => times };
   };
 
-  test('RESTATE-JOBS-1: invalidate a permission once another process has started the job', async () => {
+  test('RESTATE-JOBS-1: lose their permission once another process has started the job', async () => {
     const { worker, begun } = counting();
     const [first, second] = [worker(), worker()];
     const attempt = invocation('inv_1');
@@ -232,7 +232,7 @@ describe('attempts that Restate has not recorded', () => {
   });
 
   test.each([true, false])(
-    'RESTATE-JOBS-1: leave a job whose permission was interrupted (recorded: %s) to one process, once',
+    'RESTATE-JOBS-1: run a job once in the process whose permission was interrupted (recorded: %s)',
     async (isRecorded) => {
       const { worker, begun } = counting();
       const [first, second] = [worker(), worker()];
@@ -244,7 +244,7 @@ describe('attempts that Restate has not recorded', () => {
     },
   );
 
-  test('RESTATE-JOBS-2: give an unrecorded result to the next attempt in that process, once', async () => {
+  test('RESTATE-JOBS-2: pass an unrecorded result once to the next attempt in the same process', async () => {
     const { worker, begun } = counting();
     const only = worker();
     const attempt = invocation('inv_1');
@@ -253,7 +253,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(begun()).toBe(1);
   });
 
-  test('JOBS-6: separate a deleted running job from the next one with its key', async () => {
+  test('JOBS-6: separate a deleted running job from the next job with its key', async () => {
     const open: (() => void)[] = [];
     const handler: JobHandler = {
       do: () =>
@@ -271,7 +271,7 @@ describe('attempts that Restate has not recorded', () => {
     expect(await next).toEqual({ done: 'time 1' });
   });
 
-  test('drop results for which no attempt arrives', async () => {
+  test('drop old results for which no attempt arrives', async () => {
     let times = 0;
     const handler: JobHandler = {
       do: async () => ({ done: String((times += 1)).repeat(20_000_000) }),

@@ -167,7 +167,7 @@ describe("a program's request for the next view", () => {
     return { engine: restateRuns({ ingress: 'http://127.0.0.1:1' }), asked: asked.promise };
   }
 
-  test('completes by itself when the run has ended', async () => {
+  test('returns by itself when the run ends', async () => {
     const last = { turn: 1, waiting: [], outcome: { status: 'completed' } };
     const outcome = Promise.withResolvers<object>();
     const { engine, asked } = waiting(outcome.promise);
@@ -180,7 +180,7 @@ describe("a program's request for the next view", () => {
     expect(request?.aborted).toBe(false);
   });
 
-  test('aborts when the program no longer waits', async () => {
+  test('aborts when the program stops waiting', async () => {
     const { engine, asked } = waiting(new Promise(() => {}));
     const over = new AbortController();
     const view = engine.view('r', 0, over.signal);
@@ -250,7 +250,7 @@ describe('the workflow', () => {
   const rest = { at: 1, journal: [], waiting: [], wakeAt: null, outcome: null };
   const charge = { key: 'r/sub:1:call', name: 'tool charge', once: true };
 
-  test('RESTATE-RUNS-3: starts an unrepeatable step once, in the process of the previous turn', async () => {
+  test('RESTATE-RUNS-3: runs a step that must not be repeated once, in the process of the previous turn', async () => {
     const news: unknown[] = [];
     const handler = (mark: string): RunHandler => ({
       step: () => Promise.reject(new Error('the turn does it')),
@@ -286,7 +286,7 @@ describe('the workflow', () => {
     expect(news).toEqual([{ type: 'begun' }, lost]);
   });
 
-  test('RESTATE-RUNS-3: loses an unrepeatable step in another process, and executes the other steps there', async () => {
+  test('RESTATE-RUNS-3: counts a step that must not be repeated as lost in another process, and runs the other steps there', async () => {
     const done: string[] = [];
     const news: unknown[] = [];
     const steps = [
@@ -340,12 +340,12 @@ describe('the workflow', () => {
     return news;
   }
 
-  test('starts a turn with the cancellation that arrived in an earlier process', async () => {
+  test('starts the next turn with a cancellation that arrived in an earlier process', async () => {
     const news = await newsAfter({ type: 'cancel', reason: 'not needed' });
     expect(news).toEqual([{ type: 'cancelled', reason: 'not needed' }]);
   });
 
-  test('replaces a turn that a message interrupted in an earlier process with one that has the message', async () => {
+  test('starts a turn with the message that interrupted a turn in an earlier process', async () => {
     const message = { id: 'm', content: 'Stop', mode: 'interrupt' };
     const news = await newsAfter({ type: 'message', message });
     const messages = [{ ...message, nth: 1 }];

@@ -44,7 +44,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
     expect(congestions()).toBe(0);
   });
 
-  test('drops the oldest frames during congestion, and reports each stretch once', () => {
+  test('drops the oldest frames during congestion, and reports each gap once', () => {
     const { uplink, marks, congestions, setBufferedBytes } = start();
     uplink.open();
     uplink.push(userAudio(1));
@@ -69,7 +69,7 @@ describe('AUDIO-UPLINK-1, AUDIO-UPLINK-2: a bounded uplink', () => {
 });
 
 describe('AUDIO-UPLINK-3: times of the session', () => {
-  test("equal the server's times without drops", () => {
+  test("match the server's times if nothing was dropped", () => {
     const { uplink } = start();
     uplink.push(userAudio());
     uplink.open();
@@ -98,7 +98,7 @@ describe('AUDIO-UPLINK-3: times of the session', () => {
     expect(uplink.toSessionMs(150)).toBe(350);
   });
 
-  test('include the sum of very many gaps', () => {
+  test('include the sum of many gaps', () => {
     const { uplink, setBufferedBytes } = start(100);
     uplink.open();
     for (let n = 0; n < 200; n += 1) {

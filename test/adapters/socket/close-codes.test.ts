@@ -25,7 +25,7 @@ describe('close frames', () => {
     [4000, 'server_error', true],
     [4008, 'rate_limit_exceeded', true],
     [4999, '', false],
-  ])('decide whether to retry: %i %s', (code, reason, retryable) => {
+  ])('determine whether to retry: %i %s', (code, reason, retryable) => {
     const ending = classifyClose(code, reason);
     expect(ending).toMatchObject({ code, retryable });
     expect(ending.reason).toContain(`(${code})`);
@@ -46,7 +46,7 @@ describe('refused upgrades', () => {
     [429, body('insufficient_quota', 'Check your plan'), false],
     [500, '<html>', true],
     [503, '', true],
-  ])('decide about a new attempt: HTTP %i %s', (status, text, retryable) => {
+  ])('determine whether to retry: HTTP %i %s', (status, text, retryable) => {
     expect(classifyHttp(status, text)).toMatchObject({ code: status, retryable });
   });
 
@@ -68,7 +68,7 @@ describe('errors before the socket was open', () => {
     ['ETIMEDOUT', true],
     ['CERT_HAS_EXPIRED', false],
     ['ERR_INVALID_CHAR', false],
-  ])('decide whether to retry: %s', (code, retryable) => {
+  ])('determine whether to retry: %s', (code, retryable) => {
     const error = Object.assign(new Error(`it failed: ${code}`), { code });
     expect(classifyError(error)).toEqual({
       code: null,
@@ -94,7 +94,7 @@ describe('redact', () => {
     expect(redacted).toContain('[redacted]');
   });
 
-  test('does not change ordinary words', () => {
+  test('leaves ordinary words unchanged', () => {
     const text = 'ask-me about risk-free tasks on localhost';
     expect(redact(text, 'local')).toBe(text);
   });

@@ -34,13 +34,13 @@ function begun() {
 }
 
 describe('createKeepAlive', () => {
-  it('reports once that nothing arrived between two pings', () => {
+  it('reports a lost peer once if nothing arrived between two pings', () => {
     const { seen, turn } = begun();
     for (let each = 0; each < 5; each += 1) turn();
     expect(seen).toEqual(['ping', 'silence']);
   });
 
-  it('hears an answer that a blocked event loop reads after its timers', () => {
+  it('counts an answer that a blocked event loop reads after its timers', () => {
     const { keepAlive, seen, turn } = begun();
     turn();
     turn(() => keepAlive.heard());
@@ -48,7 +48,7 @@ describe('createKeepAlive', () => {
     expect(seen).toEqual(['ping', 'ping', 'ping']);
   });
 
-  it('does nothing once it is stopped, even in the middle of a turn', () => {
+  it('does nothing once stopped, even in the middle of an event loop turn', () => {
     const { keepAlive, seen, turn } = begun();
     turn();
     turn(() => keepAlive.stop());

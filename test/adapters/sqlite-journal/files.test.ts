@@ -57,7 +57,7 @@ async function written(name: string, entries: number): Promise<void> {
 
 describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   test.each([0o000, 0o022, 0o277])(
-    'have 0600 for files and 0700 for a folder with the umask %o',
+    'default to 0600 for files and 0700 for a folder, even with the umask %o',
     async (umask) => {
       const before = process.umask(umask);
       try {
@@ -76,7 +76,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
     },
   );
 
-  test('become narrower for a readable journal and its log, but not for its folder', async () => {
+  test('become stricter for a journal and its log, but not for an existing folder', async () => {
     await written('journal', 3);
     chmodSync(at('journal'), 0o666);
     chmodSync(folder, 0o755);
@@ -88,7 +88,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
     expect(modeOf(folder)).toBe(0o755);
   });
 
-  test('stay for an empty file that the journal did not create', () => {
+  test('stay unchanged for an empty file that the journal did not create', () => {
     writeFileSync(at('given'), '');
     chmodSync(at('given'), 0o644);
     open('given').close();
@@ -96,7 +96,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   });
 
   test.each(['folder', 'pipe', 'link to a pipe', 'socket'])(
-    'stay for a %s, which is refused by name',
+    'stay unchanged for a %s, which is refused by name',
     async (kind) => {
       const path = at('odd');
       if (kind === 'folder') mkdirSync(path);
@@ -121,7 +121,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   );
 
   test.each(['-wal', '-shm', '-journal'])(
-    'stay for the target of a link in the place of its %s, which is refused',
+    'stay unchanged for the target of a link at the path of its %s, which is refused',
     async (end) => {
       await written('journal', 1);
       writeFileSync(at('victim'), '');
@@ -132,7 +132,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
     },
   );
 
-  test('stay for a file that is not a journal', () => {
+  test('stay unchanged for a database that is not a journal', () => {
     const database = new DatabaseSync(at('other'));
     database.exec('create table things (name text)');
     database.close();
@@ -142,7 +142,7 @@ describe('SQLITE-JOURNAL-DATABASE-4: modes', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-5: reads a cut file completely or reports it as damaged, never a part', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: a truncated file is read completely or reported as damaged', async () => {
   await written('whole', 60);
   const journal = open('whole');
   const all = journal.read();
@@ -177,7 +177,7 @@ const inTheLog: Readonly<Record<string, (journal: SqliteJournal) => readonly unk
 };
 
 test.each(Object.entries(inTheLog))(
-  'SQLITE-JOURNAL-DATABASE-5: a cut file whose log has %s reads whole or counts as damaged',
+  'SQLITE-JOURNAL-DATABASE-5: a truncated file whose log has %s is read completely or reported as damaged',
   async (what, write) => {
     await written('whole', 60);
     const journal = open('whole');
@@ -212,7 +212,7 @@ test.each(Object.entries(inTheLog))(
   },
 );
 
-test('SQLITE-JOURNAL-DATABASE-5: reads a file completely whose log still exists', async () => {
+test('SQLITE-JOURNAL-DATABASE-5: a file with its log is read completely', async () => {
   const journal = open('a');
   const appended = Array.from({ length: 40 }, (_, index) => journal.append(entry(index + 1)));
   journal.read();
@@ -279,7 +279,7 @@ describe('a wrong path or file', () => {
     journal.close();
   });
 
-  test('causes NOT_A_JOURNAL for other tables in a file marked as a journal, and closes it', () => {
+  test('causes NOT_A_JOURNAL for foreign tables in a file marked as a journal, and closes the file', () => {
     const database = new DatabaseSync(at('foreign'));
     database.exec('create table entries (name text)');
     database.exec('pragma application_id = 1330005587');
@@ -297,7 +297,7 @@ describe('a wrong path or file', () => {
     again.close();
   });
 
-  test('causes JOURNAL_CORRUPT for a packed event that would fill the memory', async () => {
+  test('causes JOURNAL_CORRUPT for a packed event that would exceed memory', async () => {
     await written('bomb', 1);
     const database = new DatabaseSync(at('bomb'));
     const zeros = Buffer.alloc(300 * 1024 * 1024);

@@ -68,7 +68,7 @@ const files = () =>
 const code = (expected: string): unknown => expect.objectContaining({ code: expected });
 
 describe('READ-ONLY-1: a journal that was closed', () => {
-  test('returns its entries without a write to it or next to it', async () => {
+  test('returns its entries without writing to it or beside it', async () => {
     await write(entry(1), entry(2), entry(1, 'other'));
     const before = files();
     const journal = open();
@@ -136,7 +136,7 @@ describe('a journal that was not closed', () => {
     rmSync(from, { recursive: true });
   }
 
-  test('READ-ONLY-1: also returns the entries of its log, and leaves both files unchanged', async () => {
+  test('READ-ONLY-1: returns the entries of its log, and leaves both files unchanged', async () => {
     await leave();
     const [file, log] = [readFileSync(path), readFileSync(`${path}-wal`)];
     const journal = open();
@@ -156,7 +156,7 @@ describe('a journal that was not closed', () => {
     expect(writer.read()).toHaveLength(2);
   });
 
-  test('READ-ONLY-2: refuses reads after a process began to write it', async () => {
+  test('READ-ONLY-2: refuses reads once a process starts writing it', async () => {
     await write(entry(1));
     const journal = open();
     expect(journal.read()).toHaveLength(1);

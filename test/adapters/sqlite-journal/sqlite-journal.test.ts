@@ -50,7 +50,7 @@ function entry(seq: number, unit = 'ses', text = `words ${seq} äöü 🚕`): Jo
   return { scope: 'ses', unit, seq, at, actor: 'user', definitionVersion: 3, event };
 }
 
-test('reads appended entries in order, also in the next process', async () => {
+test('reads appended entries in order, even in the next process', async () => {
   const journal = open();
   const entries = [entry(1), entry(1, 'sub'), entry(2), entry(2, 'sub'), entry(3)];
   for (const one of entries) await journal.append(one);
@@ -62,7 +62,7 @@ test('reads appended entries in order, also in the next process', async () => {
   expect(again.read({ scope: 'nobody' })).toEqual([]);
 });
 
-test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, or refuses it', async () => {
+test('SQLITE-JOURNAL-DATABASE-7: reads a file up to a flipped bit, or refuses it', async () => {
   const journal = open();
   const units = { ses: 60, sub: 60 };
   for (let seq = 1; seq <= 60; seq++)
@@ -95,7 +95,7 @@ test('SQLITE-JOURNAL-DATABASE-7: reads a file with a flipped bit up to its end, 
   expect(codes).toContain('JOURNAL_CORRUPT');
 });
 
-test('APPEND-BATCH-1: resolves the appends of a turn after its end, all with one commit', async () => {
+test('APPEND-BATCH-1: resolves the appends of an event loop turn with one commit', async () => {
   const environment = simulatedEnvironment();
   const journal = open(environment);
   const kept: number[] = [];
@@ -109,7 +109,7 @@ test('APPEND-BATCH-1: resolves the appends of a turn after its end, all with one
   expect(kept).toEqual([1, 2, 3]);
 });
 
-test('keeps waiting entries when the file is closed', async () => {
+test('keeps pending entries when the file is closed', async () => {
   const journal = open(simulatedEnvironment());
   const appended = journal.append(entry(1));
   journal.close();
@@ -126,7 +126,7 @@ describe('two writers of one unit', () => {
     expect(journal.read()).toEqual([entry(1)]);
   });
 
-  test('APPEND-BATCH-2: get a conflict for a number in use, and keep the other entries', async () => {
+  test('APPEND-BATCH-2: cause a conflict for a used number, and other entries are stored', async () => {
     const journal = open();
     await journal.append(entry(1));
     const [conflict, other] = await Promise.allSettled([
@@ -156,7 +156,7 @@ describe('scopes', () => {
     scope,
   });
 
-  test('shrinks the file when a scope is deleted, and does not change the others', async () => {
+  test('shrinks the file when a scope is deleted, without changing other scopes', async () => {
     const journal = open();
     const text = 'x'.repeat(1000);
     await journal.append(of('one', 1));
@@ -190,7 +190,7 @@ describe('scopes', () => {
     expect(Math.max(...sizes)).toBeLessThan(first * 1.1);
   });
 
-  test('turns each unit of a file of layout 1 into a scope', () => {
+  test('converts each unit of a layout 1 file into a scope', () => {
     path = join(folder, 'old.journal');
     copyFileSync(corpus('sqlite-layout-1.journal'), path);
     const before = JSON.parse(readFileSync(corpus('sqlite-layout-1.json'), 'utf8')) as Omit<
@@ -304,7 +304,7 @@ describe('trimming', () => {
     expect(open().read()).toEqual([{ ...entry(1), scope: 'other' }, ...entries.slice(-2)]);
   });
 
-  test('writes waiting entries first, and counts them', async () => {
+  test('writes pending entries first, and counts them', async () => {
     const journal = open(simulatedEnvironment());
     const appended = [1, 2, 3].map((seq) => journal.append(entry(seq)));
     await journal.trim(entry(2));
@@ -332,7 +332,7 @@ describe('trimming', () => {
     expect(again.read()).toEqual(entries.slice(939));
   });
 
-  test('deletes all entries of a slice or none', async () => {
+  test('deletes every entry of a slice or none', async () => {
     const journal = open();
     for (const seq of [1, 2, 3]) await journal.append(entry(seq));
     journal.close();
@@ -357,7 +357,7 @@ describe('trimming', () => {
 });
 
 describe('wake times', () => {
-  test('reach the next process page by page in order, ten thousand of them', async () => {
+  test('reach the next process in order, ten thousand of them page by page', async () => {
     const journal = open();
     const times = Array.from({ length: 10_000 }, (_, index) => ({
       scope: `ses_${index}`,
@@ -393,7 +393,7 @@ describe('wake times', () => {
     expect(kept).toEqual(['a', 'b']);
   });
 
-  test('share one transaction with the appends of the turn', async () => {
+  test('share one transaction with appends of the same turn', async () => {
     open().close();
     const file = new DatabaseSync(path);
     file.exec(
@@ -435,7 +435,7 @@ describe('wake times', () => {
     ['the character \0', null],
     ['ses', Number.NaN],
   ])(
-    'refuse values that SQLite cannot store, without affecting others: %j, %j',
+    'refuse values that SQLite cannot store, without affecting other wake times: %j, %j',
     async (scope, at) => {
       const journal = open();
       const [refused, other] = await Promise.allSettled([
@@ -488,7 +488,7 @@ describe('a file that cannot be used', () => {
     journal.close();
   };
 
-  test('SQLITE-JOURNAL-DATABASE-2: causes a refusal of another database without a change', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: a foreign database is refused unchanged', () => {
     path = join(folder, 'other.db');
     const other = new DatabaseSync(path);
     other.exec('create table mine (x)');
@@ -498,14 +498,14 @@ describe('a file that cannot be used', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 
-  test('SQLITE-JOURNAL-DATABASE-2: causes a refusal of a file that is not a database', () => {
+  test('SQLITE-JOURNAL-DATABASE-2: a file that is not a database is refused', () => {
     path = join(folder, 'letter.txt');
     writeFileSync(path, 'Dear Sir or Madam, '.repeat(100));
     expect(() => open()).toThrow(expect.objectContaining({ code: 'NOT_A_JOURNAL' }));
     expect(readFileSync(path, 'utf8')).toContain('Dear Sir');
   });
 
-  test('SQLITE-JOURNAL-DATABASE-2: causes a refusal of a newer layout', async () => {
+  test('SQLITE-JOURNAL-DATABASE-2: a newer layout is refused', async () => {
     await write(1);
     const file = new DatabaseSync(path);
     expect(file.prepare('pragma user_version').get()).toEqual({ user_version: 4 });
@@ -538,13 +538,13 @@ describe('a file that cannot be used', () => {
     );
   });
 
-  test('causes JOURNAL_CORRUPT when half of it is missing', async () => {
+  test('causes JOURNAL_CORRUPT when half of the file is missing', async () => {
     await write(200);
     truncateSync(path, Math.floor(statSync(path).size / 2));
     expect(() => open().read()).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }));
   });
 
-  test('causes an error or shows all entries when a page is noise', async () => {
+  test('causes an error, or returns all entries, when a page is overwritten with noise', async () => {
     await write(60);
     const whole = readFileSync(path);
     const pageBytes = 4096;
@@ -567,7 +567,7 @@ describe('a file that cannot be used', () => {
   });
 });
 
-test('SQLITE-JOURNAL-DATABASE-3: opens a log that ends anywhere with the entries committed before', async () => {
+test('SQLITE-JOURNAL-DATABASE-3: a log cut at any point yields the entries committed before', async () => {
   const journal = open();
   // Each append is a separate transaction.
   for (let seq = 1; seq <= 8; seq += 1) await journal.append(entry(seq));

@@ -141,7 +141,7 @@ describe('a server with faults', () => {
     throw error;
   };
 
-  test('causes a retryable JobError when it refuses the connection', async () => {
+  test('causes a retryable JobError when the server refuses the connection', async () => {
     const refused = named('ServiceError', 'failed', new Error('ECONNREFUSED'));
     const expected = {
       name: 'JobError',
@@ -158,7 +158,7 @@ describe('a server with faults', () => {
     expect(await run(throws(failed))).toMatchObject({ failed: { code: 'CANCELLED' } });
   });
 
-  test('fails a job finally when its workflow failed', async () => {
+  test('fails a job for good when its workflow failed', async () => {
     const failed = named('WorkflowFailedError', 'failed', named('ApplicationFailure', 'a bug'));
     expect(await run(throws(failed))).toMatchObject({
       failed: { code: 'JOBS_REFUSED', retryable: false, message: expect.stringContaining('a bug') },

@@ -266,7 +266,7 @@ describe('TEMPORAL-WORKFLOW-4: the history of a workflow that always has a runni
   });
 });
 
-test('TEMPORAL-WORKFLOW-6: stops a model call of a cancelled run at the end of the workflow', async () => {
+test("TEMPORAL-WORKFLOW-6: aborts a cancelled run's model call when the workflow ends", async () => {
   let held: AbortSignal | undefined;
   const { configs } = runsConformanceAgents(() => Promise.resolve());
   const steps: JobHandler = {

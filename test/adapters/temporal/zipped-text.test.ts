@@ -21,7 +21,7 @@ const entry: JournalEntry = {
 };
 
 describe('zipped', () => {
-  test('ZIPPED-TEXT-2: restores any text, and makes none longer', () => {
+  test('ZIPPED-TEXT-2: restores any text, and never lengthens one', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (given) => {
         const text = given.toWellFormed();
@@ -32,17 +32,17 @@ describe('zipped', () => {
     );
   });
 
-  test('ZIPPED-TEXT-2: restores a text that looks like a compressed one', () => {
+  test('ZIPPED-TEXT-2: restores a text that looks compressed', () => {
     for (const text of ['z1:', 'z1:AAAA', `z1:${'x'.repeat(500)}`])
       expect(unzipped(zipped(text))).toBe(text);
   });
 
-  test('ZIPPED-TEXT-1: reads a text of the first version', () => {
+  test('ZIPPED-TEXT-1: reads text that the first version compressed', () => {
     const written = 'z1:i0Y4uwjV3YYwhxvDHW5qYWxpaWxoZmZEgRdQitja2lgA';
     expect(unzippedEntries(written)).toEqual([entry]);
   });
 
-  test('halves entries at least, and restores packed ones unchanged', () => {
+  test('halves the size of entries, and restores packed ones unchanged', () => {
     const short = zippedEntries([entry]);
     expect(JSON.stringify(short).length * 2).toBeLessThan(JSON.stringify([entry]).length);
     expect(unzippedEntries(short)).toEqual([entry]);
@@ -51,7 +51,7 @@ describe('zipped', () => {
     expect(unzippedEntries([])).toEqual([]);
   });
 
-  test('refuses a changed text as unreadable', () => {
+  test('refuses an altered text as unreadable', () => {
     expect(() => unzipped('z1:!!!!')).toThrow(expect.objectContaining({ code: 'JOB_UNREADABLE' }));
   });
 });

@@ -35,7 +35,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['req_1 option_2']);
   });
 
-  test('also selects for a question that is being presented, or one of several', () => {
+  test('selects for a question that is being presented, or for the first of several', () => {
     const { press, done } = keypadFor(
       { state: 'answered' },
       { state: 'presenting' },
@@ -45,7 +45,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['req_2 option_1']);
   });
 
-  test('passes on the key of no option as typed text', () => {
+  test('passes on a key without an option as typed text', () => {
     const { press, done } = keypadFor({});
     press('7');
     press('0');
@@ -53,7 +53,7 @@ describe('a keypad during a question with options', () => {
     expect(done).toEqual(['7', '0', '*']);
   });
 
-  test('waits for a second key, or #, if options outnumber keys', async () => {
+  test('waits for a second key, or #, if there are more options than keys', async () => {
     const { press, done, environment } = keypadFor({ options: optionsOf(12) });
     press('1');
     expect(done).toEqual([]);
@@ -84,7 +84,7 @@ describe('a keypad without options', () => {
     expect(done).toEqual(['1']);
   });
 
-  test('drops an unfinished input after the call', async () => {
+  test('discards unfinished input when the call ends', async () => {
     const { keypad, press, done, environment } = keypadFor();
     press('47');
     keypad.stop();

@@ -49,7 +49,7 @@ function onPhone({ maxAheadMs = 1000, maxQueuedMs = 300_000 } = {}) {
 const total = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 describe('OUTGOING-SOUND-1: reports', () => {
-  test('cover what marks have proven, by item, from its beginning', () => {
+  test('cover the audio that marks confirm, for each item from its start', () => {
     const phone = onPhone();
     phone.speak('a', 250);
     phone.speak('b', 100);
@@ -66,14 +66,14 @@ describe('OUTGOING-SOUND-1: reports', () => {
     ]);
   });
 
-  test('include audio that was sent before a mark that got lost', () => {
+  test('include audio sent before a lost mark', () => {
     const phone = onPhone();
     phone.speak('a', 300);
     phone.sound.marked(phone.marks()[2] as string);
     expect(phone.reports.at(-1)).toEqual({ itemId: 'a', playedMs: 300 });
   });
 
-  test('omit unknown and earlier marks', () => {
+  test('omit unknown and outdated marks', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.sound.marked('somebody else’s');
@@ -82,7 +82,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
     expect(phone.reports).toEqual([{ itemId: 'a', playedMs: 100 }]);
   });
 
-  test('omit audio without an item, which is still played', () => {
+  test('omit audio without an item, although it is played', () => {
     const phone = onPhone();
     phone.speak(undefined, 100);
     phone.giveBack(1);
@@ -92,7 +92,7 @@ describe('OUTGOING-SOUND-1: reports', () => {
 });
 
 describe('OUTGOING-SOUND-2: a clear', () => {
-  test('invalidates the marks that arrive after it', () => {
+  test('ignores marks that arrive after it', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.giveBack(2);
@@ -102,7 +102,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.reports.at(-1)).toEqual({ itemId: 'a', playedMs: 200 });
   });
 
-  test('makes the next item count from its own beginning', () => {
+  test('restarts the count for the next item', () => {
     const phone = onPhone();
     phone.speak('a', 500);
     phone.sound.clear();
@@ -113,7 +113,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.reports).toEqual([{ itemId: 'b', playedMs: 100 }]);
   });
 
-  test('reports 0 ms for an item of which nothing was proven', () => {
+  test('reports 0 ms for an item without a confirmed mark', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -121,7 +121,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.sound.clear()).toEqual({ itemId: 'b', playedMs: 0 });
   });
 
-  test('cuts nothing if everything was played, and still reaches Twilio', () => {
+  test('reports nothing if everything was played, but is still sent to Twilio', () => {
     const phone = onPhone();
     phone.speak('a', 100);
     phone.giveBack(1);
@@ -129,7 +129,7 @@ describe('OUTGOING-SOUND-2: a clear', () => {
     expect(phone.sent.at(-1)).toEqual({ event: 'clear' });
   });
 
-  test('drops waiting audio', () => {
+  test('drops buffered audio', () => {
     const phone = onPhone({ maxAheadMs: 100 });
     phone.speak('a', 1000);
     phone.sound.clear();
@@ -150,7 +150,7 @@ describe('OUTGOING-SOUND-3: pacing by marks', () => {
     expect(total(phone.sentMs())).toBe(1000);
   });
 
-  test('joins waiting frames in chunks of 100 ms, and sends others at once', () => {
+  test('combines buffered frames into chunks of 100 ms, and sends others at once', () => {
     const phone = onPhone({ maxAheadMs: 20 });
     for (let count = 0; count < 11; count += 1) phone.speak('a', 20);
     expect(phone.sentMs()).toEqual([20]);
@@ -164,7 +164,7 @@ describe('OUTGOING-SOUND-3: pacing by marks', () => {
 });
 
 describe('OUTGOING-SOUND-4: outgoing audio', () => {
-  test('consists of the spoken words, in order, at 8 kHz', () => {
+  test('contains the spoken words in order, at 8 kHz', () => {
     const phone = onPhone();
     phone.speak('a', 60, 5000, 24_000);
     phone.speak('b', 60, -5000, 24_000);
@@ -180,7 +180,7 @@ describe('OUTGOING-SOUND-4: outgoing audio', () => {
     expect(Math.abs(samples[8 * 150] as number)).toBeLessThan(20);
   });
 
-  test('loses its end and never its middle when it does not fit, and reports this once', () => {
+  test('loses its end, rather than its middle, when it does not fit, and reports the loss once', () => {
     const phone = onPhone({ maxAheadMs: 100, maxQueuedMs: 300 });
     phone.speak('a', 1000);
     phone.speak('a', 100);
@@ -196,7 +196,7 @@ describe('OUTGOING-SOUND-4: outgoing audio', () => {
   });
 });
 
-test('OUTGOING-SOUND-1, OUTGOING-SOUND-2, OUTGOING-SOUND-3: reports no more than was played, whatever happens', () => {
+test('OUTGOING-SOUND-1, OUTGOING-SOUND-2, OUTGOING-SOUND-3: never reports more than was played', () => {
   const action = fc.oneof(
     fc.record({ do: fc.constant('speak'), item: fc.nat(3), ms: fc.integer({ min: 1, max: 400 }) }),
     fc.record({ do: fc.constant('mark'), item: fc.nat(3), ms: fc.constant(0) }),

@@ -19,7 +19,7 @@ const documented = {
 const signed = (text: string): string => createHmac('sha1', 'key').update(text).digest('base64');
 
 describe('a request', () => {
-  test('counts as Twilio’s with the signature of its URL and fields', () => {
+  test('passes with a valid signature of its URL and fields', () => {
     expect(isTwilioRequest('12345', documented)).toBe(true);
   });
 
@@ -32,12 +32,12 @@ describe('a request', () => {
     ['another signature', '12345', { signature: 'RSOYDt4T1cUTdK1PDd93/VVr8B9=' }],
     ['half a signature', '12345', { signature: documented.signature.slice(0, 14) }],
     ['no signature', '12345', { signature: undefined }],
-  ])('does not count as Twilio’s with %s', (_what, token, changed) => {
+  ])('fails with %s', (_what, token, changed) => {
     expect(isTwilioRequest(token, { ...documented, ...changed })).toBe(false);
   });
 
   test.each(['wss://example.com/call', 'wss://example.com:443/call'])(
-    'counts as Twilio’s as an upgrade, with the usual port or without: %s',
+    'passes as an upgrade, with or without the default port: %s',
     (url) => {
       for (const signedUrl of ['wss://example.com/call', 'wss://example.com:443/call'])
         expect(isTwilioRequest('key', { url, signature: signed(signedUrl) })).toBe(true);
@@ -46,13 +46,13 @@ describe('a request', () => {
     },
   );
 
-  test('counts each value of a repeated field once, sorted', () => {
+  test('sorts the values of a repeated field, and includes each once', () => {
     const url = 'https://example.com/';
     const params = { b: ['2', '1', '2'], a: 'x' };
     expect(isTwilioRequest('key', { url, params, signature: signed(`${url}axb1b2`) })).toBe(true);
   });
 
-  test('causes an error without a token or a URL', () => {
+  test('cannot be checked without a token or a URL', () => {
     expect(() => isTwilioRequest('', documented)).toThrow(ConfigurationError);
     expect(() => isTwilioRequest('key', { url: '/call', signature: 'x' })).toThrow(
       /Expected an address with the host that Twilio knows, got "\/call"/,
@@ -66,13 +66,13 @@ describe('a request', () => {
     ['an object as a field', { params: { a: { b: '1' } } }],
     ['null as a field', { params: { a: null } }],
     ['two signatures', { signature: ['a', 'b'] }],
-  ])('does not count as Twilio’s, and causes no error, with %s', (_what, changed) => {
+  ])('fails without an exception with %s', (_what, changed) => {
     expect(isTwilioRequest('key', { ...documented, ...changed } as never)).toBe(false);
   });
 });
 
 describe('TwiML', () => {
-  test('names the stream and its parameters', () => {
+  test('yields a stream name and its parameters', () => {
     expect(streamTwiml('wss://example.com/call', { who: '"Ann" & <Bob>', a: "it's" })).toBe(
       '<?xml version="1.0" encoding="UTF-8"?><Response><Connect>' +
         '<Stream url="wss://example.com/call">' +

@@ -82,7 +82,7 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
 });
 
 describe('the beginning of a call', () => {
-  test('accepts a session that refused it at the first attempt', async () => {
+  test('accepts a session whose first attempt failed', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {
       throw new CapacityError('MAILBOX_FULL', '10,000 events wait');
@@ -128,7 +128,7 @@ describe('the beginning of a call', () => {
     expect(twilio.closedWith).toEqual({ code: 1008, reason: 'refused' });
   });
 
-  test('fails with bytes, and with more than a message may have', async () => {
+  test('fails on binary data, and on an oversized message', async () => {
     for (const [text, isBinary] of [
       ['{}', true],
       [`"${'x'.repeat(70_000)}"`, false],
@@ -139,7 +139,7 @@ describe('the beginning of a call', () => {
     }
   });
 
-  test('fails when the start is late, and when the socket closes', async () => {
+  test('fails when the start message is late, or when the socket closes', async () => {
     const late = ring({ startTimeoutMs: 500 });
     late.twilio.tellRaw(JSON.stringify({ event: 'connected' }));
     await late.environment.advance(500);
@@ -163,7 +163,7 @@ describe('the beginning of a call', () => {
 });
 
 describe('TWILIO-CALL-3: the caller’s audio', () => {
-  test('reaches the session, even if it was said before the session was connected', async () => {
+  test('reaches the session, even if it was said before the session connected', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.say(8);
     twilio.say(16);
@@ -178,14 +178,14 @@ describe('TWILIO-CALL-3: the caller’s audio', () => {
     ]);
   });
 
-  test('keeps its newest part until a session is connected', async () => {
+  test('keeps its newest part until a session connects', async () => {
     const { twilio, session, connect } = await inCall({ keptAudioMs: 40 });
     for (const value of [100, 204, 308]) twilio.say(value);
     connect();
     expect(session.heard).toHaveLength(2);
   });
 
-  test("omits the session's audio", async () => {
+  test("excludes the session's own audio", async () => {
     const { twilio, session, connect } = await inCall();
     connect();
     twilio.say(100, 'outbound');
@@ -210,7 +210,7 @@ describe('the session’s audio', () => {
     expect(twilio.of('media').every(({ streamSid }) => streamSid === 'MZ1')).toBe(true);
   });
 
-  test('stops at once at a clear, and the rest is not reported as heard', async () => {
+  test('stops at once at a clear, and the unplayed rest is not reported as heard', async () => {
     const { environment, twilio, session, connect } = await inCall();
     connect();
     session.audioOut.next(frame(2000));
@@ -233,7 +233,7 @@ describe('the session’s audio', () => {
 });
 
 describe('keys', () => {
-  test('answer the open question, or count as typed', async () => {
+  test('answer the open question, or count as typed text', async () => {
     const { twilio, session, connect, environment, errors } = await inCall();
     twilio.press('1');
     connect();
@@ -253,7 +253,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     ['closed', null, ({ twilio }: Ringing) => twilio.vanish()],
     ['hung_up', 1000, ({ call }: Ringing) => call.hangUp()],
     ['hung_up', 1000, ({ session }: Ringing) => session.events.complete()],
-  ] as const)('comes once: %s (%s)', async (reason, code, end) => {
+  ] as const)('causes one report: %s (%s)', async (reason, code, end) => {
     const ringing = await inCall();
     const { environment, twilio, session, connect, ends, call } = ringing;
     connect();
@@ -286,7 +286,7 @@ describe('TWILIO-CALL-1: the end of a call', () => {
     expect(ends).toEqual(['lost']);
   });
 
-  test('leaves a later session unattached', async () => {
+  test('keeps a session that connects later unattached', async () => {
     const { twilio, session, connect } = await inCall();
     twilio.stop();
     connect();
@@ -321,7 +321,7 @@ describe('TWILIO-CALL-2: unexpected messages', () => {
     expect(session.heard).toHaveLength(1);
   });
 
-  test('cause no error when Twilio adds a type', async () => {
+  test('cause no error if Twilio adds a type', async () => {
     const { twilio, errors } = await inCall();
     twilio.tell('weather', { weather: 'fine' });
     expect(errors).toEqual([]);
@@ -353,7 +353,7 @@ describe('TWILIO-CALL-4: a socket of another package', () => {
   };
 
   test.each(['throws', 'rejects'] as const)(
-    'fails to become a call when its `on` %s',
+    'cannot become a call when its `on` %s',
     async (way) => {
       const environment = simulatedEnvironment();
       const twilio = new FakeTwilio(environment);
@@ -379,18 +379,15 @@ describe('TWILIO-CALL-4: a socket of another package', () => {
     },
   );
 
-  test.each(['throws', 'rejects'] as const)(
-    'ends the call even though its `close` %s',
-    async (way) => {
-      const { connect, session, twilio, environment, errors, ends } = await inCall();
-      twilio.close = ways[way];
-      connect().hangUp();
-      await environment.settle();
-      expect(errors).toEqual([failed]);
-      expect(ends).toEqual(['hung_up']);
-      expect(session.attached).toBe(0);
-    },
-  );
+  test.each(['throws', 'rejects'] as const)('ends the call even if its `close` %s', async (way) => {
+    const { connect, session, twilio, environment, errors, ends } = await inCall();
+    twilio.close = ways[way];
+    connect().hangUp();
+    await environment.settle();
+    expect(errors).toEqual([failed]);
+    expect(ends).toEqual(['hung_up']);
+    expect(session.attached).toBe(0);
+  });
 
   test.each(['throws', 'rejects'] as const)('survives an `onError` that %s', async (way) => {
     const { twilio, session, connect, environment } = await inCall({ onError: ways[way] });

@@ -25,7 +25,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     ]);
   });
 
-  test('WEBHOOK-SOURCE-3: gets no answer before its event is accepted', async () => {
+  test('WEBHOOK-SOURCE-3: gets an answer only once its event is accepted', async () => {
     await start();
     let accept: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (accept = resolve));
@@ -37,7 +37,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     expect((await reply).status).toBe(202);
   });
 
-  test('becomes the event that toEvent returns, or none', async () => {
+  test('becomes the event that toEvent returns, if any', async () => {
     await start({
       toEvent: ({ body, headers, id }) =>
         headers['x-kind'] === undefined
@@ -71,7 +71,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     [{ reason: 'invalid' }, 422, undefined],
     [{ reason: 'too_large' }, 422, undefined],
   ] as const)(
-    'gets a status by the receipt of the service: %o',
+    "has a status that matches the service's receipt: %o",
     async (said, status, retryAfter) => {
       await start();
       hook.receipt = { accepted: false, message: 'a secret of ours', ...said };
@@ -82,7 +82,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     },
   );
 
-  test('gets 422 when toEvent throws, and the message stays inside', async () => {
+  test("gets 422 without the error's message when toEvent throws", async () => {
     await start({
       toEvent: () => {
         throw new Error('no such column');
@@ -93,7 +93,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     expect(hook.errors.map(String)).toEqual(['Error: no such column']);
   });
 
-  test('also gets 422 when toEvent throws over its own JSON', async () => {
+  test('gets 422 even when toEvent throws a parse error of its own', async () => {
     await start({ toEvent: () => JSON.parse('{') as never });
     expect(await hook.sendSigned({})).toMatchObject({
       status: 422,
@@ -111,7 +111,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
     ],
     ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
   ])(
-    'gets its answer although the listener of refusals %s, which is reported',
+    'gets its answer even if the listener of refusals %s, which is reported',
     async (_how, onRefused) => {
       await start({ onRefused });
       expect(await hook.send({ body: '{}' })).toMatchObject(unauthorized);
@@ -121,7 +121,7 @@ describe('a signed request', { tags: ['B76'] }, () => {
 });
 
 describe('WEBHOOK-SOURCE-1: the signature', () => {
-  test('leads to 401 with another secret, for another body, or when missing, in the same way', async () => {
+  test('leads to 401 with a wrong secret, for another body, or when missing, with the same response', async () => {
     await start();
     const at = hook.seconds();
     const good = standardHeaders('{}', { id: 'a', at, secret: SECRET });
@@ -207,7 +207,7 @@ describe('WEBHOOK-SOURCE-1: the signature', () => {
 });
 
 describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
-  test('fails with 401 when it is too old, or from the future', async () => {
+  test('fails with 401 when its time is too old or in the future', async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     expect(await hook.sendSigned({}, { at: now - 61 })).toMatchObject(unauthorized);
@@ -215,7 +215,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({}, { at: now - 59 })).status).toBe(202);
   });
 
-  test("has its time judged by the wall clock, although the actors' clock never goes back", async () => {
+  test("gets its age from the wall clock, although the actors' clock never goes back", async () => {
     await start({ toleranceMs: 60_000 });
     const now = hook.seconds();
     Object.assign(hook.environment.clock, { wall: () => now * 1000 });
@@ -223,7 +223,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({}, { at: now })).status).toBe(202);
   });
 
-  test('stops its sender when it is repeated', async () => {
+  test('counts as a duplicate when it is repeated, with the status 200', async () => {
     await start();
     await hook.sendSigned({ n: 1 });
     expect(await hook.sendSigned({ n: 1 })).toMatchObject({
@@ -236,7 +236,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('fails as a replay for as long as its time would be accepted', async () => {
+  test('counts as a duplicate for as long as its time is accepted', async () => {
     await start({ toleranceMs: 60_000 });
     const at = hook.seconds() + 60;
     expect((await hook.sendSigned({}, { at })).status).toBe(202);
@@ -247,14 +247,14 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('counts once when it arrives twice at the same time', async () => {
+  test('causes one event when it arrives twice at the same time', async () => {
     await start();
     const replies = await Promise.all([hook.sendSigned({}), hook.sendSigned({})]);
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 202]));
     expect(hook.emitted).toHaveLength(1);
   });
 
-  test('causes a later attempt while the same message is pending', async () => {
+  test('gets a 503 with retry-after while the same message is pending', async () => {
     await start();
     let refuse: (receipt: EventReceipt) => void = () => {};
     hook.receipt = new Promise((resolve) => (refuse = resolve));
@@ -270,7 +270,7 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect(hook.emitted).toHaveLength(2);
   });
 
-  test('succeeds later if it could not be accepted', async () => {
+  test('succeeds later if it could not be accepted at first', async () => {
     await start();
     hook.receipt = { accepted: false, reason: 'full', message: 'full' };
     expect((await hook.sendSigned({})).status).toBe(503);
@@ -278,14 +278,14 @@ describe('WEBHOOK-SOURCE-2: a message, which is accepted once', () => {
     expect((await hook.sendSigned({})).status).toBe(202);
   });
 
-  test('needs a memory large enough for the requests that are still in time', () => {
+  test('needs a memory large enough for all requests within the tolerance', () => {
     const options = { path: PATH, secret: SECRET };
     expect(() => webhookSource({ ...options, rate: { burst: 1, perSecond: 100 } })).toThrow(
       'expected `maxRemembered` to be at least 60001',
     );
   });
 
-  test('stays among the newest remembered if the signature has no time', async () => {
+  test('stays among the newest remembered messages if the signature has no time', async () => {
     await start({ signature: 'github', maxRemembered: 2 });
     const sendBody = (body: string) =>
       hook.send({
@@ -326,7 +326,7 @@ describe('the shape of a request', () => {
     expect(hook.emitted).toEqual([]);
   });
 
-  test('allows any kind of JSON, and leads to 400 for signed text that is not JSON', async () => {
+  test('allows any JSON value, and answers 400 to signed text that is not JSON', async () => {
     await start();
     const at = hook.seconds();
     const headers = {
@@ -342,7 +342,7 @@ describe('the shape of a request', () => {
 });
 
 describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
-  test('refuse too many signed requests with 429, and count no unsigned ones', async () => {
+  test('refuse excess signed requests with 429, and do not count unsigned ones', async () => {
     await start({ rate: { burst: 2, perSecond: 1 } });
     for (let n = 0; n < 5; n++) await hook.send({ body: '{}' });
     const statusOf = async (id: string) => (await hook.sendSigned({}, { id })).status;
@@ -384,7 +384,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.destroy();
   });
 
-  test("give a slow body's place to the next one, and its sender a 503", async () => {
+  test('drop the slowest body for the next one, and answer its sender with 503', async () => {
     await start({ maxConcurrent: 1 });
     const { answered, request } = dribble();
     await read(1);
@@ -393,7 +393,7 @@ describe('WEBHOOK-SOURCE-4: the limits of a source', () => {
     request.destroy();
   });
 
-  test('serve others regardless of the number of slow bodies', async () => {
+  test('serve other senders regardless of the number of slow bodies', async () => {
     await start({ maxConcurrent: 50 });
     const slow = Array.from({ length: 120 }, () => dribble());
     for (const { answered } of slow) answered.catch(() => undefined);
@@ -481,7 +481,7 @@ describe('the listener', () => {
       headers: standardHeaders('{}', { id: 'a', at: hook.seconds(), secret: SECRET }),
     });
 
-    test('answers with its handler, and with 503 once it is stopped', async () => {
+    test('answers through its handler, and with 503 once it is stopped', async () => {
       const url = await serve(() => Promise.resolve());
       expect(hook.source.url).toBeNull();
       expect((await send(url, signed())).status).toBe(202);
@@ -502,7 +502,7 @@ describe('the listener', () => {
           request.setEncoding('utf8');
         },
       ],
-    ])('reports a body that was %s before as the mistake of the app', async (_, before) => {
+    ])('reports a body that was already %s as a mistake of the app', async (_, before) => {
       const url = await serve(before);
       expect(await send(url, signed())).toMatchObject({
         status: 500,

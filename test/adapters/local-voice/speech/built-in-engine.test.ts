@@ -10,7 +10,7 @@ afterAll(() => engine.close());
 const RATE_HZ = 24_000;
 
 describe('the built-in engine', () => {
-  test('detects speech window by window, however the audio is cut', async () => {
+  test('detects speech window by window, however the audio is split', async () => {
     const sound = await speak('economy please', { silenceMs: 320 });
     const whole = engine.createDetector(RATE_HZ);
     const windows = await whole.push(sound);
@@ -69,7 +69,7 @@ describe('the built-in engine', () => {
   });
 });
 
-test('loads no replaced parts, and keeps the detection', async () => {
+test('uses replaced parts without loading its own, and still detects speech', async () => {
   const samples = new Int16Array(16_000).fill(3);
   const part = createBuiltInEngine({
     transcriber: { transcribe: async () => 'theirs' },

@@ -62,7 +62,7 @@ describe('speakableText', () => {
 });
 
 describe('speech for tests', () => {
-  test('has the requested rate, silence around it, and the form of a WAV file', async () => {
+  test('has the requested rate, silence around it, and a WAV header', async () => {
     const plain = await speak('economy please');
     const padded = await speak('economy please', { silenceMs: 100 });
     expect(padded.length).toBe(plain.length + 2 * 2_400);
