@@ -3,13 +3,13 @@
 import { expect, test } from 'vitest';
 import { backoffMs } from '../../src/machines/index.ts';
 
-test('doubles the pause with each failure, up to the longest one', () => {
+test('doubles the delay with each failure, up to the maximum', () => {
   const limits = { baseDelayMs: 100, maxDelayMs: 1000 };
   const pauses = [1, 2, 3, 4, 5, 6].map((failures) => backoffMs(limits, failures, 0));
   expect(pauses).toEqual([100, 200, 400, 800, 1000, 1000]);
 });
 
-test('shortens a pause by a random part of up to half', () => {
+test('shortens a delay by a random fraction of up to half', () => {
   const limits = { baseDelayMs: 100, maxDelayMs: 1000 };
   expect([0, 0.5, 1].map((jitter) => backoffMs(limits, 2, jitter))).toEqual([200, 150, 100]);
 });
@@ -17,6 +17,9 @@ test('shortens a pause by a random part of up to half', () => {
 test.each([
   { baseDelayMs: 0, maxDelayMs: Infinity },
   { baseDelayMs: 0, maxDelayMs: 0 },
-])('keeps no pause as none after any number of failures: $maxDelayMs ms at most', (limits) => {
-  for (const failures of [1, 1024, 1025, 5000]) expect(backoffMs(limits, failures, 0.5)).toBe(0);
-});
+])(
+  'returns 0 after any number of failures if the base delay is 0 (at most $maxDelayMs ms)',
+  (limits) => {
+    for (const failures of [1, 1024, 1025, 5000]) expect(backoffMs(limits, failures, 0.5)).toBe(0);
+  },
+);

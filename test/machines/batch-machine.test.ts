@@ -17,21 +17,22 @@ describe.each(['deliver', 'cancel'] as const)(
     );
 
     test(
-      'BATCH-2: keeps a result only for siblings or the reply, and for a bounded time',
+      'BATCH-2: holds a result only for siblings or the reply, and for a limited time',
       { tags: ['R34'] },
       () => holds(report, 'BATCH-2'),
     );
 
-    test('BATCH-3: does not delay others by a call that waits for the user', () =>
+    test('BATCH-3: does not hold other results for a call that waits for the user', () =>
       holds(report, 'BATCH-3'));
 
     test('BATCH-4: does not delay a result without siblings', () => holds(report, 'BATCH-4'));
 
     test('BATCH-5: delivers a late result separately', () => holds(report, 'BATCH-5'));
 
-    test("BATCH-6: keeps each result's place in the outbox", () => holds(report, 'BATCH-6'));
+    test("BATCH-6: keeps each result's reserved place in the outbox", () =>
+      holds(report, 'BATCH-6'));
 
-    test('BATCH-7: ends when everything was delivered, and always reaches an end', () => {
+    test('BATCH-7: ends once everything is delivered, and always can end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');
@@ -69,7 +70,7 @@ describe('an example of a batch', () => {
   };
 
   test(
-    'delivers flight and hotel together when the second has ended',
+    'delivers flight and hotel together once the second has ended',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel']);
@@ -101,7 +102,7 @@ describe('an example of a batch', () => {
   );
 
   test(
-    'stops a late call at the ceiling, and delivers its partial result with the others',
+    'cancels a late call at the ceiling, and delivers its partial result with the others',
     { tags: ['R34'] },
     async () => {
       const stage = batch(['flight', 'hotel'], { atCeiling: 'cancel' });
@@ -113,23 +114,27 @@ describe('an example of a batch', () => {
     },
   );
 
-  test('abandons a call that does not stop after the grace', { tags: ['R34'] }, async () => {
-    const stage = batch(['flight', 'hotel', 'car'], { atCeiling: 'cancel' });
-    settle(stage, 'flight', 'hotel');
-    await stage.wait(CEILING_MS + 4999);
-    expect(stage.told()).toEqual([['stop', { callIds: ['car'] }]]);
-    await stage.wait(1);
-    expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
-  });
+  test(
+    'abandons a call that does not stop within the grace period',
+    { tags: ['R34'] },
+    async () => {
+      const stage = batch(['flight', 'hotel', 'car'], { atCeiling: 'cancel' });
+      settle(stage, 'flight', 'hotel');
+      await stage.wait(CEILING_MS + 4999);
+      expect(stage.told()).toEqual([['stop', { callIds: ['car'] }]]);
+      await stage.wait(1);
+      expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
+    },
+  );
 
-  test('does not delay a result by a call that asks the user', () => {
+  test('does not hold a result for a call that asks the user', () => {
     const stage = batch(['weather', 'ride']);
     settle(stage, 'weather');
     stage.send({ type: 'batch.asking', callId: 'ride' });
     expect(stage.told()).toEqual([['pass', { callId: 'weather' }]]);
   });
 
-  test('delivers no result while the lead agent may still call its sibling', () => {
+  test('holds a result while the lead agent may still call its sibling', () => {
     const stage = batch(['flight'], { replies: true });
     settle(stage, 'flight');
     stage.send({ type: 'batch.joined', callId: 'hotel' });
@@ -139,7 +144,7 @@ describe('an example of a batch', () => {
     expect(stage.told()).toEqual([['tell', { batchId: 'trip' }]]);
   });
 
-  test('retracts the delivery when each of its results was shown or dismissed', () => {
+  test('withdraws the delivery when every result was shown or dismissed', () => {
     const stage = batch(['flight', 'hotel']);
     settle(stage, 'flight', 'hotel');
     stage.send({ type: 'delivery.shown', deliveryId: 'flight' });
@@ -154,7 +159,7 @@ describe('an example of a batch', () => {
     ]);
   });
 
-  test('ends when every call was refused', () => {
+  test('ends when every call is refused', () => {
     const stage = batch(['flight']);
     stage.send({ type: 'batch.left', callId: 'flight' });
     expect(stage.told()).toEqual([['ended', { batchId: 'trip' }]]);

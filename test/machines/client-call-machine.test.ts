@@ -16,17 +16,18 @@ describe.each(TERMS)('every state of a call at a client, with %o', (terms) => {
   const report = checkClientCall(terms);
   announce(report);
 
-  test('CLIENT-CALL-1: one client has it, and answers it', () => holds(report, 'CLIENT-CALL-1'));
+  test('CLIENT-CALL-1: a call has at most one client, which alone may answer', () =>
+    holds(report, 'CLIENT-CALL-1'));
 
-  test('CLIENT-CALL-2: no second client gets it, unless it may run twice', () =>
+  test('CLIENT-CALL-2: no second client gets the call, unless it may run twice', () =>
     holds(report, 'CLIENT-CALL-2'));
 
-  test('CLIENT-CALL-3: ends by its time', () => holds(report, 'CLIENT-CALL-3'));
+  test('CLIENT-CALL-3: the call ends by its deadline', () => holds(report, 'CLIENT-CALL-3'));
 
-  test('CLIENT-CALL-4: the client that may have done it is known', () =>
+  test('CLIENT-CALL-4: the client that may have run the call is known', () =>
     holds(report, 'CLIENT-CALL-4'));
 
-  test('nothing else is wrong, and it is not because nothing happens', () =>
+  test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));
 });
 
@@ -50,13 +51,13 @@ describe('a call at a client by example', () => {
     });
   const stateOf = (stage: ReturnType<typeof call>) => stage.actor.getSnapshot().value;
 
-  test('fails within seconds if no client is to be waited for', async () => {
+  test('fails within seconds if the app does not wait for an absent client', async () => {
     const stage = call({ absent: 'fail', idempotent: false });
     await stage.wait(5_000);
     expect(stateOf(stage)).toBe('absent');
   });
 
-  test('ends in doubt if its client does not come back within 30 seconds', async () => {
+  test('ends in doubt if its client does not return within 30 seconds', async () => {
     const stage = call({ absent: 'wait', idempotent: false });
     stage.send({ type: 'client.claimed', by: 'ann' });
     stage.send({ type: 'client.left', by: 'ann' });
@@ -66,7 +67,7 @@ describe('a call at a client by example', () => {
     expect(stateOf(stage)).toBe('in_doubt');
   });
 
-  test('goes to another client at once if it may run twice', () => {
+  test('moves to another client at once if it may run twice', () => {
     const stage = call({ absent: 'wait', idempotent: true });
     stage.send({ type: 'client.claimed', by: 'ann' });
     stage.send({ type: 'client.left', by: 'ann' });

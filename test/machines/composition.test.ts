@@ -8,7 +8,7 @@ import { announce, holds, holdsThroughout } from './support/verdicts.ts';
 const patience = { timeout: 120_000 };
 
 describe(
-  'keeps its properties for subagents × questions × interaction in separate transactions',
+  'subagents × questions × interaction keep their properties in separate transactions',
   patience,
   () => {
     const scopes: readonly (readonly [name: string, options: QuestionsOptions])[] = [
@@ -49,7 +49,7 @@ describe(
 );
 
 describe(
-  'keeps its properties for outbox × session, with a question, tool calls and a lead agent',
+  'outbox × session keep their properties with a question, tool calls and a lead agent',
   patience,
   () => {
     const scopes: readonly (readonly [name: string, options: SpeechOptions])[] = [

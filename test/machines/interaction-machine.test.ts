@@ -8,8 +8,10 @@ describe('every state of the arbiter', () => {
   const report = checkInteraction();
   announce(report);
 
-  test('INTERACTION-1: has at most one owner, whose release alone counts', { tags: ['B53'] }, () =>
-    holds(report, 'INTERACTION-1'),
+  test(
+    "INTERACTION-1: has at most one owner, and counts only the owner's release",
+    { tags: ['B53'] },
+    () => holds(report, 'INTERACTION-1'),
   );
 
   test('INTERACTION-2: serves first come, first served', { tags: ['B52', 'B53'] }, () =>
@@ -20,7 +22,7 @@ describe('every state of the arbiter', () => {
     holds(report, 'INTERACTION-3'),
   );
 
-  test('INTERACTION-4: takes the floor away in two phases', () => holds(report, 'INTERACTION-4'));
+  test('INTERACTION-4: revokes the floor in two phases', () => holds(report, 'INTERACTION-4'));
 
   test('ends every wait, and can always free the floor', () => {
     holds(report, 'an owner can release the floor');
@@ -49,7 +51,7 @@ describe('an example of the arbiter', () => {
     },
   );
 
-  test('leaves the floor with an owner that has to leave until it has left', () => {
+  test('keeps the floor with an owner that was asked to leave until it has left', () => {
     const stage = new Stage(interactionMachine);
     stage.send({ type: 'interaction.request', id: 'a' });
     stage.send({ type: 'interaction.request', id: 'b' });

@@ -15,7 +15,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   announce(report);
 
   test(
-    'OUTBOX-1: offers one item at a time, from a gate that stayed open',
+    'OUTBOX-1: offers one item at a time, and only while the gate is open',
     { tags: ['B56', 'B57'] },
     () => holds(report, 'OUTBOX-1'),
   );
@@ -23,11 +23,12 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
   test('OUTBOX-2: ends a delivery as heard only if it was offered in this attempt', () =>
     holds(report, 'OUTBOX-2'));
 
-  test('OUTBOX-3: loses nothing', () => holds(report, 'OUTBOX-3'));
+  test('OUTBOX-3: loses no delivery', () => holds(report, 'OUTBOX-3'));
 
-  test('OUTBOX-4: offers by class, and first come, first served', () => holds(report, 'OUTBOX-4'));
+  test('OUTBOX-4: offers by priority class, then in order of arrival', () =>
+    holds(report, 'OUTBOX-4'));
 
-  test('OUTBOX-5: rests a delivery after its last attempt until the user speaks or attaches', () =>
+  test('OUTBOX-5: pauses a delivery after its last attempt until the user speaks or attaches', () =>
     holds(report, 'OUTBOX-5'));
 
   test('OUTBOX-6: always has capacity for a reserved result', () => holds(report, 'OUTBOX-6'));
@@ -41,7 +42,7 @@ describe.each(Object.keys(outboxScopes))('every state of the outbox with %s', (s
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('ends every wait, and can always say everything', () => {
+  test('ends every wait, and can always deliver everything', () => {
     holds(report, 'a pause ends by itself');
     holds(report, 'an offer ends by itself');
     holds(report, 'a playback ends by itself');
@@ -71,7 +72,7 @@ describe('an example of the outbox', () => {
   const pendingOf = (stage: Stage<typeof outboxMachine>): readonly string[] =>
     stage.actor.getSnapshot().context.pending.map(({ deliveryId }) => deliveryId);
 
-  describe('a delivery after a question that was heard', () => {
+  describe('a delivery after an answerable question', () => {
     /** A question was said and heard, a result waits, and the gate opens again. */
     const asked = async (): Promise<Stage<typeof outboxMachine>> => {
       const stage = new Stage(outboxMachine, { ...outboxInput, answerMs: 30 });
@@ -90,7 +91,7 @@ describe('an example of the outbox', () => {
       stage.told().flatMap(([name, params]) => (name === 'offer' ? [params] : []));
     const ride = { deliveryId: 'ride', generation: 2, attempt: 1 };
 
-    it('leaves the user time to answer before it says a result', async () => {
+    it("waits for the user's answer before it says a result", async () => {
       const stage = await asked();
       await stage.wait(29);
       expect(offered(stage)).toHaveLength(1);
@@ -107,7 +108,7 @@ describe('an example of the outbox', () => {
       expect(offered(stage)).toEqual([expect.anything(), ride]);
     });
 
-    it('says the result at once when a button has answered the question and the ordinary pause is over', async () => {
+    it('says the result at once if a button answered the question and the ordinary pause is over', async () => {
       const stage = await asked();
       await stage.wait(quietMs);
       stage.send({ type: 'outbox.retract', deliveryId: 'order' });
@@ -122,7 +123,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'delays a result until a pause, says it, and counts it as heard',
+    'holds a result until a pause, says it, and counts it as heard',
     { tags: ['B56', 'B57'] },
     async () => {
       const stage = waiting();
@@ -149,7 +150,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'delays a delivery during a pause for the rest of it, even after an attempt',
+    'holds a delivery for the rest of a pause, even after an attempt',
     { tags: ['B56'] },
     async () => {
       const stage = new Stage(outboxMachine, { ...outboxInput, quietMs: 10 });
@@ -172,7 +173,7 @@ describe('an example of the outbox', () => {
   );
 
   test(
-    'offers an interrupted delivery again later, and ignores a late report about it',
+    'offers an interrupted delivery again later, and ignores late reports about the first offer',
     { tags: ['B60'] },
     async () => {
       const stage = waiting();
@@ -190,7 +191,7 @@ describe('an example of the outbox', () => {
     },
   );
 
-  test('tries a wire that never answers twice; then the user must speak first', async () => {
+  test('offers twice to a transport that does not respond, then waits until the user speaks', async () => {
     const stage = waiting();
     await stage.wait(10 * (quietMs + offerTimeoutMs));
     expect(stage.told().map(([name]) => name)).toEqual([
@@ -206,7 +207,7 @@ describe('an example of the outbox', () => {
     expect(stage.told()).toEqual([['offer', { deliveryId: 'ride', generation: 3, attempt: 1 }]]);
   });
 
-  test('does not count an offer that the user speaks into as a failure of the wire, whichever arrives first', async () => {
+  test('does not count an offer that the user interrupts as a failure of the transport, in either order of events', async () => {
     const spoken = { type: 'utterance.ended' } as const;
     for (const isLate of [false, true]) {
       const stage = waiting();
@@ -224,7 +225,7 @@ describe('an example of the outbox', () => {
   });
 
   test(
-    'interrupts with an urgent delivery, even a response that was just requested',
+    'interrupts any response for an urgent delivery, even one that was just requested',
     { tags: ['B59'] },
     async () => {
       // The urgent item arrives between the offer and the closing of the gate; in an earlier version it waited for the
@@ -237,7 +238,7 @@ describe('an example of the outbox', () => {
     },
   );
 
-  test('abandons and returns an urgent delivery whose client leaves', () => {
+  test('returns an urgent delivery to the queue when its client leaves', () => {
     // The client leaves before the outbox learns that the gate is closed.
     const stage = new Stage(outboxMachine, outboxInput);
     stage.send({ type: 'gate.opened' });
@@ -254,7 +255,7 @@ describe('an example of the outbox', () => {
     expect(stage.told()).toEqual([['dropped', { deliveryIds: ['order'], reason: 'expired' }]]);
   });
 
-  test('replaces old progress that was interrupted with new progress', async () => {
+  test('replaces interrupted progress with newer progress', async () => {
     const progress = (deliveryId: string): OutboxItem => ({
       ...questionItem(deliveryId),
       kind: 'progress',

@@ -13,7 +13,7 @@ function asked(machine = questionMachine, clock = new SimulatedClock()) {
   return { actor, clock };
 }
 
-it("sends a deadline's event by the system's clock with withDeadlines", async () => {
+it("withDeadlines sends a deadline's event by the system's clock", async () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -27,7 +27,7 @@ it("sends a deadline's event by the system's clock with withDeadlines", async ()
   await expect(toPromise(actor)).resolves.toBe('expired');
 });
 
-it('drops the deadline of a state that was left with withDeadlines', () => {
+it('withDeadlines drops the deadline of a state that was left', () => {
   const clock = new SimulatedClock();
   const { actor } = asked(
     withDeadlines(questionMachine, () => clock.now()),
@@ -41,7 +41,7 @@ it('drops the deadline of a state that was left with withDeadlines', () => {
   expect(snapshots).not.toHaveBeenCalled();
 });
 
-it('leaves all other activities to the machine with withDeadlines', () => {
+it('withDeadlines starts no other activities, which the machine starts itself', () => {
   const begun: unknown[] = [];
   const ended: unknown[] = [];
   const own = toolCallMachine.provide({
@@ -64,7 +64,7 @@ it('leaves all other activities to the machine with withDeadlines', () => {
   expect(ended).toEqual(['execute']);
 });
 
-it('works in a machine that invokes with withDeadlines', async () => {
+it('withDeadlines works in an invoked machine', async () => {
   const clock = new SimulatedClock();
   const app = setup({
     actors: { question: withDeadlines(questionMachine, () => clock.now()) },
@@ -90,7 +90,7 @@ it('works in a machine that invokes with withDeadlines', async () => {
   await toPromise(actor);
 });
 
-it('outputs the cancellation of a cancelled call', async () => {
+it('a cancelled call has its cancellation as output', async () => {
   const actor = createActor(toolCallMachine, { input: { callId: 'c1', timeoutMs: 500 } }).start();
   actor.send({ type: 'call.validated', execution: 'background', acknowledge: true, at: 0 });
   actor.send({ type: 'call.cancel', at: 1 });

@@ -11,10 +11,11 @@ describe('every state of a question', () => {
   const read = checkQuestion(questionMachine, 'collect', 'model');
   announce(read);
 
-  test('QUESTION-1: accepts no answer before it was put to the user, and every valid answer then', () =>
+  test('QUESTION-1: accepts no answer before it was presented, and then every valid one', () =>
     holds(report, 'QUESTION-1'));
 
-  test('QUESTION-2: never accepts words from before it played', () => holds(report, 'QUESTION-2'));
+  test('QUESTION-2: never accepts words spoken before it played', () =>
+    holds(report, 'QUESTION-2'));
 
   test('QUESTION-3: accepts interrupting speech only if it is decisive', () =>
     holds(report, 'QUESTION-3'));
@@ -22,7 +23,7 @@ describe('every state of a question', () => {
   test('QUESTION-4: runs its timeout only while open', () => holds(report, 'QUESTION-4'));
 
   test(
-    'QUESTION-5: ends once, and every end releases, retracts and replies',
+    'QUESTION-5: ends once, and at every end releases the floor, retracts and replies',
     { tags: ['B43', 'B54'] },
     () => {
       holds(report, 'QUESTION-5');
@@ -30,16 +31,16 @@ describe('every state of a question', () => {
     },
   );
 
-  test('QUESTION-6: resets only whether it was heard when it is read back', () =>
+  test('QUESTION-6: keeps everything except its heard state when it is read back', () =>
     holds(report, 'QUESTION-6'));
 
-  test('QUESTION-11: counts the reading that it waits for, and no other', () =>
+  test('QUESTION-11: counts only the playback for which it waits', () =>
     holds(read, 'QUESTION-11'));
 
-  test('QUESTION-12: a yes that only a model read counts after it was read back', () =>
+  test('QUESTION-12: counts a yes that only a model recognised after a read-back', () =>
     holds(read, 'QUESTION-12'));
 
-  test('ends every wait, and every life', () => {
+  test('ends every wait, and always ends', () => {
     holds(report, 'open ends by a deadline');
     holds(report, 'parked ends when somebody comes');
     holds(report, 'whatever lives can be withdrawn');
@@ -57,7 +58,7 @@ describe('every state of an approval whose call is changed', () => {
   const report = checkChangedCall();
   announce(report);
 
-  test('QUESTION-12: runs no call but the one that was put last, after a yes to it', () => {
+  test('QUESTION-12: runs only the call that was presented last, after a yes to that call', () => {
     holds(report, 'QUESTION-12');
     holdsThroughout(report);
   });
@@ -79,7 +80,7 @@ describe('an example of a question', () => {
       decisive,
     }) as const;
 
-  test('presents a question that is said, heard and answered', async () => {
+  test('presents a question, which is played, heard and answered', async () => {
     const stage = presenting();
     stage.send({ type: 'question.playing' });
     await stage.wait(2_000);
@@ -93,7 +94,7 @@ describe('an example of a question', () => {
     ]);
   });
 
-  test('ignores a yes from before it was heard, but accepts a name that interrupts it', async () => {
+  test("ignores a yes from before it was heard, but accepts an option's name that interrupts it", async () => {
     const stage = presenting();
     await stage.wait(1_000);
     stage.send({ type: 'question.playing' });
@@ -104,7 +105,7 @@ describe('an example of a question', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('accepts a spoken answer to a card that is finally read aloud', () => {
+  test('accepts a spoken answer to a card once the card was read aloud', () => {
     // The question could not be said: it became a card, its timeout ran, the user spoke, and it was said again.
     // An earlier version lost the answer, because only a question in `presenting` noticed that it played.
     const stage = presenting();
@@ -117,7 +118,7 @@ describe('an example of a question', () => {
     expect(stage.actor.getSnapshot().value).toBe('answered');
   });
 
-  test('QUESTION-6: accepts a yes once the read-back was heard, and a button at once', async () => {
+  test('QUESTION-6: accepts a yes after the read-back was heard, and a button at once', async () => {
     const stage = presenting();
     stage.send({ type: 'question.shown', startsClock: false });
     stage.send({ type: 'question.heard' });

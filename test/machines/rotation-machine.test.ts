@@ -9,16 +9,15 @@ describe('every state of a rotation', () => {
   const report = checkRotation();
   announce(report);
 
-  test('ROTATION-1: has one candidate at a time, and loses none', () =>
-    holds(report, 'ROTATION-1'));
+  test('ROTATION-1: has at most one candidate, and loses none', () => holds(report, 'ROTATION-1'));
 
-  test('ROTATION-2: replaces the connection in a pause, or at the last moment', () =>
+  test('ROTATION-2: replaces the connection in a pause, or shortly before it expires', () =>
     holds(report, 'ROTATION-2'));
 
-  test('ROTATION-3: replaces nothing during a transfer or without a connection', () =>
+  test('ROTATION-3: replaces no connection during a transfer or a disconnection', () =>
     holds(report, 'ROTATION-3'));
 
-  test('ROTATION-4: follows a failed connection by another', () => holds(report, 'ROTATION-4'));
+  test('ROTATION-4: opens another connection after one fails', () => holds(report, 'ROTATION-4'));
 
   test('violates no other property, and reaches the expected states', () =>
     holdsThroughout(report));

@@ -11,18 +11,19 @@ describe('every state of a service', { tags: ['BW32', 'B76'] }, () => {
   const report = checkService();
   announce(report);
 
-  test('SERVICE-MACHINE-1: loses no event silently', () => holds(report, 'SERVICE-MACHINE-1'));
+  test('SERVICE-MACHINE-1: reports every event that it drops', () =>
+    holds(report, 'SERVICE-MACHINE-1'));
   test('SERVICE-MACHINE-2: runs one invocation at a time', () =>
     holds(report, 'SERVICE-MACHINE-2'));
   test('SERVICE-MACHINE-3: serves urgent events first, otherwise in order of arrival', () =>
     holds(report, 'SERVICE-MACHINE-3'));
-  test('SERVICE-MACHINE-4: limits the waiting events, and states a reason for each dropped one', () =>
+  test('SERVICE-MACHINE-4: limits waiting events, and gives a reason for each dropped one', () =>
     holds(report, 'SERVICE-MACHINE-4'));
   test('SERVICE-MACHINE-5: retries a refused invocation a limited number of times', () => {
     holds(report, 'SERVICE-MACHINE-5');
     holds(report, 'waiting ends by a deadline');
   });
-  test('SERVICE-MACHINE-6: stops everything once', () => {
+  test('SERVICE-MACHINE-6: stops each source and invocation once', () => {
     holds(report, 'SERVICE-MACHINE-6');
     holds(report, 'nothing leaves a final state');
     holds(report, 'whatever lives can be stopped');
@@ -36,14 +37,14 @@ describe('every state of an event source', () => {
   announce(report);
 
   test('EVENT-SOURCE-1: releases each attempt exactly once', () => holds(report, 'EVENT-SOURCE-1'));
-  test('EVENT-SOURCE-2: follows a failure by another attempt, after a pause', () => {
+  test('EVENT-SOURCE-2: starts another attempt after a failure and a pause', () => {
     holds(report, 'EVENT-SOURCE-2');
     holds(report, 'backing off ends by another attempt');
   });
   test('EVENT-SOURCE-3: resets the failures after a stable attempt', () =>
     holds(report, 'EVENT-SOURCE-3'));
   test('EVENT-SOURCE-4: ignores a stale event', () => holds(report, 'EVENT-SOURCE-4'));
-  test('EVENT-SOURCE-5: completes a stop, and starts nothing after it', () => {
+  test('EVENT-SOURCE-5: completes a stop, and starts nothing afterwards', () => {
     holds(report, 'EVENT-SOURCE-5');
     holds(report, 'a release ends by a deadline');
     holds(report, 'whatever lives can be stopped');
@@ -69,7 +70,7 @@ describe('the checks of faults', () => {
     catches((onViolation) => checkEventSource(machine, onViolation), property),
   );
 
-  test('catch sources that are left running', () =>
+  test('catch sources that keep running', () =>
     catches(
       (onViolation) => checkServiceSystem({ service: sourcesLeftRunning }, onViolation),
       'a source runs only while its service does',

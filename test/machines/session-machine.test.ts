@@ -13,14 +13,14 @@ describe('every state of a session', () => {
     holds(report, 'closing ends by itself');
   });
 
-  test('SESSION-2: opens the gate only in a pause of a conversation', () =>
+  test('SESSION-2: opens the gate only in a pause of the conversation', () =>
     holds(report, 'SESSION-2'));
 
   test("SESSION-3: resets the connection's state at a reconnect, but not the device's", () =>
     holds(report, 'SESSION-3'));
 
   test(
-    'SESSION-4: keeps its work when no connection is possible, and gives the reason',
+    'SESSION-4: keeps its work without a connection, and gives the reason',
     { tags: ['B71', 'B88'] },
     () => holds(report, 'SESSION-4'),
   );
@@ -28,7 +28,7 @@ describe('every state of a session', () => {
   test('SESSION-11: connects again later, or on request', () => holds(report, 'SESSION-11'));
 
   test(
-    'SESSION-5: ends a transfer once, in the end by itself, and closes nothing',
+    'SESSION-5: ends a transfer once, by a timeout if necessary, and closes nothing',
     { tags: ['B69', 'BW28'] },
     () => {
       holds(report, 'SESSION-5');
@@ -36,20 +36,18 @@ describe('every state of a session', () => {
     },
   );
 
-  test(
-    'SESSION-6: abandons a connection that never arrives after its time',
-    { tags: ['B72'] },
-    () => holds(report, 'SESSION-6'),
+  test('SESSION-6: abandons a connection attempt at its timeout', { tags: ['B72'] }, () =>
+    holds(report, 'SESSION-6'),
   );
 
   test('SESSION-7: ends a turn when the model has finished speaking', { tags: ['B62'] }, () =>
     holds(report, 'SESSION-7'),
   );
 
-  test('SESSION-8: does not count a renewed connection as failed', () =>
+  test('SESSION-8: does not count a rotated connection as failed', () =>
     holds(report, 'SESSION-8'));
 
-  test('SESSION-9: starts unconnected in another process, and continues to close if it was closing', () =>
+  test('SESSION-9: starts disconnected in another process, and continues a close in progress', () =>
     holds(report, 'SESSION-9'));
 
   test('runs each timer only in its own state', () => {
@@ -58,7 +56,7 @@ describe('every state of a session', () => {
     holds(report, 'a deadline that is not the armed one is ignored');
   });
 
-  test('ends every wait, and can always be closed', () => {
+  test('ends every wait, and can always close', () => {
     holds(report, 'whatever is not closed can be closed');
     holds(report, 'reconnecting ends by itself');
     holds(report, 'an end can always be reached');
@@ -80,7 +78,7 @@ describe('an example of a session', () => {
     return stage;
   };
 
-  test('passes the floor, and opens the gate in between', async () => {
+  test('passes the floor between user and agent, and opens the gate in between', async () => {
     const stage = active();
     const now = () => {
       const snapshot = stage.actor.getSnapshot();
@@ -99,7 +97,7 @@ describe('an example of a session', () => {
     expect(now()).toEqual(['nobody', true]);
   });
 
-  test('reconnects after a lost connection, and rests after two failed attempts, longer each time', async () => {
+  test('reconnects after a lost connection, and pauses longer each time after two failed attempts', async () => {
     const stage = active();
     for (const attempt of [2, 3]) {
       stage.send({ type: 'transport.lost', error, retryInMs: 250 });
@@ -137,7 +135,7 @@ describe('an example of a session', () => {
     ]);
   });
 
-  test('waits for the user without a limit when there is no `detachGraceMs`', async () => {
+  test('waits for the user indefinitely without `detachGraceMs`', async () => {
     const stage = active({ detachGraceMs: null });
     stage.send({ type: 'client.detached' });
     await stage.wait(24 * 3_600_000);

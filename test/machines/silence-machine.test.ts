@@ -9,7 +9,7 @@ describe('every state of a silence', () => {
   const report = checkSilence();
   announce(report);
 
-  test('SILENCE-1: stops the timers while anything else happens', () => holds(report, 'SILENCE-1'));
+  test('SILENCE-1: stops the timers while a party is active', () => holds(report, 'SILENCE-1'));
 
   test('SILENCE-2: reports each due event once', () => holds(report, 'SILENCE-2'));
 

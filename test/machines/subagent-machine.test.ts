@@ -22,16 +22,16 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     test('SUBAGENT-MACHINE-2: runs its timeout only while running', () =>
       holds(report, 'SUBAGENT-MACHINE-2'));
 
-    test('SUBAGENT-MACHINE-3: runs nothing else of the step while it waits for the user', () =>
+    test('SUBAGENT-MACHINE-3: runs no other call of the step while it waits for the user', () =>
       holds(report, 'SUBAGENT-MACHINE-3'));
 
     test('SUBAGENT-MACHINE-4: begins a step only when every call of the previous step is settled', () =>
       holds(report, 'SUBAGENT-MACHINE-4'));
 
-    test('SUBAGENT-MACHINE-5: runs a call that needs consent once it has consent, and never otherwise', () =>
+    test('SUBAGENT-MACHINE-5: runs a call that needs consent only after consent', () =>
       holds(report, 'SUBAGENT-MACHINE-5'));
 
-    test('SUBAGENT-MACHINE-6: ends after a limit of unanswered questions in a row', () =>
+    test('SUBAGENT-MACHINE-6: ends after a number of unanswered questions in a row', () =>
       holds(report, 'SUBAGENT-MACHINE-6'));
 
     test('SUBAGENT-MACHINE-7: does not run calls of the last step', () =>
@@ -40,19 +40,19 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     test('SUBAGENT-MACHINE-8: holds a slot exactly while it is running', () =>
       holds(report, 'SUBAGENT-MACHINE-8'));
 
-    test('SUBAGENT-MACHINE-9: withdraws a question that it abandons', () =>
+    test('SUBAGENT-MACHINE-9: withdraws every question that it abandons', () =>
       holds(report, 'SUBAGENT-MACHINE-9'));
 
-    test('SUBAGENT-MACHINE-10: reads a message in at most one model call, and no sooner than it may', () =>
+    test("SUBAGENT-MACHINE-10: includes a message in at most one model call, at the earliest in its mode's", () =>
       holds(report, 'SUBAGENT-MACHINE-10'));
 
-    test('SUBAGENT-MACHINE-11: stops current work at an interruption', () =>
+    test('SUBAGENT-MACHINE-11: stops current work when a message interrupts', () =>
       holds(report, 'SUBAGENT-MACHINE-11'));
 
-    test('SUBAGENT-MACHINE-12: makes at most one more model call with an exhausted budget', () =>
+    test('SUBAGENT-MACHINE-12: makes at most one more model call once its budget is exhausted', () =>
       holds(report, 'SUBAGENT-MACHINE-12'));
 
-    test('ends every wait, and every life', () => {
+    test('ends every wait, and always ends', () => {
       holds(report, 'waiting for a slot ends by the slot');
       holds(report, 'whatever lives can be cancelled');
       holds(report, 'no deadlock');
@@ -131,7 +131,7 @@ describe('an example of a subagent', () => {
     ]);
   });
 
-  test('withdraws the question when cancelled in mid-question', { tags: ['B43'] }, () => {
+  test('withdraws an open question when cancelled', { tags: ['B43'] }, () => {
     const stage = thinking();
     stage.send({ type: 'model.responded', step: 1, calls: [ask] });
     stage.told();
@@ -158,7 +158,7 @@ describe('an example of a subagent', () => {
   });
 });
 
-test('SUBAGENT-MACHINE-13: accepts a raise of its budget in every state of a live subagent', () => {
+test('SUBAGENT-MACHINE-13: accepts a larger budget in every state of a live subagent', () => {
   for (const [name, state] of Object.entries(subagentMachine.states))
     expect([name, state.ownEvents.includes('budget.raised')]).toEqual([
       name,

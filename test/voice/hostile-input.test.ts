@@ -41,7 +41,7 @@ const frames: readonly [name: string, frame: () => unknown][] = [
 ];
 
 describe('audioIn', () => {
-  test.each(frames)('drops and reports %s, and hears the next frame', async (_, frame) => {
+  test.each(frames)('drops and reports %s, and accepts the next frame', async (_, frame) => {
     const talk = voiceTalk();
     await talk.start();
     const { audioIn } = talk.session;
@@ -65,7 +65,7 @@ describe('audioIn', () => {
     ],
     ['base64', 'AAAA', 'got "AAAA". If it is 16-bit PCM in base64: decodePcm16Base64(text)'],
     ['kHz', { samples: new Int16Array(480), sampleRateHz: 16 }, 'from 8000 to 48000, got 16'],
-  ])('reports another mistake after the first, too: %s', async (_, frame, told) => {
+  ])('reports a different mistake after the first: %s', async (_, frame, told) => {
     const talk = voiceTalk();
     await talk.start();
     talk.session.audioIn.next(null as never);
@@ -77,7 +77,7 @@ describe('audioIn', () => {
     await talk.close();
   });
 
-  test('reports a repeated error less and less often, with its count', async () => {
+  test('reports a repeated error at growing intervals, with its count', async () => {
     const talk = voiceTalk();
     await talk.start();
     for (let n = 0; n < 1000; n += 1) talk.session.audioIn.next(null as never);
@@ -101,7 +101,7 @@ describe('audioIn', () => {
     expect(talk.state().connection).toBe('active');
   });
 
-  test('ignores error and complete when the app calls them', async () => {
+  test('ignores error() and complete() from the app', async () => {
     const talk = voiceTalk();
     await talk.start();
     const { audioIn, playout } = talk.session;
@@ -189,7 +189,7 @@ describe('a transport', () => {
     expect(talk.state().transcript.at(-1)?.text).toBe('hello');
   });
 
-  test('RESPONSES-8: limits and reports responses that begin and never end', async () => {
+  test('RESPONSES-8: limits and reports responses that start and never end', async () => {
     const talk = voiceTalk({ transport: new FakeTransport(BY_ITSELF) });
     await talk.start();
     for (let n = 0; n < 100; n += 1) talk.model().beginByItself('', 0);
@@ -203,7 +203,7 @@ describe('a transport', () => {
     expect(talk.asked()).toContain('News.');
   });
 
-  test('keeps the words of messages that begin and never end', async () => {
+  test('keeps the words of messages that start and never end', async () => {
     const talk = voiceTalk();
     await talk.start();
     await talk.say('hello');
@@ -238,11 +238,11 @@ describe('LIVE-CONVERSATION-5: a response in many pieces', () => {
     return item?.role === 'assistant' ? item.text : '';
   }
 
-  test('costs no more to read than the shown part', () => {
+  test('costs the same to read, however long the hidden part is', () => {
     expect(charactersRead(10_000)).toBe(charactersRead(20));
   });
 
-  test('becomes complete when it ends, and counts the omitted characters while it is read', () => {
+  test('contains its whole text once it ends, and until then counts the omitted characters', () => {
     const live = new LiveConversation({ maxItemChars: 1000 }, () => undefined);
     for (let n = 0; n < 50; n += 1) live.saying('item', 'y'.repeat(100), 1);
     expect(live.item('item')).toMatchObject({ text: 'y'.repeat(1000), omittedChars: 4000 });

@@ -17,7 +17,7 @@ const frame = (sampleRateHz: number, hz: number): AudioFrame => ({
   sampleRateHz,
 });
 
-test('hears a client that changes its rate completely and in order', async () => {
+test('delivers all audio in order from a client that changes its sample rate', async () => {
   const frames = [
     frame(MODEL_HZ, 300),
     frame(48_000, 400),

@@ -92,7 +92,7 @@ const jobEvents = () =>
   ] as const;
 
 describe('exploration', () => {
-  test('explores every state, with the numbers in the report', () => {
+  test('explores every state, and reports its counts', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       invariants: { 'at most two tries': ({ context }) => context.tries <= 2 },
@@ -150,7 +150,7 @@ describe('exploration', () => {
     });
   });
 
-  test('offers nothing to an ended actor', () => {
+  test('sends no events to an ended actor', () => {
     const asked: unknown[] = [];
     checkMachine(job, {
       events: ({ status }) => {
@@ -216,7 +216,7 @@ describe('exploration', () => {
     ]);
   });
 
-  test('lists XState’s own effects in one shape', () => {
+  test("lists XState's own effects in a uniform shape", () => {
     const seen: unknown[] = [];
     const machine = createMachine({
       initial: 'a',
@@ -332,7 +332,7 @@ describe('exploration', () => {
     ).toBe(1);
   });
 
-  test('starts in a given state with no timer armed, as after a restore', () => {
+  test('starts in a given state without armed timers, as after a restore', () => {
     const start = job.resolveState({ value: 'running', context: { tries: 1 } });
     const violation = violationOf(() =>
       checkMachine(job, {
@@ -346,7 +346,7 @@ describe('exploration', () => {
     expect(violation.trace.length).toBe(0);
   });
 
-  test('merges states with one key that behave alike; status and timers still count', () => {
+  test('merges states with the same key, but still distinguishes status and timers', () => {
     const endless = createMachine({
       context: { serial: 0 },
       initial: 'a',
@@ -372,7 +372,7 @@ describe('exploration', () => {
     expect(() => checkMachine(job, { events: jobEvents, limit: 10 })).toThrow('at most 10 states');
   });
 
-  test('returns the collected violations with the limit that it reached', () => {
+  test('returns the collected violations and the limit that it reached', () => {
     const report = checkMachine(job, {
       events: jobEvents,
       limit: 10,
@@ -415,7 +415,7 @@ describe('findings', () => {
     );
   });
 
-  test('includes the trace in the message of the thrown error', () => {
+  test("includes the trace in the thrown error's message", () => {
     expect(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -446,7 +446,7 @@ describe('findings', () => {
     expect(violation.cause).toBeInstanceOf(Error);
   });
 
-  test('refuses a property that returns nothing, which would always hold', () => {
+  test('refuses a property that returns nothing, and would always hold', () => {
     expect(() =>
       checkMachine(job, {
         events: jobEvents,
@@ -484,7 +484,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['go']);
   });
 
-  test('reports a state from which no end can be reached, even if something can always happen', () => {
+  test('reports a state from which no end is reachable, even if events are still possible', () => {
     const machine = createMachine({
       initial: 'a',
       states: {
@@ -502,7 +502,7 @@ describe('findings', () => {
     expect(checkMachine(machine, { events, end: false }).ok).toBe(true);
   });
 
-  test('requires a machine that never finishes to name where it may rest', () => {
+  test('requires `end` for a machine that never finishes', () => {
     const lamp = createMachine({
       initial: 'off',
       states: { off: { on: { press: 'on' } }, on: { on: { press: 'off' } } },
@@ -512,7 +512,7 @@ describe('findings', () => {
     expect(checkMachine(lamp, { events, end: ({ value }) => value === 'off' }).ends).toBe(1);
   });
 
-  test('reports a final state that an event would still leave, such as by a root transition', () => {
+  test('reports a final state that an event would still leave by a root transition', () => {
     const machine = createMachine({
       id: 'door',
       initial: 'open',
@@ -535,7 +535,7 @@ describe('findings', () => {
     expect(report.ends).toBe(1);
   });
 
-  test('reports a wait without a required exit', () => {
+  test('reports a wait that lacks a required exit', () => {
     const machine = setup({ types: { tags: {} as 'waiting' } }).createMachine({
       initial: 'asking',
       states: {
@@ -569,7 +569,7 @@ describe('findings', () => {
     expect(violation).toMatchObject({ kind: 'reachable', property: 'it succeeds' });
   });
 
-  test('passes an event that the machine does not accept to the hook', () => {
+  test('passes an event that the machine does not accept to `unhandled`', () => {
     const untaken: string[] = [];
     checkMachine(job, {
       events: () => [...jobEvents(), { type: 'retry' }],
@@ -592,7 +592,7 @@ describe('findings', () => {
     expect(eventsOf(violation)).toEqual(['retry']);
   });
 
-  test('remembers what no state does in history variables', () => {
+  test('tracks in ghost variables what no state contains', () => {
     const ghost = {
       initial: [] as readonly string[],
       next: (seen: readonly string[], step: { event: { type: string } }) =>
@@ -629,7 +629,7 @@ describe('findings', () => {
 });
 
 describe('machines that fail', () => {
-  test('reports a missing input, which XState swallows into an error snapshot', () => {
+  test('reports a missing input, which XState turns into an error snapshot', () => {
     const machine = setup({
       types: { input: {} as { id: string }, context: {} as { id: string } },
     }).createMachine({ context: ({ input }) => ({ id: input.id }) });
@@ -665,7 +665,7 @@ describe('machines that fail', () => {
     expect(violation.trace.toString()).toContain('   2  (machine) ← go — threw');
   });
 
-  test('reports a completion without its output', () => {
+  test('reports a completion event without its output', () => {
     const violation = violationOf(() =>
       checkMachine(job, {
         events: () => [{ type: 'start' }, { type: 'xstate.done.actor.work' }],
@@ -703,7 +703,7 @@ describe('wrong checks', () => {
   const machineWith = (context: object) =>
     createMachine({ id: 'door', context: context as Record<string, unknown> });
 
-  test('refuses a context that is more than data, without a key', () => {
+  test('refuses a context that is not plain data, unless a key is given', () => {
     const machine = machineWith({ socket: { close: () => {} } });
     expect(() => checkMachine(machine, { events: () => [] })).toThrow(
       /plain data in the snapshot of "door", got a function at `1\.socket\.close`/,
@@ -731,7 +731,7 @@ describe('wrong checks', () => {
     );
   });
 
-  test('also lists an actor that assign spawns', () => {
+  test('lists an actor that assign spawns', () => {
     const seen: unknown[] = [];
     const machine = setup({ actors: { work: fromPromise(async () => {}) } }).createMachine({
       initial: 'a',

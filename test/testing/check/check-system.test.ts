@@ -41,14 +41,14 @@ const linesOf = (violation: Violation): readonly string[] =>
   violation.trace.steps.filter(({ step }) => step.kind !== 'start').map(({ step }) => lineOf(step));
 
 describe('delivery', () => {
-  test('sync: finds one-phase transfer of the floor correct while messages arrive at once', () => {
+  test('sync: accepts a one-phase transfer of the floor, because messages arrive at once', () => {
     const report = checkSystem(floor({ mode: 'sync', steward: onePhaseSteward }));
     expect(report.ok).toBe(true);
     expect(report.name).toBe('ann × bob × steward');
     for (const { inFlight } of report.worlds()) expect(inFlight).toEqual([]);
   });
 
-  test('async: finds two owners, by the shortest trace', () => {
+  test('async: finds two owners, with the shortest trace', () => {
     const violation = violationOf(() =>
       checkSystem(floor({ mode: 'async', steward: onePhaseSteward })),
     );
@@ -77,7 +77,7 @@ describe('delivery', () => {
     );
   });
 
-  test('async: finds two phases correct, however many messages are in transit', () => {
+  test('async: accepts a two-phase transfer for any number of messages in transit', () => {
     const states = [1, 2, 4].map(
       (maxInFlight) => checkSystem(floor({ mode: 'async', maxInFlight })).states,
     );
@@ -85,7 +85,7 @@ describe('delivery', () => {
     expect(states[0]).toBeLessThan(states[2] ?? 0);
   });
 
-  test('SYSTEM-MODEL-3: delays the environment while `maxInFlight` messages are in transit', () => {
+  test('SYSTEM-MODEL-3: blocks external events while `maxInFlight` messages are in transit', () => {
     const step = (before: { inFlight: readonly Message[] }, { kind }: Step): boolean =>
       kind !== 'environment' || before.inFlight.length < 2;
     expect(checkSystem(floor({ mode: 'async', maxInFlight: 2, steps: { M3: step } })).ok).toBe(
@@ -96,7 +96,7 @@ describe('delivery', () => {
     ).toMatchObject({ kind: 'step' });
   });
 
-  test('SYSTEM-MODEL-2: keeps the order in a channel, and distinguishes worlds only by that order', () => {
+  test('SYSTEM-MODEL-2: keeps the order within a channel, and ignores the order between channels', () => {
     const letters = ['a', 'b', 'c'];
     const writer = createMachine({
       initial: 'writing',
@@ -152,7 +152,7 @@ describe('delivery', () => {
     }
   }
 
-  test('delivers a message twice, if configured', () => {
+  test('delivers a message twice if configured', () => {
     const counter = (twiceIsFine: boolean) =>
       createMachine({
         context: { paid: 0, seen: false },
@@ -194,7 +194,7 @@ describe('delivery', () => {
     expect(violation.trace.toString()).toContain('bank ← pay from payer (a first time)');
   });
 
-  test('needs no route for an actor that sends to another one by `system.get`', () => {
+  test('delivers without a route what an actor sends by `system.get`', () => {
     const peer = (id: string) => (args: { system: { get: (id: string) => AnyActorRef } }) =>
       args.system.get(id);
     const ping = createMachine({
@@ -226,7 +226,7 @@ describe('delivery', () => {
     }
   });
 
-  test('also delivers effects of an actor’s start', () => {
+  test("delivers the effects of an actor's start", () => {
     const child = setup({ actions: { hello: () => {} } }).createMachine({ entry: 'hello' });
     const parent = createMachine({
       initial: 'lonely',
@@ -244,7 +244,7 @@ describe('delivery', () => {
 });
 
 describe('the check of a faulty system', () => {
-  test('finds a floor that is given to the last one who asked, and not to the first', () => {
+  test('finds a floor that is given to the last requester instead of the first', () => {
     const check = (steward: AnyStateMachine) =>
       floor<readonly string[]>({
         mode: 'sync',
@@ -277,7 +277,7 @@ describe('the check of a faulty system', () => {
     ).toEqual(['ann ← want', 'bob ← want', 'cid ← want', 'ann ← say']);
   });
 
-  test('finds a missing release, whose owner has gone while another waits', () => {
+  test('finds a missing release whose owner has ended while another actor waits', () => {
     const check = (machine: AnyStateMachine) =>
       floor({
         mode: 'sync',
@@ -299,7 +299,7 @@ describe('the check of a faulty system', () => {
     ]);
   });
 
-  test('finds a wait that only some of the actors can leave', () => {
+  test('finds a wait that only some actors can leave', () => {
     const stubbornBob: Partial<SystemCheck<Floor>> = {
       external: (_world, id) =>
         id === 'ann' ? [{ type: 'want' }, { type: 'leave' }] : [{ type: 'want' }],
@@ -326,7 +326,7 @@ describe('the check of a faulty system', () => {
     });
   });
 
-  test('ends a wait with a named event, or any if none is named', () => {
+  test('ends a wait with a named event, or with any event if none is named', () => {
     // Bob's `say` frees the floor, and in a sync system Ann has it within the same step.
     const check = (exits?: string[]) =>
       checkSystem(
@@ -342,7 +342,7 @@ describe('the check of a faulty system', () => {
     expect(violationOf(() => check(['say']))).toMatchObject({ kind: 'wait' });
   });
 
-  test('ends the trace of a violation at the step within a sync transition', () => {
+  test('ends a trace at the step within a sync transition that breaks a property', () => {
     const violation = violationOf(() =>
       checkSystem(
         floor({
@@ -376,7 +376,7 @@ describe('the check of a faulty system', () => {
     expect(violationOf(() => check()).trace.length).toBe(17);
   });
 
-  test('counts messages that no machine accepts, and passes them to the hook', () => {
+  test('counts messages that no machine accepts, and passes them to `unhandled`', () => {
     const report = checkSystem(floor({ mode: 'async' }));
     expect(report.untaken).toContainEqual(
       expect.objectContaining({ actor: 'ann', event: 'grant', outcome: 'ended' }),
@@ -399,7 +399,7 @@ describe('the check of a faulty system', () => {
     expect(violation.trace.toString()).toContain('ann ← grant from steward — ended');
   });
 
-  test('finds a machine that fails on a message', () => {
+  test('finds a machine that throws on a message', () => {
     const fragile = createMachine({
       on: {
         request: {
@@ -417,7 +417,7 @@ describe('the check of a faulty system', () => {
     expect(linesOf(violation)).toEqual(['ann ← want', 'steward ← request']);
   });
 
-  test('refuses endless messages', () => {
+  test('refuses an endless exchange of messages', () => {
     const echo = createMachine({ on: { ball: { actions: { type: 'hit' } } } });
     expect(() =>
       checkSystem({
@@ -450,7 +450,7 @@ describe('identity of worlds', () => {
     on: { ticket: { actions: assign({ serial: ({ event }) => event['serial'] as number }) } },
   });
 
-  test('uses a key of the world, for counters that matter only relative to each other', () => {
+  test('merges worlds by a custom key, for counters that matter only relative to each other', () => {
     const check = (limit: number, withKey: boolean) =>
       checkSystem({
         actors: { counter: { machine: counter }, holder: { machine: holder } },
@@ -480,7 +480,7 @@ describe('identity of worlds', () => {
     expect(check(50, true)).toMatchObject({ states: 3, transitions: 4 });
   });
 
-  test('merges equal ghosts, and separates worlds by different ones', () => {
+  test('merges worlds with equal ghosts, and separates worlds with different ghosts', () => {
     const check = (remember: boolean) =>
       checkSystem(
         floor({
@@ -501,7 +501,7 @@ describe('identity of worlds', () => {
 });
 
 describe('the report', () => {
-  test('finds the path to a state', () => {
+  test('finds the shortest path to a state', () => {
     const report = checkSystem(floor({ mode: 'sync' }));
     const trace = report.traceTo(({ actors }) => actors['bob']?.hasTag('speaking') === true);
     expect(trace?.steps.map(({ step }) => lineOf(step)).slice(3)).toEqual([

@@ -5,13 +5,13 @@ import { canonical, show, showValue } from '../../../src/testing/check/plain-dat
 const text = (value: unknown): string => canonical(value, 'the context of "door"');
 
 describe('canonical', () => {
-  test('PLAIN-DATA-1: ignores the order of keys and members, and undefined members', () => {
+  test('PLAIN-DATA-1: ignores undefined members and the order of keys', () => {
     expect(text({ a: 1, b: [1, 2] })).toBe(text({ b: [1, 2], a: 1, c: undefined }));
     expect(text(new Set([1, 2]))).toBe(text(new Set([2, 1])));
     expect(text(new Map([['a', 1]]))).toBe(text(new Map([['a', 1]])));
   });
 
-  test('PLAIN-DATA-1: writes different data as different texts', () => {
+  test('PLAIN-DATA-1: writes different data as different strings', () => {
     const different: unknown[] = [
       null,
       undefined,
@@ -49,7 +49,7 @@ describe('canonical', () => {
     expect(text({ child: a })).not.toBe(text({ child: b }));
   });
 
-  test('writes values that JSON can represent unchanged', () => {
+  test('keeps values that JSON can represent', () => {
     expect(text(new URL('https://a.test/'))).toBe(text(new URL('https://a.test')));
   });
 
@@ -66,7 +66,7 @@ describe('canonical', () => {
     ['an instance of Promise', { reply: Promise.resolve() }, '`reply`'],
     ['an instance of Account', [new Account()], '`0`'],
     ['an instance of AbortController', new AbortController(), 'in the context of "door"'],
-  ])('PLAIN-DATA-2: %s is refused, with its place', (what, value, place) => {
+  ])('PLAIN-DATA-2: %s is refused with its path', (what, value, place) => {
     expect(() => text(value)).toThrow(what);
     expect(() => text(value)).toThrow(place);
     expect(() => text(value)).toThrow(
@@ -82,7 +82,7 @@ describe('canonical', () => {
 });
 
 describe('show', () => {
-  test('writes a value in readable form, and cuts it', () => {
+  test('describes a value in readable form, and cuts it', () => {
     expect(show({ by: "Ann's", at: 3, list: [1, 'x'], gone: undefined, 'a-b': null })).toBe(
       "{by: 'Ann\\'s', at: 3, list: [1, 'x'], 'a-b': null}",
     );

@@ -110,7 +110,7 @@ const custom = (effects: readonly { type: string; params?: unknown }[]): unknown
     .filter(({ type }) => !type.startsWith('xstate.'))
     .map(({ type, params }) => [type, params]);
 
-test('PURE-ACTOR-1: takes the same step as `transition()`, with its named actions', () => {
+test('PURE-ACTOR-1: takes the same steps as `transition()`, with the names of its actions', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();
@@ -131,7 +131,7 @@ test('PURE-ACTOR-1: takes the same step as `transition()`, with its named action
   );
 });
 
-test('PURE-ACTOR-2: has the state and the outcome of a live actor, and one object for equal states', () => {
+test('PURE-ACTOR-2: has the state and outcome of a live actor, and one object for equal states', () => {
   fc.assert(
     fc.property(fc.array(events, { maxLength: 12 }), (path) => {
       const pure = begin();

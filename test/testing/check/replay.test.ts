@@ -84,7 +84,7 @@ const errorOf = async (run: Promise<unknown>): Promise<ViolationError> => {
 };
 
 describe('the paths of a report', () => {
-  test('cover every transition together, each by a shortest path', () => {
+  test('cover every transition, each by a shortest path', () => {
     const report = checkOrder();
     const { model } = report.checked;
     const covered = new Set<string>();
@@ -124,7 +124,7 @@ describe('paths on the interpreter', () => {
     expect(done.steps).toBeGreaterThan(50);
   });
 
-  test('match a machine with its real implementations, whose completions come from the real actor', async () => {
+  test("match a machine with its real implementations and its real actors' completions", async () => {
     const replies: ((reply: Reply) => void)[] = [];
     let celebrations = 0;
     const real = order.provide({
@@ -147,7 +147,7 @@ describe('paths on the interpreter', () => {
     expect(celebrations).toBeGreaterThan(0);
   });
 
-  test('report a real guard that differs, with the path', async () => {
+  test('report a real guard that differs, with its path', async () => {
     const stubborn = order.provide({
       actors: silentShop,
       guards: { mayTryAgain: () => true },
@@ -168,7 +168,7 @@ describe('paths on the interpreter', () => {
     expect(message).toContain('order ← xstate.done.actor.shop {output: {accepted: false}}');
   });
 
-  test('report a real machine that dies', async () => {
+  test('report a real machine that stops with an error', async () => {
     const broken = order.provide({
       actors: silentShop,
       actions: {
@@ -201,7 +201,7 @@ describe('paths on the interpreter', () => {
     expect(violation.reason).toContain('the live actor has armed no such timer');
   });
 
-  test('report a real system that sends something else', async () => {
+  test('report a real system in a different state', async () => {
     const report = checkSystem(floor({ mode: 'async', steward: twoPhaseSteward }));
     const harness = interpreter(report, {
       create: (id, { clock }) =>
@@ -214,7 +214,7 @@ describe('paths on the interpreter', () => {
     expect(collected.violations.length).toBeLessThan(collected.paths);
   });
 
-  test('report a message that the real channel does not contain', async () => {
+  test('report a message that is missing from the real channel', async () => {
     const mute = setup({}).createMachine({
       initial: 'listening',
       states: {
@@ -232,7 +232,7 @@ describe('paths on the interpreter', () => {
     expect(violation.reason).toContain('the real message in the channel from "ann" is nothing');
   });
 
-  test('deliver a live `sendTo` by `system.get` and to itself as in the model', async () => {
+  test('deliver a live `sendTo` to `system.get` and to itself as in the model', async () => {
     const machine = (other: string) =>
       createMachine({
         context: { balls: 0 },
@@ -259,7 +259,7 @@ describe('paths on the interpreter', () => {
     }
   });
 
-  test('deliver a message that a live actor sends itself only once', async () => {
+  test('deliver a message that a live actor sends itself once', async () => {
     const machine = createMachine({
       context: { ticks: 0 },
       initial: 'on',
@@ -279,7 +279,7 @@ describe('paths on the interpreter', () => {
     expect(await replay(report)).toMatchObject({ violations: [], skipped: 0 });
   });
 
-  test('begin where the check began', async () => {
+  test('start in the state in which the check started', async () => {
     const start = order.resolveState({ value: 'idle', context: { refusals: 2 } });
     const report = checkMachine(order, {
       start,
@@ -289,7 +289,7 @@ describe('paths on the interpreter', () => {
   });
 });
 
-describe('paths on your own harness', () => {
+describe('paths in a custom harness', () => {
   /** A host that stores the snapshot as JSON between events; `spoil` changes the stored snapshot. */
   const jsonHost = (spoil: (json: string) => string): ReplayHarness => ({
     start() {
@@ -311,14 +311,14 @@ describe('paths on your own harness', () => {
     },
   });
 
-  test('compare persisted snapshots too, and count what real time forbids', async () => {
+  test('compare persisted snapshots, and count the paths that need simulated time as skipped', async () => {
     const report = checkOrder();
     const done = await replay(report, { harness: jsonHost((json) => json) });
     expect(done.skipped).toBeGreaterThan(0);
     expect(done.skipped).toBeLessThan(done.paths);
   });
 
-  test('detect a host that loses something', async () => {
+  test('detect a host that alters a persisted snapshot', async () => {
     const report = checkOrder();
     const harness = jsonHost((json) => json.replace('"refusals":1', '"refusals":0'));
     const { violation } = await errorOf(replay(report, { harness }));

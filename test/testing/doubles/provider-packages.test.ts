@@ -130,7 +130,7 @@ describe('providerRules', () => {
   });
 
   it.each(ruledProviders.flatMap((provider) => (provider.api ? [provider] : [])))(
-    'refuse of a call what they refuse of the request of its package: $name',
+    'refuse the same calls as the rules for the request that the package sends: $name',
     async (provider) => {
       const api = provider.api as ProviderApi;
       await fc.assert(

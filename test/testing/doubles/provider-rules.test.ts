@@ -194,7 +194,7 @@ describe('providerRules', () => {
     expect(namesOf(prompt, tools).toSorted()).toEqual(rules.toSorted());
   });
 
-  it('each fail for a planted fault of its API', () => {
+  it('each detect a planted violation', () => {
     const pairOf = ({ api, name }: (typeof providerRules)[number]) => `${api} ${name}`;
     const shown = new Set(
       planted.flatMap(([, , prompt, tools = [look]]) =>
@@ -207,7 +207,7 @@ describe('providerRules', () => {
     expect(all.filter((pair) => !shown.has(pair))).toEqual([]);
   });
 
-  it("accept results in separate messages, and words after an answer's calls if the package joins them", () => {
+  it("accept results in separate messages, and text after calls, if the provider's package merges them", () => {
     const both = called(call(), call('def456UVW'));
     const apart: Prompt = [...asked, both, result('def456UVW'), result('abc123XYZ')];
     const after: Prompt = [...asked, called(call()), said('I look.'), result('abc123XYZ')];
@@ -219,13 +219,13 @@ describe('providerRules', () => {
     expect(refusing(after)).toContain('openai-chat');
   });
 
-  it('name the source of each', () => {
+  it('each name a source', () => {
     for (const { source } of providerRules) expect(source).toMatch(/^https:\/\//);
   });
 });
 
 describe('refusalError', () => {
-  it("return the package's error with the words and the body of the API", () => {
+  it("return the package's error with the API's message and body", () => {
     for (const refusal of providerRefusals({ prompt: [...asked, system, user('')] })) {
       const error = refusalError(refusal);
       expect(error.message).toContain(refusal.words);
@@ -259,7 +259,7 @@ describe('a scripted model with rules', () => {
     ],
   });
 
-  it('refuses its calls without the reasoning, or separate from the first, and accepts them complete', async () => {
+  it('refuses its own calls without their reasoning or if they are split, and accepts them complete', async () => {
     const { content } = await thinker.doGenerate({ prompt: asked });
     const echoed = content.map((part) => {
       const { providerMetadata: providerOptions, ...rest } = part as typeof part & {

@@ -39,7 +39,7 @@ describe('the kinds of steps', () => {
   });
 
   test(
-    'include tool calls, and calls of subagents by their type',
+    'include tool calls, and subagent calls by agent type',
     { tags: ['H13', 'H14', 'H19'] },
     async () => {
       const { call } = ask([
@@ -66,7 +66,7 @@ describe('the kinds of steps', () => {
     expect(JSON.parse((await call()).text)).toEqual({ result: 'Used' });
   });
 
-  test('include errors that fail the call, in both forms', async () => {
+  test('include errors that fail the call, in both notations', async () => {
     const { call } = ask([
       { error: new Error('down') },
       { type: 'error', error: new Error('out') },
@@ -86,7 +86,7 @@ describe('the kinds of steps', () => {
     expect((await call()).finishReason).toBe('length');
   });
 
-  test('have the same content in a stream, word by word, reasoning first', async () => {
+  test('stream the same content word by word, reasoning first', async () => {
     const { model } = ask([{ text: 'One two', thinking: 'Let me count.' }]);
     const kinds: string[] = [];
     for await (const part of streamText({ model, prompt: 'Go' }).stream)
@@ -103,7 +103,7 @@ describe('the kinds of steps', () => {
 });
 
 describe('delays', () => {
-  test('use the time of the environment', async () => {
+  test("use the environment's time", async () => {
     const environment = simulatedEnvironment();
     const { call } = ask({ environment, otherwise: [{ text: 'Late', delayMs: 500 }] });
     let text: string | null = null;
@@ -144,7 +144,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     summarizer: [{ text: 'sum 1' }, { text: 'sum 2' }],
   };
 
-  test('lets a parent and a child that run at the same time read their own scripts', async () => {
+  test('lets a parent and a child that run concurrently read their own scripts', async () => {
     const { call } = ask({ agents });
     const answers = await Promise.all([
       call('You are the planner. Delegate to the summarizer.'),
@@ -155,19 +155,19 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect(answers.map(({ text }) => text)).toEqual(['plan 1', 'sum 1', 'plan 2', 'sum 2']);
   });
 
-  test('identifies a subagent by its task, whatever else its prompt names', async () => {
+  test('identifies a subagent by its task, even if its prompt names other agents', async () => {
     const { call } = ask({ agents });
     const system =
       '# Instructions\nHelp the planner.\n\n# Task\nYou do the work of the tool subagent__summarizer in the background.';
     expect((await call(system)).text).toBe('sum 1');
   });
 
-  test('matches a name as a whole word: plan-checker is not planner, nor a part of it', async () => {
+  test('matches a name as a whole word: neither planner nor plan matches plan-checker', async () => {
     const { call } = ask({ agents: { plan: [{ text: 'no' }], ...agents } });
     expect((await call('You are the plan-checker.')).text).toBe('check 1');
   });
 
-  test('lets a function identify the speaker', async () => {
+  test('lets a function identify the agent', async () => {
     const { call } = ask({
       agents,
       agentOf: ({ user }) => (user.includes('sum') ? 'summarizer' : undefined),
@@ -177,7 +177,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call('', 'planner')).text).toBe('somebody else');
   });
 
-  test('accepts a text, a pattern or a function as `when`', async () => {
+  test('accepts a string, a pattern or a function as `when`', async () => {
     const { call } = ask({
       scripts: [
         { when: 'text', script: [{ text: 'by text' }] },
@@ -190,12 +190,12 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     expect((await call('', 'fun')).text).toBe('by function');
   });
 
-  test('searches for a global pattern from the beginning each time', async () => {
+  test('matches a global pattern from the start each time', async () => {
     const { call } = ask({ scripts: [{ when: /nobody/g, script: () => ({ text: 'yes' }) }] });
     expect([(await call()).text, (await call()).text]).toEqual(['yes', 'yes']);
   });
 
-  test('names the exhausted script, and the request', async () => {
+  test('names the exhausted script and the request', async () => {
     const { call } = ask({ agents });
     await call('You are the plan-checker.');
     await expect(call('You are the plan-checker.', 'Once more')).rejects.toThrow(
@@ -203,7 +203,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
     );
   });
 
-  test('names the agent for which it found no script', async () => {
+  test('names the agent that has no script', async () => {
     const { call } = ask({ agents });
     await expect(call('You are the butler.')).rejects.toThrow(
       /no script for .*butler.*planner, plan-checker, summarizer/,
@@ -211,7 +211,7 @@ describe('scripts by agent', { tags: ['H19', 'HW8'] }, () => {
   });
 });
 
-test('follows a tool loop of the AI SDK', async () => {
+test('follows an AI SDK tool loop', async () => {
   const model = scriptedModel([
     { calls: [{ name: 'add', input: { a: 1, b: 2 } }] },
     { text: 'Three.' },
@@ -231,7 +231,7 @@ test('follows a tool loop of the AI SDK', async () => {
   expect(steps[0]?.toolResults[0]?.output).toBe(3);
 });
 
-test('gives a script the step of its run, so that runs do not share a list', async () => {
+test('passes a script the step of its run, so that concurrent runs do not share a counter', async () => {
   const seen: [number, number][] = [];
   const script: Script = ({ turn, step }) => {
     seen.push([turn, step]);

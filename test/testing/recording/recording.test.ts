@@ -25,7 +25,7 @@ function file(content: string): string {
   return path;
 }
 
-test('passes for a session with the recorded consequences', async () => {
+test('passes if a session has the recorded consequences', async () => {
   const path = file(text);
   await recording(path).check();
   await recording(pathToFileURL(path)).check();
@@ -33,7 +33,7 @@ test('passes for a session with the recorded consequences', async () => {
   expect(readFileSync(path, 'utf8')).toBe(text);
 });
 
-test('fails for a different recording, and names the entry and the difference', async () => {
+test('fails if a recording differs, and names the entry and the difference', async () => {
   const path = file(text.replace('"connection":"connecting"', '"connection":"active"'));
   const error: unknown = await recording(path)
     .check()

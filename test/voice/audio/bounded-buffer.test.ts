@@ -40,7 +40,7 @@ describe('createBoundedBuffer', () => {
   });
 
   test.each(['newest', 'oldest'] as const)(
-    '%s: drops a frame longer than the whole buffer and keeps the others',
+    '%s: drops a frame longer than the whole buffer, and keeps the other frames',
     (keep) => {
       const buffer = createBoundedBuffer({ maxMs: 60, keep });
       buffer.push(frame(1));

@@ -55,11 +55,14 @@ describe('an echo of the loudspeaker in the microphone', () => {
     [60, 150, 280].map((delayMs) => ({ echoDb, delayMs })),
   );
 
-  test.each(echoes)('shows at $echoDb dB and $delayMs ms later', ({ echoDb, delayMs }) => {
-    expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
-  });
+  test.each(echoes)(
+    'raises the measured share at $echoDb dB and $delayMs ms later',
+    ({ echoDb, delayMs }) => {
+      expect(share(listen({ played: speech(1, 8000), echoDb, delayMs }))).toBeGreaterThan(0.8);
+    },
+  );
 
-  test('shows with playout reports at their longest interval', () => {
+  test('raises the measured share even with the longest interval between playout reports', () => {
     const found = listen({ played: speech(2, 8000), echoDb: -20, reportMs: 200 });
     expect(share(found)).toBeGreaterThan(0.9);
   });
@@ -67,19 +70,19 @@ describe('an echo of the loudspeaker in the microphone', () => {
 
 describe('another sound in the microphone', () => {
   test.each([3, 4, 5, 6, 7, 8])(
-    'shows no echo when the user speaks at the same time (%i)',
+    'counts as no echo when the user speaks at the same time (%i)',
     (seed) => {
       const found = listen({ played: speech(1, 8000), user: speech(seed, 8000) });
       expect(share(found)).toBeLessThan(0.1);
     },
   );
 
-  test.each([3, 4, 5])('shows little echo when the user speaks over an echo (%i)', (seed) => {
+  test.each([3, 4, 5])('counts as little echo when the user speaks over an echo (%i)', (seed) => {
     const found = listen({ played: speech(1, 8000), echoDb: -30, user: speech(seed, 8000) });
     expect(share(found)).toBeLessThan(0.25);
   });
 
-  test('shows no echo in silence', () => {
+  test('counts as no echo in silence', () => {
     expect(share(listen({ played: speech(1, 8000) }))).toBe(0);
   });
 });
@@ -91,12 +94,12 @@ describe('a comparison that is not possible', () => {
     expect(meter.compare(0)).toBeNull();
   });
 
-  test('gives no share after the speech is over', () => {
+  test('returns NaN once the speech is over', () => {
     const found = listen({ played: speech(1, 3000), user: speech(3, 6000), ms: 6000 });
     expect(found.slice(-8)).toEqual(Array.from({ length: 8 }, () => Number.NaN));
   });
 
-  test('returns null for an item that it does not know', () => {
+  test('returns null for an unknown item', () => {
     const meter = new EchoMeter();
     meter.played('other', 1000, 0);
     meter.heard({ samples: new Int16Array(SAMPLES), sampleRateHz: RATE_HZ }, 0);
@@ -161,7 +164,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     expect(levelDb(before) - levelDb(after)).toBeGreaterThan(20);
   });
 
-  test.each([3, 4, 5, 6])('lets a voice over the echo pass (%i)', (seed) => {
+  test.each([3, 4, 5, 6])('passes a voice over the echo (%i)', (seed) => {
     const user = speech(seed, PLAYED_MS);
     const { before, after } = heardIn({ echoDb: -20, user });
     expect(levelDb(before) - levelDb(after)).toBeLessThan(0.5);
@@ -174,7 +177,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     }
   });
 
-  test('lets a voice in a pause of the speech pass, and never amplifies a quiet one', () => {
+  test('passes a voice in a pause of the speech, and never amplifies a quiet voice', () => {
     const meter = heardIn({ echoDb: -20, headsetAfterMs: 2000, user: speech(3, PLAYED_MS) });
     expect(levelDb(meter.before) - levelDb(meter.after)).toBeLessThan(0.5);
     const quiet = speech(3, PLAYED_MS).map((sample) => sample * 0.05);
@@ -182,7 +185,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     expect(levelDb(over.after)).toBeLessThanOrEqual(levelDb(over.before));
   });
 
-  test('leaves the audio unchanged before an echo was recognized', () => {
+  test('leaves the audio unchanged until an echo is detected', () => {
     const { before, after } = heardIn({ echoDb: -20, isKnown: false });
     expect(after).toEqual(before);
   });
@@ -192,7 +195,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     expect(after).toEqual(before);
   });
 
-  test('accepts any rate and empty frames, and does not modify the given frame', () => {
+  test('accepts any rate and empty frames, and does not modify the input frame', () => {
     const meter = new EchoMeter();
     meter.said({ itemId: 'item', samples: toPcm(speech(1, 3000)), sampleRateHz: 24_000 });
     meter.wasEcho(0);

@@ -15,12 +15,12 @@ describe('the values of the codes', () => {
     ]);
   });
 
-  test('mirror each other: the first bit is the sign', () => {
+  test('mirror each other, with the first bit as the sign', () => {
     for (let code = 0; code < 128; code += 1)
       expect(values[code]).toBe(0 - (values[code + 128] as number));
   });
 
-  test('grow with the code, negative ones from the other end', () => {
+  test('increase with the code for positive values, and decrease for negative ones', () => {
     for (let code = 129; code < 256; code += 1)
       expect(values[code]).toBeLessThan(values[code - 1] as number);
     for (let code = 1; code < 128; code += 1)
@@ -34,7 +34,7 @@ for (const [segment, steps] of [15, 16, 16, 16, 16, 16, 16, 16].entries())
   for (let step = 0; step < steps; step += 1)
     decisions.push((decisions.at(-1) as number) + 4 * 2 ** (segment + 1));
 
-test('MU-LAW-1: converts each of the 65,536 samples to the code between whose decision values it lies', () => {
+test('MU-LAW-1: encodes each of the 65,536 samples as the code whose decision values enclose it', () => {
   expect(decisions).toHaveLength(129);
   expect(decisions.at(-1)).toBe(8159 * 4);
   const codes = encodeMuLaw(allSamples);
@@ -52,26 +52,26 @@ test('MU-LAW-1: converts each of the 65,536 samples to the code between whose de
   expect([...wrong]).toEqual([]);
 });
 
-test('MU-LAW-1: gives a code the middle of its decision values', () => {
+test('MU-LAW-1: decodes a code as the midpoint of its decision values', () => {
   for (let rank = 1; rank < 128; rank += 1)
     expect(values[~rank & 0xff]).toBe(
       ((decisions[rank] as number) + (decisions[rank + 1] as number)) / 2,
     );
 });
 
-test('MU-LAW-1: encodes a sample and its opposite with only the sign different', () => {
+test('MU-LAW-1: encodes a sample and its negative with only the sign bit different', () => {
   const codes = encodeMuLaw(allSamples);
   for (let sample = 1; sample <= 32_767; sample += 1)
     expect((codes[32_768 + sample] as number) ^ (codes[32_768 - sample] as number)).toBe(0x80);
 });
 
-test('MU-LAW-2: restores each of the 256 codes except −0', () => {
+test('MU-LAW-2: re-encodes each of the 256 codes unchanged, except −0', () => {
   const expected = allCodes.slice();
   expected[0x7f] = 0xff;
   expect(encodeMuLaw(values)).toEqual(expected);
 });
 
-test('clips the loudest samples instead of folding them', () => {
+test('clips the loudest samples rather than wrapping them around', () => {
   expect([...encodeMuLaw(Int16Array.of(32_767, -32_768, 32_636, -32_636))]).toEqual([
     0x80, 0x00, 0x80, 0x00,
   ]);

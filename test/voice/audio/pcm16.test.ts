@@ -9,14 +9,14 @@ import {
 } from '../../../src/voice/audio/pcm16.ts';
 
 describe('bytes', () => {
-  test('encode signed samples of 16 bits, least significant byte first', () => {
+  test('encodes signed 16-bit samples, least significant byte first', () => {
     expect([...encodePcm16(Int16Array.of(1, -2, 0x1234, -32_768))]).toEqual([
       0x01, 0x00, 0xfe, 0xff, 0x34, 0x12, 0x00, 0x80,
     ]);
     expect(decodePcm16(Uint8Array.of(0x01, 0x00, 0xfe, 0xff))).toEqual(Int16Array.of(1, -2));
   });
 
-  test('copy the samples in both directions, even at an odd address', () => {
+  test('copies samples in both directions, even at an odd address', () => {
     const samples = Int16Array.of(7, 8);
     const bytes = encodePcm16(samples);
     bytes[0] = 99;
@@ -28,7 +28,7 @@ describe('bytes', () => {
     expect(decoded).toEqual(Int16Array.of(1, 2));
   });
 
-  test('refuse an odd length as malformed', () => {
+  test('refuses an odd length as malformed', () => {
     expect(() => decodePcm16(new Uint8Array(3))).toThrow(ProtocolError);
     expect(() => decodePcm16(new Uint8Array(3))).toThrow(/got 3 bytes/);
   });
@@ -58,7 +58,7 @@ describe('base64', () => {
     expect(() => decodePcm16Base64(text)).toThrow(ProtocolError);
   });
 
-  test('decodes or refuses any text, and never misreads memory', () => {
+  test('decodes or refuses any string, without reading outside its memory', () => {
     fc.assert(
       fc.property(fc.string({ maxLength: 40 }), (text) => {
         try {

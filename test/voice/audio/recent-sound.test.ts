@@ -10,7 +10,7 @@ const frame = (samples: readonly number[], sampleRateHz = 8000) => ({
 const allOf = (frames: readonly { readonly samples: Int16Array }[]): number[] =>
   frames.flatMap(({ samples }) => [...samples]);
 
-test('RECENT-SOUND-1, RECENT-SOUND-2: returns the newest audio unchanged, however it was framed', () => {
+test('RECENT-SOUND-1, RECENT-SOUND-2: returns the newest audio unchanged for any framing', () => {
   fc.assert(
     fc.property(
       fc.array(fc.integer({ min: 0, max: 6000 }), { maxLength: 40 }),
@@ -37,7 +37,7 @@ test('RECENT-SOUND-1, RECENT-SOUND-2: returns the newest audio unchanged, howeve
   );
 });
 
-test('leaves a taken frame unchanged when more audio is added', () => {
+test('returns frames that later audio does not overwrite', () => {
   const sound = new RecentSound();
   sound.add(frame([1, 2, 3]), 1000);
   const [taken] = sound.take(1000);

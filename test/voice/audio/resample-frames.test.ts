@@ -26,7 +26,7 @@ function marbles(run: Parameters<TestScheduler['run']>[0]): void {
 }
 
 describe('resampleFrames', () => {
-  test('keeps history across the frames of one item and flushes when the source completes', () => {
+  test('keeps filter history across the frames of one item, and flushes when the source completes', () => {
     const { parts, tail } = expectedOf(first.samples, second.samples, third.samples);
     marbles(({ cold, expectObservable }) => {
       const source = cold('a-b-c-|', { a: first, b: second, c: third });
@@ -41,7 +41,7 @@ describe('resampleFrames', () => {
     expect(concatSamples([...parts, tail]).length).toBe(1_440);
   });
 
-  test('flushes an item under its own ids when another item begins', () => {
+  test('flushes an item under its own id when another item begins', () => {
     const a: AudioFrame = { ...first, itemId: 'item_1', responseId: 'resp_1' };
     const b: AudioFrame = { ...first, itemId: 'item_2', responseId: 'resp_1' };
     const { parts, tail } = expectedOf(first.samples);
@@ -65,7 +65,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('flushes at once on endOfItem, and starts the next frame from silence', () => {
+  test('flushes at once on endOfItem, and processes the next frame as after silence', () => {
     const { parts, tail } = expectedOf(first.samples);
     marbles(({ cold, expectObservable }) => {
       const endOfItem = cold('--x', { x: 'response.ended' });
@@ -78,7 +78,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('starts a new stretch when the rate changes in mid-stream', async () => {
+  test('starts a new stream when the sample rate changes', async () => {
     const frames = await lastValueFrom(
       from<AudioFrame[]>([
         { samples: new Int16Array(960), sampleRateHz: 48_000 },
@@ -90,14 +90,14 @@ describe('resampleFrames', () => {
     expect(concatSamples(frames.map((frame) => frame.samples)).length).toBe(480 + 480 + 480);
   });
 
-  test('passes frames that already have the rate through unchanged', async () => {
+  test('passes frames at the target rate through unchanged', async () => {
     const frame: AudioFrame = { samples: new Int16Array(480), sampleRateHz: 24_000, itemId: 'i' };
     const out = await lastValueFrom(from([frame]).pipe(resampleFrames(24_000)));
     expect(out).toEqual(frame);
     expect(out.samples).toBe(frame.samples);
   });
 
-  test('passes errors through, without the tail', () => {
+  test('passes errors through without flushing', () => {
     const { parts } = expectedOf(first.samples);
     marbles(({ cold, expectObservable }) => {
       expectObservable(cold('a-#', { a: first }).pipe(resampleFrames(24_000))).toBe('a-#', {
@@ -116,7 +116,7 @@ describe('resampleFrames', () => {
     });
   });
 
-  test('refuses a rate that cannot be resampled, at construction or as an error', async () => {
+  test('refuses an unsupported rate at construction, or as an error of the stream', async () => {
     expect(() => resampleFrames(96_000)).toThrow(ConfigurationError);
     const bad: AudioFrame = { samples: new Int16Array(1), sampleRateHz: 96_000 };
     await expect(lastValueFrom(from([bad]).pipe(resampleFrames(24_000)))).rejects.toThrow(

@@ -10,7 +10,7 @@ const rate = fc.oneof(
 );
 const chunks = fc.array(fc.int16Array({ maxLength: 300 }), { maxLength: 12 });
 
-test('RESAMPLER-1: gives the same output, bit for bit, however a stream is cut', () => {
+test('RESAMPLER-1: produces bit-identical output however a stream is split', () => {
   fc.assert(
     fc.property(rate, rate, chunks, (fromHz, toHz, cut) => {
       const whole = createResampler({ fromHz, toHz });
@@ -26,7 +26,7 @@ test('RESAMPLER-1: gives the same output, bit for bit, however a stream is cut',
   );
 });
 
-test('RESAMPLER-2, RESAMPLER-3: gives ceil(n·L/M) samples, and holds back at most the look-ahead', () => {
+test('RESAMPLER-2, RESAMPLER-3: produces ceil(n·L/M) samples, and holds back at most the look-ahead', () => {
   fc.assert(
     fc.property(rate, rate, fc.nat({ max: 1_000 }), (fromHz, toHz, length) => {
       const resampler = createResampler({ fromHz, toHz });

@@ -33,7 +33,7 @@ describe('RESAMPLER-4: quality', () => {
   });
 
   test.each(RATIOS.filter(([fromHz, toHz]) => fromHz > toHz))(
-    '%i to %i Hz keeps aliases 80 dB down',
+    'keeps aliases 80 dB down from %i to %i Hz',
     (fromHz, toHz) => {
       for (const share of [0.501, 0.55, 0.625, 0.8, 0.99]) {
         const hz = Math.round(toHz * share);
@@ -54,7 +54,7 @@ describe('RESAMPLER-4: quality', () => {
   });
 
   test.each(RATIOS)(
-    'keeps zeros silent from %i to %i Hz, and the audio around them unchanged',
+    'keeps digital silence silent from %i to %i Hz, and the audio around it unchanged',
     (fromHz, toHz) => {
       const sound = tone({ hz: 700, sampleRateHz: fromHz, seconds: 0.05 });
       const zeros = new Int16Array(fromHz);
@@ -101,7 +101,7 @@ describe('RESAMPLER-3: linear phase without delay', () => {
 });
 
 describe('RESAMPLER-2: length', () => {
-  test.each(RATIOS)('gives ceil(n·L/M) samples from %i to %i Hz', (fromHz, toHz) => {
+  test.each(RATIOS)('produces ceil(n·L/M) samples from %i to %i Hz', (fromHz, toHz) => {
     for (const length of [0, 1, 2, 7, 480, 1_001]) {
       const out = resampleAll(new Int16Array(length), fromHz, toHz);
       expect(out.length, `${length} in`).toBe(Math.ceil((length * toHz) / fromHz));
@@ -117,7 +117,7 @@ describe('RESAMPLER-2: length', () => {
   });
 });
 
-test('passes the same array through at equal rates', () => {
+test('returns the input array at equal rates', () => {
   const resampler = createResampler({ fromHz: 24_000, toHz: 24_000 });
   const samples = Int16Array.of(1, 2, 3);
   expect(resampler.process(samples)).toBe(samples);

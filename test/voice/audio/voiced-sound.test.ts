@@ -18,7 +18,7 @@ function heard(...levels: number[]) {
 const times = (count: number, level: number) => Array.from({ length: count }, () => level);
 
 describe('the voiced time', () => {
-  test('counts the voice without its pauses', () => {
+  test('counts voice without pauses', () => {
     expect(heard(...times(10, 8000), ...times(10, 40), ...times(5, 7000)).voicedMs).toBe(300);
   });
 
@@ -38,7 +38,7 @@ describe('the voiced time', () => {
   });
 });
 
-test('counts from zero after a reset, and keeps the earlier level', () => {
+test('counts from zero after a reset, and keeps the level that it has learned', () => {
   const sound = heard(...times(10, 8000));
   sound.voicedMs = 0;
   for (const level of times(10, 500)) sound.take(frame(level));

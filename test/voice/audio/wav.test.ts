@@ -85,7 +85,7 @@ describe('decodeWav', () => {
     });
   });
 
-  test('reads a file from the middle of a buffer', () => {
+  test('reads a file from a subarray of a buffer', () => {
     const file = encodeWav({ samples, sampleRateHz: 16_000 });
     const around = new Uint8Array(file.length + 3);
     around.set(file, 3);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { workingSound } from '../../../src/voice/audio/working-sound.ts';
 import { ConfigurationError } from '../../../src/values/errors.ts';
 
-test('lasts two seconds, is soft and repeatable, and begins and ends in silence', () => {
+test('lasts two seconds, is soft and repeatable, and starts and ends in silence', () => {
   const { samples, sampleRateHz, itemId } = workingSound();
   expect(samples).toHaveLength(2 * sampleRateHz);
   expect(itemId).toBeUndefined();
@@ -17,7 +17,7 @@ test('lasts two seconds, is soft and repeatable, and begins and ends in silence'
   expect(workingSound().samples).toEqual(samples);
 });
 
-test('takes another rate and volume, and refuses wrong ones', () => {
+test('accepts another rate and volume, and refuses invalid ones', () => {
   const { samples, sampleRateHz } = workingSound({ sampleRateHz: 8000, volume: 0.5 });
   expect(sampleRateHz).toBe(8000);
   expect(samples).toHaveLength(16_000);

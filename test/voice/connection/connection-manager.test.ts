@@ -95,7 +95,7 @@ test('CONNECTION-MANAGER-1: ignores events after a close, and reports a listener
 });
 
 test.each(['events', 'audio'] as const)(
-  'CONNECTION-MANAGER-1: treats a failing stream of %s as a lost connection',
+  'CONNECTION-MANAGER-1: treats a failing %s stream as a lost connection',
   (stream) => {
     const { told, first } = managerOf();
     first.ready();
@@ -105,7 +105,7 @@ test.each(['events', 'audio'] as const)(
 );
 
 describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () => {
-  test('repeats for the lead agent if the model had accepted the new configuration', async () => {
+  test("changes back to the lead agent's if the model had accepted the new one", async () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     connections.transfer(billing);
@@ -116,7 +116,7 @@ describe('CONNECTION-MANAGER-4: the configuration after a failed transfer', () =
     expect(configured(first)).toEqual(['billing', 'lead']);
   });
 
-  test('does not repeat if the model had refused the transfer', () => {
+  test("stays the lead agent's if the model had refused the transfer", () => {
     const { connections, told, first } = managerOf();
     first.events.next({ type: 'transport.ready' });
     first.autoConfigured = false;
@@ -153,7 +153,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     return { ...made, second: made.transport.connections[1] as FakeConnection };
   };
 
-  test('hears the connection in use until the other takes over, and then only the other', () => {
+  test('receives from the connection in use until the other takes over, then only from the other', () => {
     const { connections, told, first, second } = apart();
     first.events.next({ type: 'utterance.ended', utteranceId: 'u' });
     second.events.next({ type: 'utterance.ended', utteranceId: 'v' });
@@ -179,7 +179,7 @@ describe('CONNECTION-MANAGER-3: make before break', () => {
     expect(connections.isReady).toBe(false);
   });
 
-  test('closes the new connection if the one in use is lost meanwhile', () => {
+  test('closes the new connection if the one in use is lost first', () => {
     const { connections, told, first, second } = apart();
     first.drop(true, 'gone');
     expect(told.at(-1)).toBe('lost gone');

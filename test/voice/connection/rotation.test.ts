@@ -111,7 +111,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, true]);
   });
 
-  test('ROTATION-2: waits for no pause shortly before the end', async () => {
+  test('ROTATION-2: switches without a pause shortly before the old connection expires', async () => {
     const made = managerOf({});
     const { told, who, environment, at } = made;
     who.isIdle = false;
@@ -135,7 +135,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, true]);
   });
 
-  test('ROTATION-2: closes a new connection that is not ready when the old one is lost', () => {
+  test('ROTATION-2: discards a new connection that is not ready when the old one is lost', () => {
     const made = managerOf({});
     const { told, at } = made;
     at(0).events.next({ type: 'transport.expiring', inMs: 10_000 });
@@ -144,7 +144,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false]);
   });
 
-  test('ROTATION-4: tries another connection after one that fails or hangs, and keeps the old one', async () => {
+  test('ROTATION-4: opens another connection after one that fails or hangs, and keeps the old one', async () => {
     const { told, who, environment, transport, at } = managerOf({});
     at(0).events.next({ type: 'transport.expiring', inMs: 120_000 });
     at(1).drop(true, 'no room');
@@ -197,7 +197,7 @@ describe('make before break', () => {
     expect(open(made)).toEqual([false, false, false, false, true]);
   });
 
-  test('ROTATION-3: postpones a rotation that is due during a transfer on the same connection', () => {
+  test('ROTATION-3: postpones a rotation that becomes due during a transfer on the same connection', () => {
     const { connections, transport, at } = managerOf({});
     connections.transfer(agent('billing'));
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -223,7 +223,7 @@ describe('a conversation that the next connection resumes', () => {
     return made;
   };
 
-  test('CONNECTION-MANAGER-3: closes the old connection in a pause, and sends the next only new messages', async () => {
+  test('CONNECTION-MANAGER-3: closes the old connection in a pause, and sends only new messages to the next', async () => {
     const made = resumable();
     const { connections, told, who, at } = made;
     who.isIdle = false;
@@ -245,7 +245,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(at(1).commands).toEqual([]);
   });
 
-  test('waits for a resumption handle, but not beyond the last moment', async () => {
+  test('waits for a resumption handle, but not beyond the expiry', async () => {
     const { connections, told, environment, at } = resumable();
     at(0).events.next({ type: 'transport.resumable', resume: null });
     at(0).events.next({ type: 'transport.resumable', resume: 'another' });
@@ -311,7 +311,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(resumes().slice(4)).toEqual(['fresh', null]);
   });
 
-  test('CONTINUATION-1: sends only newer messages to a wire that received the history at connect', () => {
+  test('CONTINUATION-1: sends only newer messages to a connection that received the history when it opened', () => {
     const { connections, told, who, at } = managerOf({});
     at(0).drop();
     connections.connect(who.leads);
@@ -321,7 +321,7 @@ describe('a conversation that the next connection resumes', () => {
     expect(told.at(-1)).toBe('ready: new');
   });
 
-  test('CONTINUATION-1: sends only newer messages to such a wire that waited for a pause', () => {
+  test('CONTINUATION-1: sends only newer messages to a prepared connection that waited for a pause', () => {
     const { connections, told, who, at } = managerOf({});
     who.isIdle = false;
     at(0).events.next({ type: 'transport.expiring', inMs: 60_000 });
@@ -350,7 +350,7 @@ describe("the user's audio", () => {
     expect(connections.takeKeptAudio()).toEqual([]);
   });
 
-  test('CONNECTION-MANAGER-6: sends audio without a transcript again, before the buffered audio', () => {
+  test('CONNECTION-MANAGER-6: repeats audio without a transcript before the buffered audio', () => {
     const { connections, who, at } = managerOf({});
     for (const mark of [1, 2]) connections.sendAudio(frame(mark), true);
     for (const mark of [3, 4]) connections.sendAudio(frame(mark), false);

@@ -66,7 +66,7 @@ const called = (responseId: string, callId: string): TransportEvent => ({
   responseId,
 });
 
-test('holds nothing when the utterance can only be for the lead agent', () => {
+test('holds nothing if the utterance can only be for the lead agent', () => {
   const { world, held, say, told, happen } = heldOf();
   world.isUndecided = false;
   held.began('r');
@@ -97,7 +97,7 @@ describe('HELD-SPEECH-1: order', () => {
     ]);
   });
 
-  test('plays each frame once or never, and in order, for any decisions', () => {
+  test('plays each frame at most once and in order, for any decisions', () => {
     const step = fc.record({
       kind: fc.constantFrom(
         'begin',
@@ -146,7 +146,7 @@ describe('HELD-SPEECH-1: order', () => {
 });
 
 describe('HELD-SPEECH-2: silence', () => {
-  test('silences the audio, words and calls of a response, including late ones', () => {
+  test("silences a response's audio, words and calls, even late ones", () => {
     const { held, say, told, happen } = heldOf();
     held.began('r');
     say('r', 10);
@@ -167,7 +167,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(held.silence()).toBe(false);
   });
 
-  test('reports a silenced response that has ended as ended', () => {
+  test('reports the end of a silenced response', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(ended('r'));
@@ -185,7 +185,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['tool.cancelled']);
   });
 
-  test("silences a reply to a subagent's words for a time, or until the next request", async () => {
+  test('silences a reply to words meant for a subagent for a time, or until the next request', async () => {
     const { held, told, world, environment } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, false);
@@ -198,7 +198,7 @@ describe('HELD-SPEECH-2: silence', () => {
     expect(told).toEqual(['silenced a false']);
   });
 
-  test('starts that time when the current response has ended', async () => {
+  test('starts the time limit once the current response has ended', async () => {
     const { held, told, world, environment, happen } = heldOf();
     world.isUndecided = false;
     held.expectUnwanted(1000, true);
@@ -226,7 +226,7 @@ describe('HELD-SPEECH-3: limits', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('cuts off audio beyond the limit at its end, without a gap', () => {
+  test('cuts audio beyond the limit at its end, without a gap', () => {
     const { held, say, told } = heldOf();
     held.began('r');
     say('r', 59_000);
@@ -278,7 +278,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     ]);
   });
 
-  test('drops out when other words were for the lead agent meanwhile', () => {
+  test('never plays if further words were meant for the lead agent', () => {
     const { held, told, happen } = heldOf();
     held.began('r');
     happen(words('r', 'Premium.'));
@@ -305,7 +305,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     expect(told.some((each) => each.startsWith('silenced r'))).toBe(true);
   });
 
-  describe('HELD-SPEECH-5: an acknowledging reply whose audio arrives in real time', () => {
+  describe('HELD-SPEECH-5: an acknowledgement whose audio arrives in real time', () => {
     const begun = async () => {
       const made = heldOf({ isInRealTime: true });
       made.held.silenceUnless(reader);
@@ -324,7 +324,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     const soundMs = (told: readonly string[]) =>
       100 * told.filter((each) => each.startsWith('sound')).length;
 
-    test('plays while it is said, and to its end', async () => {
+    test('plays as it arrives, to its end', async () => {
       const { told, speak, happen, environment } = await begun();
       expect(told[0]).toBe('assistant.transcribed Premium.');
       expect(soundMs(told)).toBe(300);
@@ -343,7 +343,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(1);
     });
 
-    test('stops playing at words that are not an acknowledgement', async () => {
+    test('stops at words that are not an acknowledgement', async () => {
       const { told, speak, happen, environment } = await begun();
       const before = soundMs(told);
       await speak(' It is booked.', 1000);
@@ -357,7 +357,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       ]);
     });
 
-    test('stops playing when the user speaks', async () => {
+    test('stops when the user speaks', async () => {
       const { told, held, environment } = await begun();
       const before = soundMs(told);
       held.silence();
@@ -367,14 +367,14 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
       expect(environment.pendingTimers).toBe(0);
     });
 
-    test('plays nothing when another utterance is already due', async () => {
+    test('never plays if another utterance is already due', async () => {
       world.isLate = true;
       const { told } = await begun();
       world.isLate = false;
       expect(soundMs(told)).toBe(0);
     });
 
-    test('plays no second acknowledgement', async () => {
+    test('suppresses a second acknowledgement', async () => {
       const { told, held, say, happen, environment } = await begun();
       held.began('s');
       say('s', 100);
@@ -386,7 +386,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     });
   });
 
-  test('falls silent if it takes too long, or the user speaks', async () => {
+  test('falls silent if it takes too long, or if the user speaks', async () => {
     for (const isTooLong of [true, false]) {
       const { environment, held, told, happen } = heldOf();
       held.began('r');
@@ -400,7 +400,7 @@ describe('HELD-SPEECH-4: a reply that only acknowledges an answer', () => {
     }
   });
 
-  test('also plays after the answer, and only once', () => {
+  test('plays once even if it arrives after the answer', () => {
     const { held, told, say, happen } = heldOf();
     held.silenceUnless(reader);
     held.expectUnwanted(5000, false);

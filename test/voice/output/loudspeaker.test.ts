@@ -46,7 +46,7 @@ test('passes speech to the client unchanged', () => {
 });
 
 describe('a pause', () => {
-  test('LOUDSPEAKER-1: keeps the position of the previous item if the reported item has not begun', () => {
+  test("LOUDSPEAKER-1: keeps the previous item's position if the reported item has not started", () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 80);
@@ -61,7 +61,7 @@ describe('a pause', () => {
     ]);
   });
 
-  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes at the heard position, with the speech added meanwhile', () => {
+  test('LOUDSPEAKER-1, LOUDSPEAKER-2: resumes at the heard position, including speech added meanwhile', () => {
     const { speaker, say, given, heard, clears } = loud();
     say('a', 100);
     say('a', 100);
@@ -83,7 +83,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test("LOUDSPEAKER-3: reports positions in the model's item, however often it was paused", () => {
+  test("LOUDSPEAKER-3: reports positions within the model's item after any number of pauses", () => {
     const { speaker, say, given } = loud();
     say('a', 200);
     speaker.pause();
@@ -102,7 +102,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 20 })).toEqual({ itemId: 'a', playedMs: 70 });
   });
 
-  test('LOUDSPEAKER-1: omits items before the reported one', () => {
+  test('LOUDSPEAKER-1: drops items before the reported one', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     say('b', 100);
@@ -114,7 +114,7 @@ describe('a pause', () => {
     expect(given(since)).toEqual([['c~2', 0, 100]]);
   });
 
-  test('LOUDSPEAKER-3: renames the rest of an item that was played as far as it was received', () => {
+  test('LOUDSPEAKER-3: renames the rest of an item whose received part was fully played', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 100);
     speaker.pause();
@@ -126,7 +126,7 @@ describe('a pause', () => {
     expect(speaker.played({ itemId: 'a~2', playedMs: 50 }).playedMs).toBe(150);
   });
 
-  test('reports no stop position to a drop after it is over', () => {
+  test('has no stop position for a drop after it resumed', () => {
     const { speaker, say } = loud();
     say('a', 100);
     speaker.pause();
@@ -135,7 +135,7 @@ describe('a pause', () => {
     expect(speaker.drop()).toBeNull();
   });
 
-  test('ends in a drop that plays nothing more and knows the stop position', () => {
+  test('returns its stop position on a drop, and plays nothing more', () => {
     const { speaker, say, heard, clears } = loud();
     say('a', 100);
     speaker.pause();
@@ -148,7 +148,7 @@ describe('a pause', () => {
     expect(heard).toHaveLength(since);
   });
 
-  test('clears the client on a drop without a pause, and knows no position', () => {
+  test('a drop without a pause clears the client, and returns no position', () => {
     const { speaker, say, clears } = loud();
     say('a', 100);
     speaker.played({ itemId: 'a', playedMs: 40 });
@@ -156,7 +156,7 @@ describe('a pause', () => {
     expect(clears()).toBe(1);
   });
 
-  test('LOUDSPEAKER-4: fails while too much would have to be buffered, until all is played', () => {
+  test('LOUDSPEAKER-4: fails while more would have to be buffered than the limit, until all is played', () => {
     const { speaker, say, clears } = loud();
     for (let count = 0; count < 13; count += 1) say('a', 10_000);
     expect(speaker.pause()).toBe(false);
@@ -167,7 +167,7 @@ describe('a pause', () => {
   });
 });
 
-test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond, and none before its time', () => {
+test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond once, and none too early', () => {
   const step = fc.oneof(
     fc.record({ do: fc.constant('say'), item: fc.nat(4), ms: fc.integer({ min: 1, max: 80 }) }),
     fc.record({ do: fc.constant('play'), item: fc.nat(0), ms: fc.integer({ min: 1, max: 120 }) }),
@@ -228,7 +228,7 @@ test('LOUDSPEAKER-1, LOUDSPEAKER-2, LOUDSPEAKER-3: plays each millisecond, and n
 describe('LOUDSPEAKER-5: lowered speech', () => {
   const low = (value: number) => Math.round(value * 0.25);
 
-  test('resumes at the heard position, at its level, with the speech added meanwhile', () => {
+  test('resumes at the heard position and its original level, including speech added meanwhile', () => {
     const { speaker, say, given, heard } = loud();
     say('a', 200);
     speaker.pause();
@@ -255,7 +255,7 @@ describe('LOUDSPEAKER-5: lowered speech', () => {
     ['it was all heard', (speaker: Loudspeaker) => speaker.drained()],
     ['it was stopped', (speaker: Loudspeaker) => speaker.drop()],
     ['it is raised', (speaker: Loudspeaker) => speaker.raise()],
-  ])('returns to its level when %s', (_when, end) => {
+  ])('returns to its original level when %s', (_when, end) => {
     const { speaker, say, given } = loud();
     say('a', 100);
     speaker.pause();

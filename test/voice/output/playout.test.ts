@@ -12,7 +12,7 @@ function twoItems(): Playout {
 }
 
 describe('P3: items that play in order', () => {
-  test('count the first as played when the second has begun', () => {
+  test('count the first as played once the second has started', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 20)).toEqual([
@@ -20,7 +20,7 @@ describe('P3: items that play in order', () => {
     ]);
   });
 
-  test('infer nothing about the first from a second that has not begun', () => {
+  test('infer nothing about the first from a second that has not started', () => {
     const playout = twoItems();
     playout.played('first', 500);
     expect(playout.played('second', 0)).toEqual([]);

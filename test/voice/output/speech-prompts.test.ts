@@ -13,14 +13,14 @@ test.each([
   ['question', 'when_asked', 'named', null],
   ['result', 'by_itself', 'named', null],
 ] as const)(
-  'sends the %s to a model that answers %s and acts by %s, with this response: %s',
+  'prompts for a %s with a model that responds %s and acts by %s: %s',
   (kind, responds, toolCalls, answering) => {
     const told = offerInstructions(offer(kind), 'k-1', { responds, toolCalls });
     expect(/When they answer, [^,]+/.exec(told)?.[0] ?? null).toBe(answering);
   },
 );
 
-test('prompts the model with words that the runtime accepts as an acknowledgement', () => {
+test('suggests words to the model that the runtime accepts as an acknowledgement', () => {
   const answer = { choice: 'Premium', isApproval: false, language: 'en' };
   expect(acknowledgementIn('Premium. One moment.', answer)).toBe('whole');
   expect(acknowledgementIn('One moment.', { ...answer, isApproval: true })).toBe('whole');

@@ -48,7 +48,7 @@ describe('SentenceChunker', () => {
     expect(chunker.flush()).toEqual(['The']);
   });
 
-  test('begins a long first sentence at a comma, but not a later one', () => {
+  test('splits a long first sentence at a comma, but not a later one', () => {
     const long = 'I have looked at all of the rides near you this evening, and the best of them is';
     const chunker = new SentenceChunker();
     expect(chunker.push(long)).toEqual([
@@ -57,7 +57,7 @@ describe('SentenceChunker', () => {
     expect(chunker.push(` here. ${long}`)).toEqual(['and the best of them is here. ']);
   });
 
-  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text, and emits no endless piece', () => {
+  test('SENTENCE-CHUNKER-1, SENTENCE-CHUNKER-2: loses no text, and limits the length of pieces', () => {
     const deltas = fc.array(
       fc.oneof(
         fc.string({ maxLength: 20 }),
@@ -74,7 +74,7 @@ describe('SentenceChunker', () => {
     );
   });
 
-  test('SENTENCE-CHUNKER-2: cuts a script without spaces between words', () => {
+  test('SENTENCE-CHUNKER-2: splits a script that has no spaces between words', () => {
     const given = pieces('สวัสดีครับ'.repeat(60));
     expect(given.length).toBeGreaterThan(1);
     for (const piece of given) {

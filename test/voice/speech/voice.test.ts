@@ -13,7 +13,7 @@ function request(controller = new AbortController()) {
 }
 
 describe('the audio of a voice', () => {
-  test('sounds the same, whole or in pieces', async () => {
+  test('has the same samples as a whole or in pieces', async () => {
     const whole: Voice = { synthesize: async () => frame(1, 2, 3) };
     const pieces: Voice = {
       async *synthesize() {

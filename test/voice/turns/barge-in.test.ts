@@ -123,7 +123,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('stops when the user begins again', () => {
+  test('stops when the user starts to speak again', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -131,7 +131,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('stops when the model has stopped by itself', () => {
+  test('stops when the model confirms that it stopped by itself', () => {
     const { bargeIn, done } = speaking();
     bargeIn.confirm();
     expect(done).toEqual([]);
@@ -141,7 +141,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('resumes when no transcript will arrive and the user is silent', async () => {
+  test('resumes if no transcript will arrive and the user is silent', async () => {
     const { bargeIn, done, environment } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.ended('u1');
@@ -151,7 +151,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('stops when no transcript will arrive and the user still speaks', () => {
+  test('stops if no transcript will arrive and the user still speaks', () => {
     const { bargeIn, done } = speaking();
     bargeIn.began('u1', 0);
     bargeIn.reset();
@@ -173,19 +173,19 @@ describe('words that do not arrive in time', () => {
     return talk;
   }
 
-  test('INTERRUPTIONS-4: let the speech resume, and still stop it later', async () => {
+  test('INTERRUPTIONS-4: resume the speech at the timeout, and can stop it later', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
     expect(done).toEqual(['pause', 'resume', 'breakOff']);
   });
 
-  test('have no effect if they are a late backchannel', async () => {
+  test('have no effect if they turn out to be a backchannel', async () => {
     const { bargeIn, done } = await withoutWords();
     expect(bargeIn.isBackchannel('u1', 'mm-hm', true)).toBe(true);
     expect(done).toEqual(['pause', 'resume']);
   });
 
-  test('pauses again for the next utterance', async () => {
+  test('do not affect the pause for the next utterance', async () => {
     const { bargeIn, done } = await withoutWords();
     bargeIn.began('u2', 0);
     expect(bargeIn.isBackchannel('u1', 'stop', true)).toBe(false);
@@ -195,7 +195,7 @@ describe('words that do not arrive in time', () => {
 });
 
 test.each([{ falseInterruptionMs: 0 }, { canPause: false }])(
-  'stops at once when the waiting period is switched off: %j',
+  'stops at once if the waiting period is off: %j',
   (options) => {
     const { bargeIn, done, environment } = speaking(options);
     bargeIn.began('u1', 0);

@@ -44,7 +44,7 @@ describe.each([
   ['a model that is asked', {}],
   ['a model that answers by itself', BY_ITSELF],
 ] as const)('an utterance that does not end: %s', (_name, capabilities) => {
-  test('LISTEN-1: ends on a wire that supports it, and its words count once', async () => {
+  test('LISTEN-1: ends on a transport that can end utterances, and its words count once', async () => {
     const { model, hums, said, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -63,7 +63,7 @@ describe.each([
     expect(state().floor).not.toBe('user');
   });
 
-  test('LISTEN-1: waits for a wire that does not answer no longer than for any words', async () => {
+  test('LISTEN-1: ends at the usual transcript timeout if the transport does not answer', async () => {
     const { model, hums, state, environment } = await talkWith({
       ...capabilities,
       endsUtterances: true,
@@ -75,7 +75,7 @@ describe.each([
     expect(state().floor).not.toBe('user');
   });
 
-  test('LISTEN-1: consists of the known words on a wire that cannot end it', async () => {
+  test('LISTEN-1: contains the words known so far on a transport that cannot end utterances', async () => {
     const { model, hums, partly, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     partly('u1', 'and now the weather');
@@ -87,7 +87,7 @@ describe.each([
     expect(said()).toEqual(['and now the weather']);
   });
 
-  test('LISTEN-1: consists of words that arrive at the end if none were known', async () => {
+  test('LISTEN-1: contains words that arrive at the end if none were known', async () => {
     const { model, hums, said, state, environment } = await talkWith(capabilities);
     model().speechStarted('u1');
     await hums(20_500);
@@ -99,7 +99,7 @@ describe.each([
   });
 });
 
-test('LISTEN-1: leaves the floor with a user who speaks for 45 s, and says nothing meanwhile', async () => {
+test('LISTEN-1: keeps the floor with a user who speaks for 45 s, without speech meanwhile', async () => {
   const { model, environment, session, state, asked, start } = voiceTalk({
     transport: new FakeTransport({ endsUtterances: true }),
   });
@@ -125,7 +125,7 @@ test('LISTEN-1: ends when the microphone is switched off', async () => {
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: ends when the client leaves for more than 5 s', async () => {
+test('LISTEN-1: ends when the client is away for more than 5 s', async () => {
   const { model, hums, environment, said, leave, state } = await talkWith({ endsUtterances: true });
   model().speechStarted('u1');
   await hums(1000);
@@ -138,7 +138,7 @@ test('LISTEN-1: ends when the client leaves for more than 5 s', async () => {
   expect(state().floor).not.toBe('user');
 });
 
-test('LISTEN-1: stays whole when its client was away for 1.5 s', async () => {
+test('LISTEN-1: continues when its client was away for 1.5 s', async () => {
   const { model, hums, environment, said, leave, session, state } = await talkWith({
     endsUtterances: true,
   });
@@ -164,7 +164,7 @@ describe('LISTEN-2: a television', () => {
     return talk;
   }
 
-  test('gets the floor only once, and due speech is said over it', async () => {
+  test('gets the floor only once, and deliveries are spoken over it', async () => {
     const { model, hums, session, state, asked } = await withTelevision();
     model().speechStarted('tv2');
     session.notifyBackground('The report is done.');
@@ -182,7 +182,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().deliveries.at(-1)?.state).toBe('delivered');
   });
 
-  test('counts as background when the transport cuts it into pieces', async () => {
+  test('counts as background even if the transport splits its speech', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     for (const id of ['tv1', 'tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);
@@ -195,7 +195,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('gets the floor only once when the transport ended its utterance a little earlier', async () => {
+  test('gets the floor only once even if the transport ended its utterance shortly before the limit', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('tv1');
     await hums(19_500);
@@ -206,7 +206,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).not.toBe('user');
   });
 
-  test('holds the floor for five seconds if it is distant, and then is background', async () => {
+  test('holds the floor for five seconds if it is distant, and then counts as background', async () => {
     const { model, hums, state, session, asked } = await talkWith({ endsUtterances: true });
     model().saidSoFar = '';
     model().speechStarted('tv1');
@@ -217,7 +217,7 @@ describe('LISTEN-2: a television', () => {
     expect(asked()).toContain('The report is done.');
   });
 
-  test('gets one answer if it is distant, and does not hide the user', async () => {
+  test('gets one answer if it is distant, and does not mask the user', async () => {
     const { model, hums, said, events } = await talkWith({ endsUtterances: true });
     const reasons = () =>
       events.flatMap((event) => (event.type === 'utterance.routed' ? [event.reason] : []));
@@ -245,7 +245,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test("does not block the user's words over it", async () => {
+  test('does not block words that the user says over it', async () => {
     const { model, hums, said } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -254,7 +254,7 @@ describe('LISTEN-2: a television', () => {
     expect(said()).toEqual(['turn that down, and book me a ride']);
   });
 
-  test('returns the floor to the user after a quiet period', async () => {
+  test('no longer blocks the floor after a quiet period', async () => {
     const { model, hums, state } = await withTelevision();
     model().speechStarted('tv2');
     await hums(500);
@@ -265,7 +265,7 @@ describe('LISTEN-2: a television', () => {
     expect(state().floor).toBe('user');
   });
 
-  test('stays background while it lasts, even in pieces', async () => {
+  test('stays background while it continues, even in pieces', async () => {
     const { model, hums, state } = await withTelevision();
     for (const id of ['tv2', 'tv3', 'tv4']) {
       model().speechStarted(id);
@@ -276,7 +276,7 @@ describe('LISTEN-2: a television', () => {
     }
   });
 
-  test('counts as unknown again on a new connection', async () => {
+  test('counts as unknown on a new connection', async () => {
     const { model, hums, state } = await withTelevision();
     model().drop();
     await hums(2000);
@@ -316,7 +316,7 @@ describe('INTERRUPTIONS-6: a greeting that a sound interrupts', () => {
   test.each([
     ['a noise without words', '', FRAME],
     ['a voice far away', 'Good evening, and here is the news.', FAR_FRAME],
-  ])('plays again after %s, once', async (_name, text, frame) => {
+  ])('plays again once after %s', async (_name, text, frame) => {
     const { greet, sounds, said, replies } = await greeted();
     const before = replies();
     await sounds('tv1', 3000, text, frame);
@@ -336,7 +336,7 @@ describe('INTERRUPTIONS-6: a greeting that a sound interrupts', () => {
     expect(events.filter(({ type }) => type === 'speech.resumed')).toHaveLength(1);
   });
 
-  test('gives way to the user, who is answered', async () => {
+  test('stops for the user, who is answered', async () => {
     const { sounds, said } = await greeted();
     await sounds('u1', 1000, 'A ride to the airport.', FRAME);
     expect(said()).toEqual(['A ride to the airport.']);

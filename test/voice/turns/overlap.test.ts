@@ -32,7 +32,7 @@ describe('ECHO-2: an answer without a pause before it', () => {
     ['Economy 12 dollars, in 5 minutes, or premium, 24 dollars in 3 minutes. Economy.', 'Economy.'],
     ['would you like economy twelve dollars no book me a table', 'no book me a table'],
     ['five minutes or plenum twenty-four dollars in three minutes premium', 'premium'],
-  ])('shows in: %s', (text, own) => {
+  ])('remains after the echo is removed from: %s', (text, own) => {
     expect(overlapOf(2000, 600).ownWords(text, SPEECH, false)).toBe(own);
   });
 
@@ -41,11 +41,11 @@ describe('ECHO-2: an answer without a pause before it', () => {
     ['no user spoke after it', () => overlapOf(2000, 0), 'in 3 minutes premium please'],
     ['two words of it are no sign', () => overlapOf(2000, 600), 'Premium, or the other one'],
     ['nothing in common', () => overlapOf(2000, 600), 'book me a table'],
-  ])('keeps all words: %s', (_, overlap, text) => {
+  ])('keeps all of its words: %s', (_, overlap, text) => {
     expect(overlap().ownWords(text, SPEECH, false)).toBe(text);
   });
 
-  test('stays whole, whichever part of the speech is heard', () => {
+  test('remains whole, whichever part of the speech is heard', () => {
     const word = (...letters: readonly string[]) =>
       fc.string({ unit: fc.constantFrom(...letters), minLength: 4, maxLength: 8 });
     fc.assert(
@@ -76,7 +76,7 @@ describe('ECHO-1: pieces of an echo', () => {
     return overlap;
   }
 
-  test('disappear, however transcribed, in a room that echoes', () => {
+  test('disappear in an echoing room, however they are transcribed', () => {
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, true)).toBe(true);
     expect(spokenOver(400, 0).isEcho('Wait,', SPEECH, false)).toBe(false);
     // A single comparison may match by chance.

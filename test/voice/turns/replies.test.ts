@@ -74,7 +74,7 @@ function repliesOf(answersWords: boolean, answersResults = answersWords) {
 }
 
 describe('REPLIES-1: expected replies', () => {
-  test('come from one request each to a model that speaks when asked', () => {
+  test('cause one request each to a model that speaks when asked', () => {
     const { replies } = repliesOf(false);
     expect(replies.toWords(false)).toBe(true);
     expect([replies.take(), replies.take()]).toEqual([true, false]);
@@ -85,7 +85,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('come from a request to a model that answers by itself after a long silence', async () => {
+  test('cause a request to a model that responds by itself only after a long silence', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     expect(replies.take()).toBe(false);
@@ -96,7 +96,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('pause their timeout while a party speaks or works', async () => {
+  test('suspend their timeout while a party speaks or works', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult();
@@ -106,7 +106,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('REPLIES-2: do not count a reply in progress as the answer to a result, but the next one', async () => {
+  test('REPLIES-2: count the next reply, not the one in progress, as the answer to a result', async () => {
     const { replies, environment, world } = repliesOf(true);
     world.isBusy = true;
     replies.toResult(['before']);
@@ -121,7 +121,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(false);
   });
 
-  test('come from an immediate request for typed words, which the model does not hear by itself', () => {
+  test('cause an immediate request for typed words, to which the model does not respond by itself', () => {
     const { replies } = repliesOf(true);
     replies.given();
     expect(replies.toWords(true)).toBe(true);
@@ -129,7 +129,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.take()).toBe(true);
   });
 
-  test('remind a model once that spoke together with its call and is silent about the result', async () => {
+  test('cause one reminder if the model spoke with its call, but not about the result', async () => {
     const { replies, environment, world } = repliesOf(true);
     replies.toWords(false);
     replies.given();
@@ -146,7 +146,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(replies.isExpected).toBe(true);
   });
 
-  test('cause no more requests to a model that does not speak', async () => {
+  test('cause a limited number of requests to a model that stays silent', async () => {
     const { replies, environment } = repliesOf(true);
     replies.toWords(false);
     let asked = 0;
@@ -159,7 +159,7 @@ describe('REPLIES-1: expected replies', () => {
     expect(asked).toBe(3);
   });
 
-  test('cause another request for a reply without a word, and then a report, once (TURN-7)', () => {
+  test('cause two further requests after empty replies, then one report (TURN-7)', () => {
     const { replies, world } = repliesOf(false);
     replies.toWords(false);
     expect([1, 2, 3, 4].map(() => replies.take({ says: false }))).toEqual([
@@ -184,7 +184,7 @@ describe('REPLIES-1: expected replies', () => {
   });
 });
 
-test('REPLIES-3: end for words that were already answered, but not for later ones', () => {
+test('REPLIES-3: end for words that were already answered, but not for later words', () => {
   const { replies } = repliesOf(true);
   replies.userSpeaks();
   replies.given();
@@ -193,7 +193,7 @@ test('REPLIES-3: end for words that were already answered, but not for later one
   expect(replies.toWords(false)).toBe(true);
 });
 
-test('cause a request on another connection if they were expected from the model itself', () => {
+test('cause a request on a new connection if the model was expected to respond by itself', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.moved(false);
@@ -215,7 +215,7 @@ test('repeat when cut off, unless the user has said something else', () => {
   expect(replies.resume()).toBe(false);
 });
 
-test('end after stop', () => {
+test('end after a stop', () => {
   const { replies, environment } = repliesOf(true);
   replies.toWords(false);
   replies.ask();

@@ -72,7 +72,7 @@ function stage({ can, script, voice: own, ...options }: StageOptions = {}) {
 }
 
 describe('spoken text of the model', () => {
-  test('SPOKEN-RESPONSE-1: speaks sentence after sentence, and ends after the last sound', async () => {
+  test('SPOKEN-RESPONSE-1: plays sentence by sentence, and the response ends after the last audio', async () => {
     const { environment, begin, write, end, voice, frames, events, soundMs, of } = stage({
       script: { latencyMs: 200 },
     });
@@ -104,7 +104,7 @@ describe('spoken text of the model', () => {
     expect(of('response.ended')).toHaveLength(1);
   });
 
-  test('SPOKEN-RESPONSE-3: shows words with their audio; the final transcript is the spoken text', async () => {
+  test('SPOKEN-RESPONSE-3: appears with its audio; the final transcript is the spoken text', async () => {
     const { environment, begin, write, end, shown, of } = stage({ script: { latencyMs: 100 } });
     begin();
     write('One. Two. ', true);
@@ -120,7 +120,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toBe('One. Two. ');
   });
 
-  test("SPOKEN-RESPONSE-3: shows a streaming voice's words as their audio arrives", async () => {
+  test("SPOKEN-RESPONSE-3: appears with a streaming voice's audio as it arrives", async () => {
     let more: () => void = () => {};
     const samples = new Int16Array(24_000);
     const voice: Voice = {
@@ -143,7 +143,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toContain('ten. ');
   });
 
-  test('SPOKEN-RESPONSE-4: synthesizes a sentence only shortly before it can be heard', async () => {
+  test('SPOKEN-RESPONSE-4: waits for synthesis until shortly before it can be heard', async () => {
     const { environment, begin, write, voice } = stage({ maxAheadMs: 1000 });
     begin();
     // Each sentence is 2 s long.
@@ -158,7 +158,7 @@ describe('spoken text of the model', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('SPOKEN-RESPONSE-4: also does so with a voice slower than its playback', async () => {
+  test('SPOKEN-RESPONSE-4: waits for synthesis even with a voice slower than its playback', async () => {
     const { environment, begin, write, voice } = stage({
       maxAheadMs: 1000,
       script: { latencyMs: 5000 },
@@ -175,7 +175,7 @@ describe('spoken text of the model', () => {
     expect(voice.said).toHaveLength(3);
   });
 
-  test('VOICED-CONNECTION-1: speaks responses in the order in which the model began them', async () => {
+  test('VOICED-CONNECTION-1: plays in the order in which the model started its responses', async () => {
     const { environment, begin, write, end, frames, of } = stage({
       script: { latencyMs: 500 },
       can: { responds: 'by_itself' },
@@ -193,7 +193,7 @@ describe('spoken text of the model', () => {
     expect(of('response.ended').map(({ responseId }) => responseId)).toEqual(['r1', 'r2']);
   });
 
-  test('converts any rate to one, and does not read Markdown aloud', async () => {
+  test("converts any voice's rate to one rate, and omits Markdown syntax", async () => {
     const texts: string[] = [];
     const voice: Voice = {
       synthesize: async ({ text }) => {
@@ -214,7 +214,7 @@ describe('spoken text of the model', () => {
     expect(shown()).toContain('---');
   });
 
-  test('ends a response without words as the model ended it', async () => {
+  test('ends a response without words when and as the model ends it', async () => {
     const { environment, begin, end, events, model } = stage();
     begin();
     model.events.next({
@@ -259,7 +259,7 @@ describe('an interrupted response', () => {
     expect(of('assistant.transcribed')).toEqual([]);
   });
 
-  test('SPOKEN-RESPONSE-2: ends by itself when the model has already ended', async () => {
+  test('SPOKEN-RESPONSE-2: ends by itself if the model has already ended', async () => {
     const { environment, connection, begin, write, end, of, soundMs, model } = stage({
       script: { latencyMs: 500 },
     });
@@ -294,7 +294,7 @@ describe('an interrupted response', () => {
   });
 
   test.each(['cancelled', 'failed'] as const)(
-    'SPOKEN-RESPONSE-2: drops the unfinished sentence when the model ends with %s',
+    'SPOKEN-RESPONSE-2: drops the sentence not yet synthesized when the model ends with %s',
     async (status) => {
       const { environment, begin, write, end, voice, of } = stage({ script: { latencyMs: 500 } });
       begin();
@@ -309,7 +309,7 @@ describe('an interrupted response', () => {
     },
   );
 
-  test('VOICED-CONNECTION-2: stays unspoken when it is cancelled before the model begins', async () => {
+  test('VOICED-CONNECTION-2: stays unspoken if it is cancelled before the model starts', async () => {
     const { environment, connection, begin, write, end, voice, of, model } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1' });
     connection.send({ type: 'response.cancel' });
@@ -328,7 +328,7 @@ describe('an interrupted response', () => {
     expect(voice.said).toEqual(['Two.']);
   });
 
-  test('sends nothing more after the wire is lost', async () => {
+  test('sends nothing more after the connection is lost', async () => {
     const { environment, begin, write, events, frames, model } = stage({
       script: { latencyMs: 100 },
     });
@@ -388,7 +388,7 @@ describe('a voice that fails', () => {
 });
 
 describe("the model's memory", () => {
-  test('VOICED-MEMORY-1: loses unheard words in place', async () => {
+  test('VOICED-MEMORY-1: replaces a message by the words that were heard, in place', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     begin();
     write('One. Two and three. ', true);
@@ -422,7 +422,7 @@ describe("the model's memory", () => {
     expect(told()).toEqual([]);
   });
 
-  test('VOICED-MEMORY-1: loses unspoken words when the response is cut off', async () => {
+  test('VOICED-MEMORY-1: loses unspoken words when a response is cut off', async () => {
     const { environment, connection, begin, write, end, told } = stage({
       script: { latencyMs: 500 },
     });
@@ -435,7 +435,7 @@ describe("the model's memory", () => {
     expect(told()).toEqual([{ type: 'item.delete', itemId: 'i1' }]);
   });
 
-  test('VOICED-MEMORY-1: ignores a truncated out-of-band response', async () => {
+  test('VOICED-MEMORY-1: ignores truncation of an out-of-band response', async () => {
     const { environment, connection, begin, write, end, told } = stage();
     connection.send({ type: 'response.request', responseKey: 'k1', outOfBand: true });
     begin();
@@ -480,7 +480,7 @@ describe("the model's memory", () => {
 });
 
 describe('construction', () => {
-  test('adopts the capabilities of the wire, except those of its output', () => {
+  test("adopts the transport's capabilities, except those of its output", () => {
     const { transport } = stage({ can: { resumes: true }, sampleRateHz: 16_000 });
     expect(transport.capabilities).toMatchObject({
       output: 'audio',
