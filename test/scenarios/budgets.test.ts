@@ -13,7 +13,7 @@ const searcher = {
   config: { maxSteps: 50, tools: { look: simpleTool(() => 'seen') } },
 };
 
-test('fails the work with its partial result when the budget is used up, and gives the user the reason', async () => {
+test('fails a subagent with its partial result when the budget is exhausted, and gives the user the reason', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { steps: 5 },
@@ -28,7 +28,7 @@ test('fails the work with its partial result when the budget is used up, and giv
   expect(said().at(-1)).toContain('The budget is used up: no steps left');
 });
 
-test('reports that the budget of agents is used up, and starts no more', async () => {
+test('reports an exhausted budget of agents, and starts no more', async () => {
   const { start, type, state, said } = textTalk({
     subagents: { search: searcher },
     budget: { agents: 1 },
@@ -40,7 +40,7 @@ test('reports that the budget of agents is used up, and starts no more', async (
   expect(said().join('\n')).toContain('expected agents of at most 0');
 });
 
-test('shows the cost of subagents in their views, and limits the session by it', async () => {
+test("shows each subagent's cost in its view, and limits the session's cost", async () => {
   let calls_ = 0;
   const { start, type, state } = textTalk({
     subagents: { search: searcher },

@@ -114,7 +114,7 @@ describe('service.close()', () => {
     ['journal.release', {}, { release: never }],
     ['journal.append', {}, { append: never }],
     ['journal.claim', {}, { claim: never }],
-  ])('resolves although %s never settles', async (_, config, broken) => {
+  ])('resolves even if %s never settles', async (_, config, broken) => {
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal: { ...memoryJournal(), ...broken } });
     const service = createSubagentService({

@@ -76,7 +76,7 @@ function lastOf(entries: readonly JournalEntry[]): ReplayStep {
 }
 
 describe('a text session', () => {
-  test('counts the tokens and the cost of the lead agent, of subagents, and of both', async () => {
+  test('counts tokens and cost of the lead agent, of subagents, and in total', async () => {
     const asked: PricedCall[] = [];
     const told: unknown[] = [];
     const price = (call: PricedCall): number => {
@@ -118,7 +118,7 @@ describe('a text session', () => {
     await close();
   });
 
-  test('counts no cost without a price', async () => {
+  test('has no cost without a price', async () => {
     const { start, type, state, close } = textTalk();
     await start();
     await type('hello');
@@ -158,7 +158,7 @@ describe('a text session', () => {
   });
 
   test.each([-1, Number.NaN, '1'])(
-    'reports a price of %o and counts no cost for it',
+    'reports an invalid price of %o, and counts no cost for the call',
     async (cost) => {
       const { start, type, state, errors, close } = textTalk({ price: () => cost as number });
       await start();
@@ -169,7 +169,7 @@ describe('a text session', () => {
     },
   );
 
-  test('gives a client the same usage', async () => {
+  test('sends a client the same usage', async () => {
     const session = rideSession({ runtime: createRuntime({ price: () => 1 }) });
     const { url } = await served({ session: () => session });
     const client = testClient({ url, token: 'ann' });
@@ -189,7 +189,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     const of = world({ price: priceOf });
     const { life } = await live(of);
     const { usage } = life.state();
-    test('counts each call when no process dies', () => {
+    test('includes each call when no process dies', () => {
       expect(costsOf(usage)).toEqual({ lead: 90, subagents: 30, total: 120 });
     });
     const { written } = of;
@@ -198,7 +198,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
   })();
 
   test.each(instantsOf(length))(
-    'counts each call after a kill %s entry %i',
+    'includes each call after a kill %s entry %i',
     async (when, entry) => {
       const of = world({ price: priceOf });
       of.killAt(entry, when);
@@ -218,7 +218,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     },
   );
 
-  test('counts each call across snapshots and a trimmed journal', async () => {
+  test('includes each call after snapshots and a trimmed journal', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 3, trim: true } });
     const { life } = await live(of);
     const { usage } = life.state();
@@ -233,7 +233,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
     await later.close();
   });
 
-  test('counts subagents that were already deleted', async () => {
+  test('includes subagents that were already deleted', async () => {
     const of = world({ price: priceOf, snapshots: { afterEntries: 1, trim: true } });
     const forgetful: TalkOptions = {
       subagents: { ride: { script: () => say('Booked.') } },
@@ -262,7 +262,7 @@ describe('LEAD-USAGE-1: the usage across a crash', async () => {
   });
 });
 
-test('a voice session prices the usage reported by its wire, and counts it after a crash', async () => {
+test('a voice session prices the usage that its transport reports, and counts it after a crash', async () => {
   const asked: PricedCall[] = [];
   const of = world({
     price: (call) => {

@@ -47,7 +47,7 @@ async function duringStory(delivery: Mode) {
 }
 
 describe('a delivery by voice, while the lead agent speaks', () => {
-  test('delivers when_idle in the pause', async () => {
+  test('when_idle: waits for the next pause', async () => {
     const { story, play, pause, asked, result, model } = await duringStory('when_idle');
     expect(model().of('response.cancel')).toEqual([]);
     expect(result()).toMatchObject({ state: 'pending', card: false });
@@ -57,7 +57,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('delivers interrupt at once', async () => {
+  test('interrupt: is spoken at once', async () => {
     const { story, play, asked, result, model, environment } = await duringStory('interrupt');
     expect(model().of('response.cancel')).toHaveLength(1);
     expect(result()).toMatchObject({ priority: 'urgent' });
@@ -68,7 +68,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
   });
 
   test.each(['silent', 'skip_if_busy'] as const)(
-    'passes %s to the model without speaking to the user, and keeps it on the screen',
+    'passes %s to the model without speech, and keeps it on the screen',
     async (mode) => {
       const talk = await duringStory(mode);
       const { story, play, pause, asked, result, notes, say: utter, session, environment } = talk;
@@ -98,7 +98,7 @@ describe('a delivery by voice, while the lead agent speaks', () => {
 });
 
 describe('a delivery by voice, in silence', () => {
-  test('delivers skip_if_busy like any other result', async () => {
+  test('skip_if_busy: is spoken like any other result', async () => {
     const { start, use, pause, asked, speak, result } = voiceTalk({
       subagents: {
         report: {
@@ -118,7 +118,7 @@ describe('a delivery by voice, in silence', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'played' });
   });
 
-  test('answers the open call for silent, without a response', async () => {
+  test('silent: answers the open call without a response', async () => {
     const { start, use, pause, asked, model, result, session, environment } = voiceTalk(
       reportIn('silent', null),
     );
@@ -138,7 +138,7 @@ describe('a delivery by voice, in silence', () => {
 });
 
 describe('a delivery in text', () => {
-  test('delivers silent to its readers as a card, not as a message', async () => {
+  test('silent: reaches readers as a card, not as a message', async () => {
     let finish: () => void = () => {};
     const working = new Promise<void>((resolve) => (finish = resolve));
     const { start, type, environment, parts, said, state } = textTalk({
@@ -161,7 +161,7 @@ describe('a delivery in text', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'shown' }]);
   });
 
-  test('delivers results with their own mode separately', async () => {
+  test('delivers a result with its own mode separately from results without one', async () => {
     const script = () => say('Done.');
     const { start, type, environment, parts } = textTalk({
       subagents: {

@@ -106,7 +106,7 @@ describe('a call that takes too long', () => {
     expect(it.results()).toEqual([]);
   });
 
-  test('ends at its time limit, also in the background', async () => {
+  test('ends at its time limit, even in the background', async () => {
     const doubts: string[] = [];
     const it = await begun(
       { detach: { afterMs: 5000 } },
@@ -143,7 +143,7 @@ describe('words of the user during a call', () => {
     expect(it.results()).toMatchObject([{ state: 'delivered' }]);
   });
 
-  test('get the result with their reply if the tool ends within the two seconds', async () => {
+  test('get a reply that includes the result if the tool ends within the two seconds', async () => {
     const it = await begun();
     await during(it);
     await it.environment.advance(1500);
@@ -187,7 +187,7 @@ describe('words of the user during a call', () => {
     expect(it.results()).toEqual([]);
   });
 
-  test('twice, and a megabyte of them, detach it once', async () => {
+  test('detach the call once even if they are repeated and very long', async () => {
     const it = await begun();
     await during(it);
     await it.environment.advance(1000);
@@ -244,7 +244,7 @@ describe('a detached call', () => {
     expect(it.session.pendingToolCalls).toEqual([]);
   });
 
-  test('joins the same call to it, and no other one', async () => {
+  test('absorbs an identical call, but not a different one', async () => {
     const it = await detached();
     await it.type('use look_up {"topic":"flat"}');
     expect(it.said().at(-1)).toContain('already_in_progress');
@@ -254,7 +254,7 @@ describe('a detached call', () => {
     expect(it.runs).toHaveLength(2);
   });
 
-  test('stops when the app cancels it, and with the session', async () => {
+  test('stops when the app cancels it, or when the session ends', async () => {
     const it = await detached();
     const [callId = ''] = it.session.pendingToolCalls;
     expect(it.session.cancelToolCall(callId)).toBe(true);
@@ -297,7 +297,7 @@ describe('a detached call', () => {
 });
 
 describe('a detached wait for subagents', () => {
-  test('ends, and each result is delivered once', async () => {
+  test('ends when its time is over, and each result is delivered once', async () => {
     let ends: ((step: object) => void) | undefined;
     const it = textTalk({
       lead,
@@ -361,7 +361,7 @@ describe('a detached call that works by a subagent', () => {
     expect(it.state().deliveries).toMatchObject([{ state: 'delivered', label: 'ask_worker' }]);
   });
 
-  test('counts as one task, which stops with its subagent', async () => {
+  test('counts as one task, which stops together with its subagent', async () => {
     const it = await delegated();
     await it.type('steer {"action":"status"}');
     await it.environment.advance(1500);
@@ -466,7 +466,7 @@ describe.each([
     expect(it.errors).toEqual([]);
   });
 
-  test('ignores words that began before the call and become known late', async () => {
+  test('ignores late words that began before the call', async () => {
     const { tool, runs } = slowTool({ detach: { onWords: true } });
     const it = voiceTalk({ tools: [tool], transport: new FakeTransport(BY_ITSELF) });
     await it.start();
@@ -481,7 +481,7 @@ describe.each([
     expect(it.model().of('tool.answer')).toEqual([]);
   });
 
-  test('keeps a call that the model takes back, with `onWords: true` only', async () => {
+  test('keeps a call that the model withdraws only with `onWords: true`', async () => {
     for (const onWords of [true, false]) {
       const it = await spoken({ detach: { onWords } });
       it.model().events.next({ type: 'tool.cancelled', callId: 'call_1' });

@@ -66,7 +66,7 @@ async function asked(setup: ConformanceSetup) {
 }
 
 test.each(wires)(
-  'QUESTION-3: judges a yes into the question on %s by when it began, despite reported playout',
+  'QUESTION-3: does not count a yes that begins during the question on %s, even if all playout was reported',
   async (_, setup) => {
     const { talk, got } = await asked(setup());
     const ended = talk.beginsToSay('yes', { to: 'nobody', durationMs: 600 });
@@ -92,7 +92,7 @@ test.each(wires)('counts a yes right after the question on %s', async (_, setup)
   await talk.end();
 });
 
-test('counts a yes after the question when a client reports all playout at once', async () => {
+test('counts a yes after the question when a client reports its playout in a burst', async () => {
   const ran: string[] = [];
   const tools = { pay: simpleTool(() => ran.push('paid'), { needsApproval: true }) };
   const pay = { script: steps(calls(['pay', {}]), say('Well.')), config: { tools } };

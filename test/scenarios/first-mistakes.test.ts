@@ -157,7 +157,7 @@ describe('the message of a mistake', () => {
     for (const part of words) expect((thrown as Error).message).toContain(part);
   });
 
-  test('does not appear for a gateway id, AI SDK tools and undefined options', async () => {
+  test('does not appear for a gateway id, AI SDK tools or undefined options', async () => {
     const session = new TextSession({
       model: 'openai/gpt-5.4',
       agents: [{ ...lead, tools: leadTools({ weather }) }],
@@ -282,7 +282,7 @@ describe('an unknown option', () => {
     expect(() => createChildSubagentToolset(many as never)).toThrow(/colour4`.*; and 199995 more$/);
   });
 
-  test('throws a named error when it belongs to a runtime and a runtime is given', () => {
+  test('throws a named error when an option of the runtime is given together with a runtime', () => {
     expect(text({ model, agents: [lead], runtime, journal: memoryJournal() })).toThrow(
       'expected `journal` to be given to createRuntime(…)',
     );

@@ -18,7 +18,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
   const returned = (): unknown => hostile(name);
   const rejected = async (): Promise<never> => thrown();
 
-  test('gets a message, and matches an error class only if it is one', () => {
+  test('has a message, and matches an error class only if it is an instance', () => {
     const value = hostile(name);
     expect(typeof messageOf(value)).toBe('string');
     expect(messageOf(value).length).toBeLessThanOrEqual(16_000);
@@ -59,7 +59,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test('fails only that call in toModelOutput, needsApproval, preApproved.when or a schema', async () => {
+    test('fails only the call when thrown in toModelOutput, needsApproval, preApproved.when or a schema', async () => {
       for (const more of [
         { toModelOutput: act },
         {
@@ -84,7 +84,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       ).toMatchObject({ status: 'completed' });
     });
 
-    test('ends the run with an outcome in createInstance or dispose', async () => {
+    test('ends the run with an outcome when thrown in createInstance or dispose', async () => {
       const config = { tools: { work: simpleTool(() => 'ok') } };
       const created = await outcome({ ...config, createInstance: act as never });
       expect(['completed', 'failed', 'timed_out']).toContain(created.status);
@@ -93,7 +93,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       });
     });
 
-    test("causes no harm in a program's handlers", async () => {
+    test("causes no harm when thrown in a program's handlers", async () => {
       const { run, environment } = subagentRuns(
         steps(calls(['ask_user', { question: 'Which?' }]), say('done')),
       );
@@ -106,7 +106,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
       expect(await result).toMatchObject({ status: 'completed' });
     });
 
-    test("causes no harm in a session's tool, hook or memory", async () => {
+    test("causes no harm when thrown in a session's tool, hook or memory", async () => {
       const hook = act as never;
       const memory = { facts: act, remember: act, forget: act } as unknown as MemoryStore;
       const talk = textTalk({
@@ -150,7 +150,7 @@ describe.each(hostileNames.filter((name) => !isPromise(name)))('%s', (name) => {
     });
   });
 
-  test('fails the run with a typed failure when a model throws it', async () => {
+  test('fails the run with a typed error when a model throws it', async () => {
     const { run, environment } = subagentRuns(thrown);
     const { result } = run();
     await environment.advance(700_000);
@@ -184,7 +184,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
   const work = (execute: () => unknown) =>
     simpleTool(execute, { inputSchema: anything, description: 'Works' });
 
-  test('fails only the call when given as arguments, and the model reads the reason', async () => {
+  test('fails only the call when it is the arguments, and the model reads the reason', async () => {
     const { outcome, prompts } = subagentRuns(
       steps({ calls: [{ name: 'work', input: deep(levels) }] }, say('done')),
     );
@@ -193,7 +193,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('nested deeper than 200 levels');
   });
 
-  test('fails only the call as the result of a tool or of toModelOutput', async () => {
+  test('fails only the call when it is the result of a tool or of toModelOutput', async () => {
     const nested = (): unknown => JSON.parse(deep(levels));
     for (const tool of [
       work(nested),
@@ -209,7 +209,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     }
   });
 
-  test('repeats the request when it is the structured output', async () => {
+  test('causes another request when it is the structured output', async () => {
     const { outcome } = subagentRuns(steps(say(deep(levels)), say('{"more":1}')));
     expect(await outcome({ outputSchema: anything })).toMatchObject({
       status: 'completed',
@@ -227,7 +227,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(await outcome({ completion: 'tool' })).toMatchObject({ output: 'flat' });
   });
 
-  test("drops it from an answer's provider metadata", async () => {
+  test("disappears from an answer's provider metadata", async () => {
     const runs = subagentRuns(steps(calls(['work']), say('done')));
     const { model } = runs;
     const doGenerate: typeof model.doGenerate = async (call) => {
@@ -243,7 +243,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
     expect(ended).toMatchObject({ status: 'completed', toolLedger: [{ status: 'ok' }] });
   });
 
-  test('fails only the call of an inline tool, and the session continues', async () => {
+  test("fails only the call when it is an inline tool's result, and the session continues", async () => {
     const journal = memoryJournal();
     const talk = textTalk({
       journal,
@@ -274,7 +274,7 @@ describe.each([201, 2_000, 20_000])('JSON nested %d deep', (levels) => {
 
 describe('the token counts of a provider', () => {
   const counts = [Number.NaN, -5_000, Infinity, -Infinity, 1e300, '12', null, undefined, {}, 10n];
-  test.each(counts)('ignore %s as a count', async (count) => {
+  test.each(counts)('count %s as 0, and the budget uses an estimate', async (count) => {
     const counting = ({ model }: ReturnType<typeof subagentRuns>) => {
       const doGenerate: typeof model.doGenerate = async (call) => ({
         ...(await model.doGenerate(call)),

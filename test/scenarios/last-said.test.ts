@@ -46,7 +46,7 @@ async function text(lead: Script = offering('How is the weather?'), more: TalkOp
 
 describe('a yes to what the lead agent said after an approval, by text', () => {
   it.each(['Yes.', 'yes please', 'Go ahead.', 'Approve'])(
-    'does not run the action before it is read back: %s',
+    'does not approve the action before a read-back: %s',
     async (yes) => {
       const { type, paid, put } = await text();
       await type('How is the weather?');
@@ -58,7 +58,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     },
   );
 
-  it('does not deny the action before it is read back: a no', async () => {
+  it('does not deny the action before a read-back: a no', async () => {
     const { type, paid, put, state } = await text();
     await type('How is the weather?');
     await type('No.');
@@ -68,7 +68,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect([paid, state().questions.at(-1)?.state]).toEqual([[], 'answered']);
   });
 
-  it('counts once the question is asked again after the read-back', async () => {
+  it('does not count once other words follow the read-back', async () => {
     const { type, paid, put } = await text();
     await type('How is the weather?');
     await type('Yes.');
@@ -78,7 +78,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(put().filter((question) => question === READ_BACK)).toHaveLength(2);
   });
 
-  it('does not disable the buttons, which always count', async () => {
+  it('does not block a button, which always counts', async () => {
     const { type, paid, session, state, environment } = await text();
     await type('How is the weather?');
     const { requestId = '' } = state().questions.at(-1) ?? {};
@@ -87,7 +87,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(paid).toHaveLength(1);
   });
 
-  it('causes a read-back when a result was delivered in between', async () => {
+  it('causes a read-back if a result was delivered in between', async () => {
     const other: ScriptedSubagent = { script: () => say('The report is there. Shall I read it?') };
     const { type, paid, put } = await text(leadScript, { subagents: { other } });
     await type('use other');
@@ -96,7 +96,7 @@ describe('a yes to what the lead agent said after an approval, by text', () => {
     expect(put().at(-1)).toBe(READ_BACK);
   });
 
-  it('counts at once for an action that the lead agent has repeated', async () => {
+  it('counts at once if the question was repeated last', async () => {
     const again = 'Say the question again.';
     const { type, paid } = await text(settling(again, settle('repeat', { quote: again })));
     await type('How is the weather?');
@@ -132,7 +132,7 @@ describe('an answer after something else was said, by text', () => {
     expect(talk.said().at(-1)).toBe(`You said: ${words}`);
   });
 
-  it('leaves the settlement to the lead agent', async () => {
+  it('lets the lead agent settle the question', async () => {
     const words = 'Premium';
     const lead = settling(words, settle('answer', { optionId: 'premium', quote: words }));
     const talk = textTalk({ subagents: { ride: asking('Economy or Premium?', rides) }, lead });
@@ -155,7 +155,7 @@ describe('a yes to what the lead agent said after an approval, by voice', () => 
     return { ...talk, paid };
   }
 
-  it('does not run the action before it is read back', async () => {
+  it('does not approve the action before a read-back', async () => {
     const { say: utter, speak, pause, asked, paid } = await voice();
     await utter('How is the weather?');
     await speak('Rain. Shall I also tell you about Sunday?');
@@ -169,7 +169,7 @@ describe('a yes to what the lead agent said after an approval, by voice', () => 
     expect(paid).toHaveLength(1);
   });
 
-  it('counts at once if nothing was said in between', async () => {
+  it('counts at once if nothing else was said in between', async () => {
     const { say: utter, paid } = await voice();
     await utter('Yes.');
     expect(paid).toHaveLength(1);
@@ -181,7 +181,7 @@ describe('a decision followed by a request', () => {
     ['No, and book a table for two.', 0],
     ['Forget it, make me the report instead.', 0],
     ['Yes, and then book a table.', 1],
-  ])('decides the approval and passes the words to the lead agent: %s', async (words, times) => {
+  ])('decides the approval, and passes the words to the lead agent: %s', async (words, times) => {
     const { type, paid, state, said } = await text();
     await type(words);
     expect(state().questions.at(-1)?.state).toBe('answered');
@@ -189,7 +189,7 @@ describe('a decision followed by a request', () => {
     expect(said()).toContain(`You said: ${words}`);
   });
 
-  it("declines with the user's words, through the lead agent", async () => {
+  it("declines with the user's words by way of the lead agent", async () => {
     const words = 'Yes, but on Friday instead.';
     const decline = settle('decline', { quote: words, text: 'on Friday instead' });
     const { type, paid, state } = await text(settling(words, decline));
@@ -222,14 +222,14 @@ describe('spoken words', () => {
     return { ...talk, paid };
   }
 
-  it('count only for the client with the voice: a yes from bob is not a yes from ann', async () => {
+  it('count only for the client that owns the voice: a yes by bob is not a yes by ann', async () => {
     const { speak, say: utter, paid, question } = await voice('bob', ['ann']);
     await speak('May I pay 900?');
     await utter('Yes.');
     expect([paid, question()?.state]).toEqual([[], 'open']);
   });
 
-  it('attribute consent to the client that has the voice', async () => {
+  it('attribute an approval to the client that owns the voice', async () => {
     const { speak, say: utter, paid, question } = await voice('bob');
     await speak('May I pay 900?');
     await utter('Yes.');

@@ -7,7 +7,7 @@ import { voiceTalk } from '../support/voice-talk.ts';
 import { checkSubagentConfig } from '../../src/actors/subagent/config.ts';
 
 describe('subagents', () => {
-  test('use the defaults of the original design', { tags: ['B24', 'B26'] }, () => {
+  test('have the defaults of the original design', { tags: ['B24', 'B26'] }, () => {
     expect(checkSubagentConfig({ name: 'a', instructions: 'b' })).toMatchObject({
       maxSteps: 5,
       timeout: 600_000,
@@ -17,7 +17,7 @@ describe('subagents', () => {
   });
 
   test(
-    'get one instance for each handoff, disposed once, however it ends',
+    'get one instance per handoff, disposed once, however it ends',
     { tags: ['B27'] },
     async () => {
       let made = 0;
@@ -54,7 +54,7 @@ describe('subagents', () => {
   );
 
   test(
-    'return their text and step count, with a hook for each step',
+    'return their text and step count, and call a hook for each step',
     { tags: ['B32', 'B34'] },
     async () => {
       const seen: unknown[] = [];
@@ -81,7 +81,7 @@ describe('subagents', () => {
     },
   );
 
-  test('aborts a run that takes too long, and informs the user', { tags: ['B33'] }, async () => {
+  test('abort at their timeout, and the user is informed', { tags: ['B33'] }, async () => {
     const aborted: boolean[] = [];
     const { start, type, environment, said } = textTalk({
       subagents: {
@@ -131,7 +131,7 @@ describe('notices', () => {
 
 describe('the session', () => {
   test(
-    'starts once across all reconnects, and reports its duration',
+    'calls its start hook once across all reconnects, and reports its duration',
     { tags: ['B67', 'B68'] },
     async () => {
       const told: unknown[] = [];
@@ -171,7 +171,7 @@ describe('the session', () => {
   );
 
   test(
-    'tries five times in a row, and doubles the wait up to its cap',
+    'reconnects five times in a row, and doubles the delay up to its maximum',
     { tags: ['B88'] },
     async () => {
       const { session, transport, environment } = voiceTalk({

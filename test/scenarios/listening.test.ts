@@ -154,7 +154,7 @@ const ways: readonly Way[] = [
 ];
 
 describe.each(ways)('a session followed by $way', ({ follow, state: expected, given, warns }) => {
-  test('delivers both results at once, each once, with the same acknowledgement', async () => {
+  test('delivers two results once each without a delay, with the same acknowledgement', async () => {
     const { session, type, state, events, environment } = textTalk(TWO);
     await session.start();
     const followers = follow(session);
@@ -195,7 +195,7 @@ describe.each(ways)('a session followed by $way', ({ follow, state: expected, gi
 });
 
 describe('a reader', () => {
-  test.each(['breaks off', 'throws'])('does not acknowledge a result when it %s', async (how) => {
+  test.each(['breaks off', 'throws'])('does not acknowledge a result if it %s', async (how) => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const gone = reader(session, (part) => {
@@ -221,7 +221,7 @@ describe('a reader', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(['delivered', 'delivered']);
   });
 
-  test('delays no result while it is busy, and acknowledges a result when it requests more', async () => {
+  test('does not delay results while it is busy, and acknowledges a result when it requests the next part', async () => {
     const { session, type, state, environment } = textTalk(TWO);
     await session.start();
     const parts = session.read();
@@ -252,7 +252,7 @@ describe('a question without a listener', () => {
     },
   };
 
-  test('delays no result, and is asked again for the next client', async () => {
+  test('does not delay results, and is presented again to the next client', async () => {
     const { session, type, state, environment, question } = textTalk(asking);
     await session.start();
     await type('use ride and report');
@@ -286,7 +286,7 @@ describe('a question without a listener', () => {
 
 describe('a delivery across two processes', () => {
   test.each(['crash', 'hibernate'] as const)(
-    'a %s: a result shown earlier appears once as a card afterwards',
+    'a %s: a result that was shown before appears once as a card',
     async (how) => {
       const of = world();
       const before = textLife(of, TWO);
@@ -353,7 +353,7 @@ describe('TEXT-LEAD-5: the warning of a missing listener', () => {
   });
 });
 
-test('OUTBOX-9: ends the oldest shown delivery when the outbox exceeds its limit', async () => {
+test('OUTBOX-9: ends the oldest delivery that was shown when the outbox exceeds its limit', async () => {
   const { session, state, environment } = textTalk({ limits: { maxDeliveries: 2 } });
   await session.start();
   client(session, false);
@@ -368,7 +368,7 @@ test('OUTBOX-9: ends the oldest shown delivery when the outbox exceeds its limit
   ]);
 });
 
-test('acknowledges results that were delivered together, all at once or one by one', async () => {
+test('a client acknowledges results that were delivered together, all at once or one by one', async () => {
   const { session, type, state, environment } = textTalk({ ...TWO, consolidation: 'batch' });
   await session.start();
   const messages: ClientMessage[] = [];

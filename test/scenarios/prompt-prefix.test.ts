@@ -93,7 +93,7 @@ test.each([false, true])(
   },
 );
 
-test('keeps the previous prompt as a prefix after a message or a progress report', async () => {
+test('keeps each prompt a prefix of the next after a message or a progress report', async () => {
   const requests: LanguageModelV4CallOptions[] = [];
   const options: TalkOptions = { subagents: { ride: worker }, wire: noting(requests) };
   const life = textLife(world(), options);
@@ -109,7 +109,7 @@ test('keeps the previous prompt as a prefix after a message or a progress report
   await life.close();
 });
 
-test('detects a system message with a changing time', () => {
+test('the check finds a system message that contains the time', () => {
   const request = (now: number, more: number) => ({
     prompt: [
       { role: 'system' as const, content: `It is ${now}.` },

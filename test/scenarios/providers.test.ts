@@ -117,7 +117,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('calls', () => {
-    test('run side by side within one step, and return their results in order', async () => {
+    test('run concurrently within one step, and return their results in order', async () => {
       const seen: unknown[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -168,30 +168,33 @@ describe.each(providers)('$name', (provider) => {
       ['arguments that are cut off', ['look', '{"at":"sal'], 'Invalid input for tool look'],
       ['arguments that are no object', ['look', '[7]'], 'Invalid input for tool look'],
       ['a tool that is not there', ['peek', { at: 'sales' }], 'unavailable tool'],
-    ] as const)('get an error for %s, and then succeed', async (_, call, message) => {
-      const seen: unknown[] = [];
-      const answers: unknown[] = [];
-      const { type, outcomeOf, exchangesOf } = await over({
-        subagents: {
-          report: {
-            script: steps(
-              calls([...call]),
-              ({ results }) => {
-                answers.push(...results);
-                return calls(['look', { at: 'sales' }]);
-              },
-              say('Sales are up.'),
-            ),
-            config: { tools: { look: look(seen) } },
+    ] as const)(
+      'get an error for %s, after which a corrected call succeeds',
+      async (_, call, message) => {
+        const seen: unknown[] = [];
+        const answers: unknown[] = [];
+        const { type, outcomeOf, exchangesOf } = await over({
+          subagents: {
+            report: {
+              script: steps(
+                calls([...call]),
+                ({ results }) => {
+                  answers.push(...results);
+                  return calls(['look', { at: 'sales' }]);
+                },
+                say('Sales are up.'),
+              ),
+              config: { tools: { look: look(seen) } },
+            },
           },
-        },
-      });
-      await type('use report');
-      expect(answers).toEqual([expect.stringContaining(message)]);
-      expect(seen).toEqual([{ at: 'sales' }]);
-      expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
-      expect(exchangesOf('report')).toHaveLength(3);
-    });
+        });
+        await type('use report');
+        expect(answers).toEqual([expect.stringContaining(message)]);
+        expect(seen).toEqual([{ at: 'sales' }]);
+        expect(outcomeOf('report')).toMatchObject({ status: 'completed', text: 'Sales are up.' });
+        expect(exchangesOf('report')).toHaveLength(3);
+      },
+    );
 
     test.each(['{"days":', '[7]', 'null'])(
       'keep the conversation intact when the lead agent calls with the arguments %s',
@@ -207,7 +210,7 @@ describe.each(providers)('$name', (provider) => {
       },
     );
 
-    test('do not turn preceding white space into words', async () => {
+    test('do not turn leading white space into a message', async () => {
       const { type, outcomeOf, errors } = await over({
         subagents: {
           report: {
@@ -292,7 +295,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('an answer', () => {
-    test('asks again after a wrong shape, with the reason', async () => {
+    test('causes another request with the reason if it does not match the schema', async () => {
       const asked: string[] = [];
       const { type, outcomeOf } = await over({
         subagents: {
@@ -314,7 +317,7 @@ describe.each(providers)('$name', (provider) => {
       expect(asked).toEqual([expect.stringMatching(/not accepted.*expected number/s)]);
     });
 
-    describe('with a required shape', () => {
+    describe('with a schema', () => {
       /** Tells whether the package requests JSON, each in its own way. */
       const isStructured = (body: string): boolean =>
         /json_schema|response_format|output_format|output_config|responseMimeType|"name":"json"/.test(
@@ -333,7 +336,7 @@ describe.each(providers)('$name', (provider) => {
       });
       const done = { status: 'completed', output: { sales: 7 }, steps: 2 };
 
-      test('requests the shape together with the tools, or in words if that is off', async () => {
+      test('requests the schema together with tools, or in words if that is off', async () => {
         for (const structured of ['auto', 'off'] as const) {
           const { type, outcomeOf, exchangesOf } = await over({ subagents: report(structured) });
           await type('use report');
@@ -347,7 +350,7 @@ describe.each(providers)('$name', (provider) => {
         }
       });
 
-      test('requests the shape in words after one refusal', async () => {
+      test('requests the schema in words after one refusal', async () => {
         const { type, outcomeOf, exchangesOf, server, errors } = await over({
           subagents: report('auto'),
         });
@@ -375,7 +378,7 @@ describe.each(providers)('$name', (provider) => {
       });
     });
 
-    test('fails with a named error when it is empty', async () => {
+    test('fails with a named error if it is empty', async () => {
       const { type, said, outcomeOf } = await over({
         subagents: { report: { script: () => say('') } },
       });
@@ -384,7 +387,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('The model ended without a word');
     });
 
-    test('fails for the user when the lead agent answers with nothing', async () => {
+    test('fails for the user if the lead agent answers with nothing', async () => {
       const { type, parts, said } = await over({
         lead: (prompt) => (prompt.turn <= 2 ? say('') : leadScript(prompt)),
       });
@@ -400,7 +403,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toContain('are you there?');
     });
 
-    test('fails with a named error when it is cut at the length limit', async () => {
+    test('fails with a named error if it is cut at the length limit', async () => {
       const { type, outcomeOf } = await over({
         subagents: { report: { script: () => ({ text: 'Sales are', finish: 'length' }) } },
       });
@@ -455,7 +458,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a provider that refuses', () => {
-    test('gets the next request at the time that it named (429), and not earlier', async () => {
+    test('gets the next request only at the time that it named (429)', async () => {
       const { type, outcomeOf, exchangesOf, environment, errors } = await over({
         subagents: {
           report: {
@@ -519,7 +522,7 @@ describe.each(providers)('$name', (provider) => {
       [500, 'PROVIDER_UNAVAILABLE', 3],
       [401, 'PROVIDER_UNAUTHORIZED', 1],
     ])(
-      'fails one reply of the lead agent (%d), and answers the next words',
+      'fails one reply of the lead agent (%d), and the next words are answered',
       async (status, code, attempts) => {
         const { type, parts, said, environment, errors } = await over({
           lead: (prompt) => {
@@ -566,7 +569,7 @@ describe.each(providers)('$name', (provider) => {
   });
 
   describe('a stream that breaks off', () => {
-    test('keeps the spoken part, and reports the break', async () => {
+    test('keeps the received part, and reports the interruption', async () => {
       const { type, parts, state, server, said } = await over();
       let breaks = true;
       server.breakOff(() => breaks);
@@ -585,7 +588,7 @@ describe.each(providers)('$name', (provider) => {
       expect(said().at(-1)).toBe('You said: go on');
     });
 
-    test('repeats the request of a subagent', async () => {
+    test("causes another request if it was a subagent's", async () => {
       const { type, outcomeOf, exchangesOf, environment, server, errors } = await over({
         subagents: {
           report: {
@@ -610,7 +613,7 @@ describe.each(providers)('$name', (provider) => {
     });
   });
 
-  test('does not count as complete when it ends without its finish', async () => {
+  test('does not count as complete if it ends without a finish event', async () => {
     const { type, parts, server, outcomeOf, environment } = await over({
       subagents: { report: { script: () => say(LONG), config: { stream: true } } },
       lead: (prompt) => (prompt.user === 'hello' ? say(LONG) : leadScript(prompt)),

@@ -39,7 +39,7 @@ async function inQuestion(of = world()) {
   return { of, talk, id, answer };
 }
 
-test('ends at a question when its budget was not raised', async () => {
+test('exhausts its budget after a question if the budget was not raised', async () => {
   const { answer } = await inQuestion();
   expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
 });
@@ -78,7 +78,7 @@ test.each([Infinity, 1])(
   },
 );
 
-test('BUDGETS-13: applies a raise that was written while no process held the session', async () => {
+test('BUDGETS-13: applies a raise written while no process held the session', async () => {
   const { of, talk, id, answer } = await inQuestion();
   talk.kill();
   const { journal } = of.begin().runtime;
@@ -116,7 +116,7 @@ test.each([
   [{}],
   [null],
   [{ cost: Infinity }],
-])('refuses %j by name as no limits, and writes nothing', async (limits) => {
+])('refuses %j by name, and writes nothing', async (limits) => {
   const { of, talk, id } = await inQuestion();
   const { length } = of.entries;
   expect(() => talk.session.subagents.raiseBudget(id, limits as never)).toThrow(/raiseBudget\(id/);
@@ -137,7 +137,7 @@ test("does not let a subagent raise its own budget or its parent's", async () =>
   });
 });
 
-test('lets an operator raise a budget over the network, but not a user or a watcher', async () => {
+test('lets an operator raise a budget over the network, but not a user or an observer', async () => {
   const journal = memoryJournal();
   const session = rideSession({
     ...asking,
@@ -204,12 +204,12 @@ describe("a session's own budget", () => {
     return { of, talk, answer };
   }
 
-  test('ends at the question if it was not raised', async () => {
+  test('runs out after the question if it was not raised', async () => {
     const { answer } = await begun();
     expect(await answer()).toMatchObject({ error: { code: 'BUDGET_EXHAUSTED' } });
   });
 
-  test('BUDGETS-13: continues the subagent when raised, and the journal and a replay name the user', async () => {
+  test('BUDGETS-13: lets the subagent continue once raised, and journal and replay name the user', async () => {
     const { of, talk, answer } = await begun();
     const { subagents } = talk.session;
     expect(subagents.raiseBudget(null, { steps: 3 }, { by: 'ann' })).toMatchObject({
@@ -253,7 +253,7 @@ describe("a session's own budget", () => {
     expect(of.entries).toHaveLength(length);
   });
 
-  test('refuses a lower, wrong, early or late raise, and writes nothing', async () => {
+  test('cannot be lowered, or raised with wrong limits, before the start or after the end', async () => {
     const of = world();
     const early = textLife(of, own);
     expect(early.session.subagents.raiseBudget(null, { steps: 3 })).toMatchObject({
@@ -274,7 +274,7 @@ describe("a session's own budget", () => {
   });
 
   test.each([Infinity, 1])(
-    'keeps its raise across a crash, with a snapshot after %s entries, and is not raised twice',
+    'keeps its raise across a crash, with a snapshot after %s entries, and applies it once',
     async (afterEntries) => {
       const of = world({ snapshots: { afterEntries, trim: true } });
       const { talk, answer } = await begun(of);
@@ -298,7 +298,7 @@ describe("a session's own budget", () => {
     },
   );
 
-  test('ends later after its time limit was raised', async () => {
+  test('ends later once its time limit is raised', async () => {
     const timed: TalkOptions = { ...own, budget: { timeMs: 10_000 } };
     const { of, talk } = await begun(world(), timed);
     expect(talk.session.subagents.raiseBudget(null, { timeMs: 60_000 })).toMatchObject({

@@ -13,7 +13,7 @@ import { textTalk } from '../support/text-talk.ts';
 const ruled = ruledProviders.flatMap((provider) => (provider.api ? [provider] : []));
 
 test.each(ruled)(
-  '$name refuses a call without a result, and its package reads the reason',
+  '$name refuses a call without a result, and the package returns the reason',
   async (provider) => {
     const server = await modelServer(provider, true);
     onTestFinished(() => server.close());

@@ -93,7 +93,7 @@ describe.each(both)(
   'results of subagents that the %s toolset spawns for one request',
   { tags: ['R34'] },
   (toolset) => {
-    test('arrive in one reply, when the last has ended', async () => {
+    test('arrive in one reply once the last subagent has ended', async () => {
       const { start, spawn, finish, told, prompts, state, parts, session } = spawningTalk(toolset);
       const messages: unknown[] = [];
       topic(session, 'subagent.result').subscribe(({ batchId }) => messages.push(batchId));
@@ -113,7 +113,7 @@ describe.each(both)(
       expect(messages[0]).toMatch(/^batch_/);
     });
 
-    test('wait for a slow result only up to the ceiling, and deliver it separately', async () => {
+    test('wait for a slow result up to the ceiling, after which it is delivered separately', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, prompts, environment, idOf } = talk;
       await start();
@@ -152,7 +152,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'hotel']]);
     });
 
-    test('deliver the only remaining result at once when all others are cancelled', async () => {
+    test('arrive at once if all other subagents are cancelled', async () => {
       const talk = spawningTalk(toolset);
       const { start, spawn, finish, told, session, prompts, idOf } = talk;
       await start();
@@ -188,7 +188,7 @@ describe.each(both)(
       expect(told()).toEqual([['flight', 'museum']]);
     });
 
-    test('arrive separately with `consolidation: off`, and with `consolidate: false` of the configuration', async () => {
+    test("arrive separately with `consolidation: off`, or with the configuration's `consolidate: false`", async () => {
       for (const more of [
         { consolidation: 'off' as const },
         { worker: { config: { consolidate: false } } },
@@ -276,7 +276,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries).toHaveLength(1);
   });
 
-  test('delay their siblings again after a wait that ended without them', async () => {
+  test('wait for their siblings again if await_subagent ended without them', async () => {
     const talk = fetching();
     const { start, spawn, type, finish, told, environment, idOf } = talk;
     await start();
@@ -290,7 +290,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(told()).toEqual([['flight', 'hotel']]);
   });
 
-  test('leave the batch after check_subagent, and the others arrive without them', async () => {
+  test('leave the batch after check_subagent, and the remaining results arrive without them', async () => {
     const { start, spawn, type, finish, told, said, idOf, state } = fetching();
     await start();
     await spawn('flight', 'hotel', 'car');
@@ -303,7 +303,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(states).toEqual(['dismissed', 'delivered', 'delivered']);
   });
 
-  test('reach the user alone when the reply to check_subagent says nothing', async () => {
+  test('arrive as a delivery if the reply to check_subagent is empty', async () => {
     const isFetched = ({ prompt }: Parameters<Script>[0]): boolean =>
       prompt.at(-1)?.role === 'tool' && JSON.stringify(prompt.at(-1)).includes('flight is found');
     const { start, spawn, type, finish, told, idOf, state } = fetching({
@@ -319,7 +319,7 @@ describe('results that the lead agent fetches itself', () => {
     expect(state().deliveries.map((one) => one.state)).toEqual(Array(3).fill('delivered'));
   });
 
-  test('deliver nothing before the last subagent ends, when the only other result was fetched', async () => {
+  test('cause no empty batch if the only other result was fetched', async () => {
     const { start, spawn, type, finish, told, environment, idOf } = fetching();
     await start();
     await spawn('flight', 'hotel');
@@ -332,7 +332,7 @@ describe('results that the lead agent fetches itself', () => {
   });
 });
 
-test('do not include the results of the subagent’s own children, which report to it', async () => {
+test("exclude results of a subagent's own children, which the subagent receives", async () => {
   const of = world();
   const begins = turns(
     calls(['spawn_subagent', { task: 'museum', contextMode: 'fresh' }]),
@@ -384,7 +384,7 @@ describe('results by voice', () => {
     };
   };
 
-  test('delivers each result separately by default', async () => {
+  test('arrive as separate deliveries by default', async () => {
     const { finish, asked, speak } = await speaking();
     await finish('flight');
     expect(asked()).toContain('flight is found');
@@ -393,7 +393,7 @@ describe('results by voice', () => {
     expect(asked()).toContain('hotel is found');
   });
 
-  test('delivers the results together with `consolidation: batch`', async () => {
+  test('arrive as one delivery with `consolidation: batch`', async () => {
     const { finish, asked, speak, state } = await speaking({ consolidation: 'batch' });
     await finish('flight');
     expect(asked()).toBeNull();

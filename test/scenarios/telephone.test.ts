@@ -48,7 +48,7 @@ test("passes the caller's audio to the model at the model's rate", async () => {
 });
 
 describe('P4: a result', () => {
-  test('counts as heard when the telephone has played it, not when it was sent', async () => {
+  test('counts as heard once the telephone has played it, not when it was sent', async () => {
     const { use, model, result, environment, asked, twilio } = await onThePhone({
       subagents: report,
     });
@@ -62,7 +62,7 @@ describe('P4: a result', () => {
     expect(twilio.heardMs).toBeGreaterThan(2900);
   });
 
-  test('does not count as heard when the caller interrupts it, although all marks return', async () => {
+  test('does not count as heard when the caller interrupts it, even though all marks return', async () => {
     const { use, model, result, environment, twilio, asked, events } = await onThePhone({
       subagents: report,
     });
@@ -92,7 +92,7 @@ describe('P4: a result', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('waits when the caller hangs up, and follows in the next call', async () => {
+  test('waits when the caller hangs up, and is delivered in the next call', async () => {
     const { use, model, result, environment, twilio, call, ring, session, asked } =
       await onThePhone({ subagents: report });
     await use('report');
@@ -128,7 +128,7 @@ describe('a question', () => {
     },
   };
 
-  test('accepts the key of an option, and stops speaking', async () => {
+  test('accepts the key of an option, and stops the speech', async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -142,7 +142,7 @@ describe('a question', () => {
     expect(state().subagents[0]?.outcome).toMatchObject({ status: 'completed' });
   });
 
-  test('takes other keys as words', async () => {
+  test('treats other keys as typed words', async () => {
     const { use, model, environment, twilio, question, state } = await onThePhone({
       subagents: ride,
     });
@@ -177,7 +177,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     },
   };
 
-  test('accepts a time of day, although no key was pressed', async () => {
+  test('accepts a spoken time of day that matches an option', async () => {
     const { use, model, environment, question } = await onThePhone({ subagents: { dentist } });
     await use('dentist');
     model().speak('Monday at 9:30, at 16:00, or Friday at 16:00?', 3000);
@@ -189,7 +189,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Monday at 16:00' });
   });
 
-  test('P3: stays open after words that match two options, and the key decides', async () => {
+  test('P3: stays open after words that match two options, until a key selects one', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { dentist },
     });
@@ -204,7 +204,7 @@ describe('a question to a caller who speaks and presses keys', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Friday at 16:00' });
   });
 
-  test('P3, KEYPAD-1: accepts only a plain yes as consent, no key and no qualified yes', async () => {
+  test('P3, KEYPAD-1: accepts only a plain yes as consent, but no key and no qualified yes', async () => {
     const { use, model, environment, twilio, question } = await onThePhone({
       subagents: { payer },
       agent: { language: 'de' },

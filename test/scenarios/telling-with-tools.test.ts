@@ -53,7 +53,7 @@ async function told(options: TalkOptions) {
 }
 
 describe('TEXT-LEAD-6: a delivery that may call tools', () => {
-  test('calls a tool, reads its result, and is heard once, with the last words', async () => {
+  test('calls a tool, reads its result, and is heard once with the last words', async () => {
     const asked: string[] = [];
     const { delivery, parts } = await told({
       tools: [look(({ key }) => (asked.push(key), 'parcel 7'))],
@@ -71,7 +71,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     ]);
   });
 
-  test('counts words before a call as the telling if no words follow the call', async () => {
+  test('counts words before a call as delivered if no words follow the call', async () => {
     const { delivery, parts, events, errors } = await told({
       tools: [look(() => 'seen')],
       lead: telling(([output]) =>
@@ -93,7 +93,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     );
   });
 
-  test('repeats after calls without words, makes no call twice, and finally becomes a card', async () => {
+  test('starts again after calls without words, repeats no call, and finally becomes a card', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -107,7 +107,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
   });
 
-  test('limits the rounds of calls in each attempt; then the model must speak', async () => {
+  test('limits the rounds of calls in each attempt, after which the model must speak', async () => {
     const keys: string[] = [];
     const { delivery, environment } = await told({
       tools: [look(({ key }) => (keys.push(key), 'seen'))],
@@ -120,7 +120,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ attempts: 3, grade: 'shown' });
   });
 
-  test('answers the user first, and then is delivered completely, without another call', async () => {
+  test('waits while the lead agent answers the user, and is then delivered without another call', async () => {
     const keys: string[] = [];
     let settle: (value: unknown) => void = () => {};
     const slow = new Promise((resolve) => (settle = resolve));
@@ -141,7 +141,7 @@ describe('TEXT-LEAD-6: a delivery that may call tools', () => {
     expect(delivery()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('limits the results that start before the user speaks again', async () => {
+  test('limits how many results may start further work before the user speaks again', async () => {
     let count = 0;
     const { start, type, environment, session } = textTalk({
       subagents: { report: { script: () => say('Sales are up.') } },
@@ -189,7 +189,7 @@ describe('a question of a subagent to an idle lead agent', () => {
     },
   };
 
-  test('receives its answer in the same response that presents it', async () => {
+  test('receives its answer in the response that presents it', async () => {
     const { start, type, said, environment, state, errors } = textTalk(asking);
     await start();
     await type('use paint');
@@ -213,7 +213,7 @@ describe('P6: a delivery that a crash interrupts', () => {
     ),
   });
 
-  test('reaches the user after a crash at each entry, and makes no call twice', async () => {
+  test('reaches the user after a crash at each entry, and repeats no call', async () => {
     const whole = world();
     const first = textLife(whole, options([]));
     await first.start();
@@ -270,31 +270,26 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
   test.each([
     ['one', { subagentId: 'sub_1' }],
     ['several', { subagentIds: ['sub_1'], mode: 'all' }],
-  ])(
-    'ends a wait for %s on new words of the user, and the model reads the reason',
-    async (_, input) => {
-      const prompts: ScriptedPrompt[] = [];
-      const { start, type, said, environment, state } = textTalk({
-        ...awaiting('await_subagent', input),
-        onModelCall: (_who, prompt) => prompts.push(prompt),
-      });
-      await start();
-      await type('use report');
-      await type('wait for it');
-      await environment.advance(10_000);
-      await type('Hello?');
-      expect(said().at(-1)).toBe('You said: Hello?');
-      expect(JSON.stringify(prompts.at(-1)?.prompt)).toMatch(
-        /"status":"interrupted".*"why":"user"/,
-      );
-      // The subagent that it waited for continues, and its result is told.
-      await environment.advance(300_000);
-      expect(said().at(-1)).toContain('The report is ready.');
-      expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
-    },
-  );
+  ])('ends its wait for %s when the user speaks, and reads the reason', async (_, input) => {
+    const prompts: ScriptedPrompt[] = [];
+    const { start, type, said, environment, state } = textTalk({
+      ...awaiting('await_subagent', input),
+      onModelCall: (_who, prompt) => prompts.push(prompt),
+    });
+    await start();
+    await type('use report');
+    await type('wait for it');
+    await environment.advance(10_000);
+    await type('Hello?');
+    expect(said().at(-1)).toBe('You said: Hello?');
+    expect(JSON.stringify(prompts.at(-1)?.prompt)).toMatch(/"status":"interrupted".*"why":"user"/);
+    // The subagent that it waited for continues, and its result is told.
+    await environment.advance(300_000);
+    expect(said().at(-1)).toContain('The report is ready.');
+    expect(state().deliveries.at(-1)).toMatchObject({ state: 'delivered' });
+  });
 
-  test('ends the wait on words that arrived before the wait began', async () => {
+  test('ends its wait at once if words arrived before the wait', async () => {
     const { start, type, session, said, environment } = textTalk(
       awaiting('await_subagent', { subagentId: 'sub_1' }),
     );
@@ -308,7 +303,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     expect(said().at(-1)).toBe('You said: Hello?');
   });
 
-  test("puts the awaited subagent's question to the user, and receives the answer", async () => {
+  test("presents the awaited subagent's question to the user, and receives the answer", async () => {
     const { start, type, environment, question, said } = textTalk(
       awaiting(
         'await_subagent',
@@ -326,7 +321,7 @@ describe('TEXT-LEAD-7: a lead model that waits', () => {
     expect(said().join()).toMatch(/A call has its result now|It says .*Q3 it is/);
   });
 
-  test("delivers due results during a slow tool, and speaks about the tool's answer afterwards", async () => {
+  test("delivers due results during a slow tool, and then replies to the tool's result", async () => {
     const { start, type, session, said, environment } = textTalk({
       tools: [
         look(

@@ -48,7 +48,7 @@ describe('maxConcurrentPerSession', () => {
     [1, ['running']],
     [2, ['running', 'running']],
     [3, ['running', 'running', 'ready']],
-  ])('runs 2 of %i at a time, and accepts all', async (count, expected) => {
+  ])('runs 2 of %i at a time, and accepts all of them', async (count, expected) => {
     const { worker, begun } = gate();
     const { start, type, state, codes } = answersOf({
       limits: { maxConcurrentPerSession: 2 },
@@ -62,7 +62,7 @@ describe('maxConcurrentPerSession', () => {
     expect(codes()).toEqual(Array.from({ length: count }, () => 'still_in_progress'));
   });
 
-  test('serves in order, and an ended subagent frees its slot', { tags: ['R12'] }, async () => {
+  test('runs subagents in order, and an ended one frees its slot', { tags: ['R12'] }, async () => {
     const { worker, begun, release } = gate();
     const { start, type, environment } = textTalk({
       limits: { maxConcurrentPerSession: 1 },
@@ -91,7 +91,7 @@ describe('maxConcurrentPerSession', () => {
     expect(begun).toEqual(['work1', 'work3']);
   });
 
-  test('reject: refuses runs above the limit, and the lead agent reads the refusal', async () => {
+  test('reject: refuses runs above the limit, and gives the lead agent the reason', async () => {
     const { worker, release } = gate();
     const { start, type, session, codes, environment } = answersOf({
       limits: { maxConcurrentPerSession: 2, whenFull: 'reject' },
@@ -132,7 +132,7 @@ describe('maxConcurrentPerSession', () => {
     },
   );
 
-  test('prefers resuming subagents to starting ones', async () => {
+  test('prefers resumed subagents to new ones', async () => {
     const { worker, begun, release } = gate();
     const order: string[] = [];
     const { start, type, environment } = textTalk({
@@ -180,7 +180,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     expect(codes().at(-1)).toBe('still_in_progress');
   });
 
-  test('limit the subagents over the whole life of a session', async () => {
+  test('count all subagents over the life of a session', async () => {
     const { start, type, codes } = answersOf({
       limits: { maxTotalPerSession: 2 },
       subagents: { work: { script: () => say('done') } },
@@ -194,7 +194,7 @@ describe('maxLivePerSession and maxTotalPerSession', () => {
     ]);
   });
 
-  test('also refuse at once a call that stays open until its result', async () => {
+  test('refuse at once, even for a call that stays open until its result', async () => {
     const { worker } = gate();
     const { start, type, said } = textTalk({
       limits: { maxLivePerSession: 1 },
@@ -218,7 +218,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     return { environment, talks, begun, release };
   }
 
-  test('share the slots: first come, first served, without overtaking', async () => {
+  test('share the slots in order of arrival, without overtaking', async () => {
     const { environment, talks, begun, release } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();
@@ -254,7 +254,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(b.state().connection).toBe('active');
   });
 
-  test('reject: name the shared limit to the lead agent', async () => {
+  test('reject: give the lead agent the name of the shared limit', async () => {
     const { talks } = two({ limits: { whenFull: 'reject' } });
     const [a, b] = talks;
     for (const talk of talks) await talk.start();
@@ -263,7 +263,7 @@ describe('maxTotalActive: two sessions of one runtime', () => {
     expect(b.codes()).toEqual([expect.stringContaining('maxTotalActive is 2')]);
   });
 
-  test('keep their events apart', { tags: ['RW6'] }, async () => {
+  test('keep their events separate', { tags: ['RW6'] }, async () => {
     const { talks, environment, release } = two();
     const [a, b] = talks;
     for (const talk of talks) await talk.start();

@@ -41,7 +41,7 @@ const told = (said: readonly string[]): string =>
 
 describe('working memory in a session', () => {
   test(
-    'lets the lead agent and the subagent write in their own namespaces and read each other’s',
+    "lets the lead agent and the subagent write in their own namespace and read the other's",
     { tags: ['R35', 'R37'] },
     async () => {
       let read: unknown;
@@ -128,7 +128,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'marks an announcement as unfinished work, but not a closing courtesy',
+    'marks an announcement as unfinished work, but not a polite closing',
     { tags: ['R33', 'RW13'] },
     async () => {
       const { type, said } = await talkOf({
@@ -144,7 +144,7 @@ describe('working memory in a session', () => {
   );
 
   test(
-    'stores a record of a failure, and gives the lead agent its key',
+    'stores a record of a failure, whose key the lead agent gets',
     { tags: ['R25'] },
     async () => {
       const { environment, type, said, state, memory, lead } = await talkOf({
@@ -185,7 +185,7 @@ describe('working memory in a session', () => {
     },
   );
 
-  test('LIN-2: refuses a missing input at the call, and the lead agent can correct it at once', async () => {
+  test('LIN-2: refuses a missing input at the call, so that the lead agent can correct it at once', async () => {
     let isMended = false;
     const { type, prompts, state } = await talkOf(
       {

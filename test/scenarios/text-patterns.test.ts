@@ -91,7 +91,7 @@ describe('pattern 1: a task', () => {
   });
 
   test(
-    'delivers its result after the lead agent has spoken, in a part that names its delivery',
+    "delivers its result after the lead agent's words, in a part that names the delivery",
     { tags: ['B58'] },
     async () => {
       const { script, finish } = slowReport();
@@ -129,7 +129,7 @@ describe('pattern 1: a task', () => {
   );
 
   test(
-    'runs together with others in the background, and delivers each result once',
+    'runs together with other tasks, and delivers each result once',
     { tags: ['B35'] },
     async () => {
       const { start, type, said } = textTalk({
@@ -144,7 +144,7 @@ describe('pattern 1: a task', () => {
     },
   );
 
-  test('reads the conversation and the remembered facts about the user', async () => {
+  test('reads the conversation and stored facts about the user', async () => {
     const prompts: ScriptedPrompt[] = [];
     const memory = memoryStore();
     await memory.remember({ id: '1', scope: 'ada', text: 'Prefers short reports', at: 1 });
@@ -180,7 +180,7 @@ describe('pattern 1: a task', () => {
     ]);
   });
 
-  test('continues without memory when the memory fails', async () => {
+  test('continues without memory if the memory fails', async () => {
     const { start, type, said, errors } = textTalk({
       memory: {
         facts: () => Promise.reject(new Error('the database is down')),
@@ -201,47 +201,43 @@ describe('pattern 1: a task', () => {
     ]);
   });
 
-  test(
-    'reports the latest progress of its tools on the screen while they work',
-    { tags: ['B40'] },
-    async () => {
-      const go: (() => void)[] = [];
-      const { start, type, state, environment, events } = textTalk({
-        subagents: {
-          report: {
-            script: steps(calls(['count']), say('done')),
-            config: {
-              tools: {
-                count: simpleTool(async function* count() {
-                  for (const progress of ['10 of 30', '20 of 30']) {
-                    yield { progress };
-                    await new Promise<void>((resolve) => go.push(resolve));
-                  }
-                  yield 'counted';
-                }),
-              },
+  test('shows the latest progress of its tools while they work', { tags: ['B40'] }, async () => {
+    const go: (() => void)[] = [];
+    const { start, type, state, environment, events } = textTalk({
+      subagents: {
+        report: {
+          script: steps(calls(['count']), say('done')),
+          config: {
+            tools: {
+              count: simpleTool(async function* count() {
+                for (const progress of ['10 of 30', '20 of 30']) {
+                  yield { progress };
+                  await new Promise<void>((resolve) => go.push(resolve));
+                }
+                yield 'counted';
+              }),
             },
           },
         },
-      });
-      await start();
-      await type('use report');
-      expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
-      go.shift()?.();
-      await environment.settle();
-      expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
-      go.shift()?.();
-      await environment.settle();
-      expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
-      expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
-      const seen = events.flatMap((event) =>
-        event.type === 'subagent.changed' ? [event.subagent.progress] : [],
-      );
-      expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
-    },
-  );
+      },
+    });
+    await start();
+    await type('use report');
+    expect(state().subagents[0]).toMatchObject({ state: 'running', progress: '10 of 30' });
+    go.shift()?.();
+    await environment.settle();
+    expect(state().subagents[0]).toMatchObject({ progress: '20 of 30' });
+    go.shift()?.();
+    await environment.settle();
+    expect(state().subagents[0]).toMatchObject({ state: 'completed', progress: null });
+    expect(state().subagents[0]?.outcome?.toolLedger[0]).toMatchObject({ output: 'counted' });
+    const seen = events.flatMap((event) =>
+      event.type === 'subagent.changed' ? [event.subagent.progress] : [],
+    );
+    expect(new Set(seen)).toEqual(new Set([null, '10 of 30', '20 of 30']));
+  });
 
-  test('keeps its runs apart', { tags: ['H5'] }, async () => {
+  test('separates the conversations of two runs', { tags: ['H5'] }, async () => {
     const seen: string[] = [];
     const { start, type } = textTalk({
       subagents: {
@@ -333,7 +329,7 @@ describe('pattern 2: a task that asks', () => {
     },
   );
 
-  test('opens a question as soon as a reader has read past it, and its timeout runs from then on', async () => {
+  test('opens a question once a reader requests the part after it, which starts its timeout', async () => {
     const { environment, session } = ride();
     await session.start();
     const reader = session.read();
@@ -364,7 +360,7 @@ describe('work without a result', () => {
     expect(state().deliveries[0]).toMatchObject({ kind: 'result', state: 'delivered' });
   });
 
-  test('reports a failure when it took too long', { tags: ['B33'] }, async () => {
+  test('reports a failure at its timeout', { tags: ['B33'] }, async () => {
     const { start, type, said, environment, state } = textTalk({
       subagents: {
         report: {
@@ -384,7 +380,7 @@ describe('work without a result', () => {
   });
 
   test(
-    'does not interrupt the conversation when it was cancelled, but the lead agent learns of it',
+    'does not interrupt the conversation when cancelled, but the lead agent learns of it',
     { tags: ['BW24'] },
     async () => {
       const histories: string[] = [];
@@ -412,7 +408,7 @@ describe('work without a result', () => {
     },
   );
 
-  it('leaves an unknown outcome to the lead agent when cancelled during a call', async () => {
+  it('reports an unknown outcome to the lead agent when cancelled during a call', async () => {
     const histories: string[] = [];
     const { start, type, session, environment } = textTalk({
       subagents: {
@@ -433,7 +429,7 @@ describe('work without a result', () => {
     expect(histories.at(-1)).toContain('It was running charge: whether that was done is not known');
   });
 
-  test('answers a call that was still open when it was cancelled', async () => {
+  test('answers its call when cancelled while the call is open', async () => {
     const answered: unknown[] = [];
     const { start, type, session, environment, said } = textTalk({
       subagents: { report: { script: () => never(), pending: null } },
@@ -451,7 +447,7 @@ describe('work without a result', () => {
 });
 
 describe('two readers at the same time', () => {
-  test('each read everything that is said from then on, and both end', async () => {
+  test('each read everything from their start, and both end', async () => {
     const { start, session } = textTalk();
     await start();
     const [first, second] = await Promise.all([read(session, 'one'), read(session, 'two')]);
@@ -459,7 +455,7 @@ describe('two readers at the same time', () => {
     expect(texts(second).at(-1)).toBe('You said: two');
   });
 
-  test('continue when a reader stops early', async () => {
+  test('continue when one of them stops early', async () => {
     const { start, session, type, said } = textTalk();
     await start();
     for await (const part of session.send('one')) {
@@ -491,7 +487,7 @@ describe('a lead model that fails', () => {
     expect(said()).toEqual(['You said: hello again']);
   });
 
-  test('TEXT-RESPONSE-2: fails when it says nothing at all twice', async () => {
+  test('TEXT-RESPONSE-2: fails after two empty answers in a row', async () => {
     let calls = 0;
     const { start, session, said } = textTalk({
       lead: () => say((calls += 1) <= 2 ? '' : 'Here I am.'),
@@ -505,7 +501,7 @@ describe('a lead model that fails', () => {
   });
 
   test(
-    'does not retell the failed result to the user, and knows of it later',
+    'leaves an undelivered result in the history, and does not deliver it again',
     { tags: ['RW12'] },
     async () => {
       const { script, finish } = slowReport();
@@ -539,7 +535,7 @@ describe('a lead model that fails', () => {
   );
 });
 
-describe('words that postpone a result while it is delivered', () => {
+describe('words that postpone a result while it is being delivered', () => {
   test('turn it into a card, and it is not delivered again', async () => {
     const { script, finish } = slowReport();
     const { start, type, session, environment, said, state } = textTalk({
@@ -624,7 +620,7 @@ describe('urgent deliveries', () => {
     ]);
   });
 
-  test('interrupt no reply without an attached client', async () => {
+  test('interrupt no reply if no client is attached', async () => {
     let finish: () => void = () => {};
     const { start, session, environment, state } = textTalk({
       lead: () => new Promise((resolve) => (finish = () => resolve(say('The answer.')))),
@@ -641,7 +637,7 @@ describe('urgent deliveries', () => {
     expect(state().transcript.map(({ text }) => text)).toEqual(['What is it?', 'The answer.']);
   });
 
-  test('still give the user the answer that they interrupted', async () => {
+  test('resume the answer that they interrupted', async () => {
     let turn = 0;
     const { start, type, session, environment, said } = textTalk({
       lead: (prompt) => {
@@ -663,7 +659,7 @@ describe('urgent deliveries', () => {
 
 describe('the screens', () => {
   test(
-    'receive events in the order of the story, and the same state from the store',
+    'receive events in order, and the same state from the store',
     { tags: ['B3', 'B85', 'R19'] },
     async () => {
       const { start, type, events, state, environment, close } = textTalk({
@@ -759,7 +755,7 @@ describe('the screens', () => {
     },
   );
 
-  test('show which party has the floor', async () => {
+  test('show who has the floor', async () => {
     const { start, type, events } = textTalk();
     await start();
     await type('hello');

@@ -55,7 +55,7 @@ describe('an answer', () => {
     ['an ordinal', 'the second one', 'premium'],
     ['a close spelling', 'premum', 'premium'],
     ['the other one', 'the first', 'economy'],
-  ])('counts when it is typed: %s', async (_, text, optionId) => {
+  ])('counts if it is typed: %s', async (_, text, optionId) => {
     const { start, type, resultOf } = talk({ subagents: ride });
     await start();
     await type('use ride');
@@ -65,7 +65,7 @@ describe('an answer', () => {
     );
   });
 
-  test('counts by button and in words in the same way', { tags: ['B44', 'B46'] }, async () => {
+  test('counts by button and in words', { tags: ['B44', 'B46'] }, async () => {
     const { start, type, answer, resultOf } = talk({
       subagents: { ...ride, name: subagent(asking('Your name?')) },
     });
@@ -79,7 +79,7 @@ describe('an answer', () => {
   });
 
   test(
-    'P3: names its question: the first valid one counts, and the rest are refused with a reason',
+    'P3: names its question: the first valid one counts, and others are refused with a reason',
     { tags: ['B46', 'BW18'] },
     async () => {
       const { start, type, session, questionOf, environment, resultOf } = talk({ subagents: ride });
@@ -110,7 +110,7 @@ describe('an answer', () => {
   );
 
   test(
-    'gets no second reply from the lead agent, which knows of it',
+    'causes no second reply of the lead agent, which learns of it',
     { tags: ['B51', 'BW19'] },
     async () => {
       const prompts: string[] = [];
@@ -155,7 +155,7 @@ describe('words that are not an answer', () => {
     ['a choice', options],
     ['a free-text question', undefined],
   ])(
-    'QUESTION-7: allow time with "wait" over %s, and then the question is asked again',
+    'QUESTION-7: postpone the question with "wait" over %s, after which it is asked again',
     async (_, choices) => {
       const { start, type, said, parts, environment, questionOf, resultOf } = talk({
         subagents: { ride: subagent(asking('Where to?', choices)) },
@@ -182,7 +182,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test('QUESTION-7: hold a question that can be answered, held again, and finally expires', async () => {
+  test('QUESTION-7: postpone a question repeatedly, until it expires', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },
     });
@@ -203,7 +203,7 @@ describe('words that are not an answer', () => {
     ['What were the options?', options],
     ['repeat the question', undefined],
     ['wait, what was the question?', options],
-  ])('get their reply from the question itself: "%s"', async (words, choices) => {
+  ])('cause the question to be repeated without the lead agent: "%s"', async (words, choices) => {
     const { start, type, said, parts, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', choices)) },
     });
@@ -260,7 +260,7 @@ describe('words that are not an answer', () => {
     expect(resultOf('ride')?.text).toContain('"optionId":"premium"');
   });
 
-  test('USER-WORDS-4: store their reading in their entry', async () => {
+  test('USER-WORDS-4: have their interpretation in their journal entry', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const { start, type } = talk({
@@ -297,7 +297,7 @@ describe('words that are not an answer', () => {
 
 describe('P2: several questions at a time', () => {
   test(
-    'follow one after the other when two subagents ask in the same instant',
+    'appear one after the other if two subagents ask at the same instant',
     { tags: ['B52'] },
     async () => {
       const { start, type, asked, answer, questionOf, parts, resultOf } = talk({
@@ -323,7 +323,7 @@ describe('P2: several questions at a time', () => {
   );
 
   test(
-    'follow in order when one step asks two, with others in between',
+    'appear in order if one step asks two, possibly with others in between',
     { tags: ['B41'] },
     async () => {
       const { start, type, asked, state } = talk({
@@ -353,7 +353,7 @@ describe('P2: several questions at a time', () => {
     },
   );
 
-  test('P3: give a spoken answer to the question that was asked, never to a waiting one', async () => {
+  test('P3: apply a spoken answer to the presented question, never to a waiting one', async () => {
     const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
     const rooms = ['Small room', 'Large room'].map((label, n) => ({ id: `r${n}`, label }));
     const choosing = (question: string, options: typeof slots) =>
@@ -385,24 +385,20 @@ describe('P2: several questions at a time', () => {
     ]);
   });
 
-  test(
-    'follow in the order of their requests, without starving any',
-    { tags: ['B52'] },
-    async () => {
-      const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
-      const { start, type, asked } = talk({
-        subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
-        lead: answering('fine by me'),
-      });
-      await start();
-      await type(`use ${names.join(' and ')}`);
-      for (const [index, name] of names.entries()) {
-        expect(asked()[index]).toBe(`${name} open`);
-        await type('fine by me');
-      }
-      expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
-    },
-  );
+  test('appear in order of request, without starvation', { tags: ['B52'] }, async () => {
+    const names = Array.from({ length: 8 }, (_, index) => `s${index}`);
+    const { start, type, asked } = talk({
+      subagents: Object.fromEntries(names.map((name) => [name, subagent(asking(`${name}?`))])),
+      lead: answering('fine by me'),
+    });
+    await start();
+    await type(`use ${names.join(' and ')}`);
+    for (const [index, name] of names.entries()) {
+      expect(asked()[index]).toBe(`${name} open`);
+      await type('fine by me');
+    }
+    expect(asked().every((line) => line.endsWith('answered'))).toBe(true);
+  });
 });
 
 describe('questions without an answer', () => {
@@ -445,7 +441,7 @@ describe('questions without an answer', () => {
     },
   );
 
-  test('count from zero after an answer', { tags: ['B26'] }, async () => {
+  test('start a new count after an answer', { tags: ['B26'] }, async () => {
     const prompts: unknown[] = [];
     const { start, type, environment, resultOf } = talk({
       subagents: {
@@ -473,7 +469,7 @@ describe('questions without an answer', () => {
     expect(resultOf('work')?.error?.code).toBe('INPUT_TIMEOUT');
   });
 
-  test('free the floor for the next in the queue, whose timeout begins only then', async () => {
+  test('free the floor for the next question, whose timeout starts only then', async () => {
     const { start, type, environment, asked, questionOf } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -491,7 +487,7 @@ describe('questions without an answer', () => {
     expect(asked()[1]).toBe('blue open');
   });
 
-  test('leave later words to the lead agent again', async () => {
+  test('pass later words to the lead agent again', async () => {
     const { start, type, environment, said } = talk({
       subagents: {
         red: subagent(steps(calls(['ask_user', { question: 'Red?' }]), say('Never mind.')), {
@@ -508,31 +504,35 @@ describe('questions without an answer', () => {
 });
 
 describe('the floor of a question that ends early', () => {
-  test('passes on when its subagent or a queued one is cancelled', { tags: ['B54'] }, async () => {
-    const { start, type, asked, session, state, said, environment } = talk({
-      subagents: {
-        red: subagent(asking('Red?')),
-        blue: subagent(asking('Blue?')),
-        green: subagent(asking('Green?')),
-      },
-    });
-    await start();
-    await type('use red and blue and green');
-    const idOf = (name: string) => state().subagents.find((view) => view.name === name)?.id ?? '';
-    session.subagents.cancel(idOf('blue'));
-    await environment.settle();
-    expect(asked()).toEqual(['red open', 'blue withdrawn', 'green queued']);
-    session.subagents.cancel(idOf('red'));
-    await environment.settle();
-    expect(asked()).toEqual(['red withdrawn', 'blue withdrawn', 'green open']);
-    session.subagents.cancel(idOf('green'));
-    await environment.settle();
-    await type('hello');
-    expect(said().at(-1)).toBe('You said: hello');
-    expect(environment.pendingTimers).toBe(0);
-  });
+  test(
+    'passes to the next question when its subagent or a queued one is cancelled',
+    { tags: ['B54'] },
+    async () => {
+      const { start, type, asked, session, state, said, environment } = talk({
+        subagents: {
+          red: subagent(asking('Red?')),
+          blue: subagent(asking('Blue?')),
+          green: subagent(asking('Green?')),
+        },
+      });
+      await start();
+      await type('use red and blue and green');
+      const idOf = (name: string) => state().subagents.find((view) => view.name === name)?.id ?? '';
+      session.subagents.cancel(idOf('blue'));
+      await environment.settle();
+      expect(asked()).toEqual(['red open', 'blue withdrawn', 'green queued']);
+      session.subagents.cancel(idOf('red'));
+      await environment.settle();
+      expect(asked()).toEqual(['red withdrawn', 'blue withdrawn', 'green open']);
+      session.subagents.cancel(idOf('green'));
+      await environment.settle();
+      await type('hello');
+      expect(said().at(-1)).toBe('You said: hello');
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('ends with the session, when it is closed', async () => {
+  test('passes to no other question when the session closes', async () => {
     const { start, type, asked, close, environment } = talk({
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
       // The lead agent tells the first result after the second question was put.
@@ -548,7 +548,7 @@ describe('the floor of a question that ends early', () => {
 
 describe('questions without a listener', () => {
   test(
-    'wait parked at the head with a paused timeout, and appear again when a client attaches',
+    'wait first in the queue with a paused timeout, and are presented again when a client attaches',
     { tags: ['B50'] },
     async () => {
       const { session, environment, type, asked, questionOf, resultOf, parts } = talk({
@@ -578,7 +578,7 @@ describe('questions without a listener', () => {
     },
   );
 
-  test('withdraws the questions after detachGraceMs, and their subagents continue', async () => {
+  test('disappear after detachGraceMs, and their subagents continue', async () => {
     const { start, session, environment, type, asked, resultOf } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')), blue: subagent(asking('Blue?')) },
@@ -597,7 +597,7 @@ describe('questions without a listener', () => {
     expect(resultOf('blue')?.text).toContain('The question was withdrawn');
   });
 
-  test('keeps the questions when a client returns before detachGraceMs', async () => {
+  test('remain if a client returns before detachGraceMs', async () => {
     const { start, session, environment, type, asked } = talk({
       detachGraceMs: 60_000,
       subagents: { red: subagent(asking('Red?')) },
@@ -642,7 +642,7 @@ describe('consent in text', () => {
   });
 
   test.each(['yess', 'maybe', 'I think so', 'what would it cost?', 'wait', 'ok then'])(
-    'does not count as given: %s',
+    'remains missing after: %s',
     async (text) => {
       const ran: string[] = [];
       const { start, type, questionOf } = talk({ subagents: paying(ran) });
@@ -654,7 +654,7 @@ describe('consent in text', () => {
     },
   );
 
-  test('counts when it is given by button', async () => {
+  test('counts if it is given by button', async () => {
     const ran: string[] = [];
     const { start, type, answer } = talk({ subagents: paying(ran) });
     await start();

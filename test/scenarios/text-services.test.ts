@@ -12,33 +12,37 @@ const shipped = { say: 'Order 7 was shipped.' };
 const told = (text: string): unknown => expect.stringContaining(text);
 
 describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => {
-  test('passes an event to its agent, and delivers the reply', { tags: ['B77'] }, async () => {
-    const monitor = orderMonitor();
-    const { start, environment, said, session, events } = textTalk({
-      services: [monitor.service],
-    });
-    await start();
-    expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
-    await environment.settle();
-    expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
-    expect(session.services.list()).toMatchObject([
-      {
-        name: 'order_monitor',
-        state: 'idle',
-        counts: { accepted: 1, told: 1, dropped: 0 },
-        sources: [{ name: 'order-webhook', state: 'running' }],
-      },
-    ]);
-    const delivered = events.filter(
-      (event) => event.type === 'delivery.changed' && event.delivery.state === 'delivered',
-    );
-    expect(delivered).toHaveLength(1);
-    expect(session.subagents.list()).toMatchObject([
-      { name: 'order_monitor', callId: null, state: 'completed' },
-    ]);
-  });
+  test(
+    "passes an event to its agent, and delivers the agent's reply",
+    { tags: ['B77'] },
+    async () => {
+      const monitor = orderMonitor();
+      const { start, environment, said, session, events } = textTalk({
+        services: [monitor.service],
+      });
+      await start();
+      expect(await monitor.happens(shipped)).toMatchObject({ accepted: true });
+      await environment.settle();
+      expect(said()).toEqual([told('{"label":"ORDER UPDATE","text":"Order 7 was shipped."}')]);
+      expect(session.services.list()).toMatchObject([
+        {
+          name: 'order_monitor',
+          state: 'idle',
+          counts: { accepted: 1, told: 1, dropped: 0 },
+          sources: [{ name: 'order-webhook', state: 'running' }],
+        },
+      ]);
+      const delivered = events.filter(
+        (event) => event.type === 'delivery.changed' && event.delivery.state === 'delivered',
+      );
+      expect(delivered).toHaveLength(1);
+      expect(session.subagents.list()).toMatchObject([
+        { name: 'order_monitor', callId: null, state: 'completed' },
+      ]);
+    },
+  );
 
-  test('P8: puts the event into the task as data, on one line, and not into the system prompt', async () => {
+  test('P8: includes the event in the task as data on one line, but not in the system prompt', async () => {
     const prompts: ScriptedPrompt[] = [];
     const monitor = orderMonitor({ onModelCall: (prompt) => prompts.push(prompt) });
     const { start, environment } = textTalk({ services: [monitor.service] });
@@ -62,7 +66,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     });
   });
 
-  test('works in the same way with an inspector', async () => {
+  test('works with an inspector attached', async () => {
     const monitor = orderMonitor();
     const { start, environment, said } = textTalk({
       services: [monitor.service],
@@ -77,7 +81,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(said().at(-1)).toEqual(told('Order 4'));
   });
 
-  test('delivers no irrelevant events, and makes no model call for filtered ones', async () => {
+  test('delivers no irrelevant event, and makes no model call for a filtered one', async () => {
     let calls = 0;
     const monitor = orderMonitor({ onModelCall: () => (calls += 1) });
     const { start, environment, said, session } = textTalk({ services: [monitor.service] });
@@ -131,7 +135,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
     expect(state().deliveries.map(({ state: now }) => now)).toEqual(['delivered', 'delivered']);
   });
 
-  test('delivers the failure of an urgent event, and reports the failure of a normal one', async () => {
+  test('delivers the failure of an urgent event, but only reports that of a normal one', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, errors } = textTalk({ services: [monitor.service] });
     await start();
@@ -146,7 +150,7 @@ describe('a service in a text session', { tags: ['B74', 'B76', 'BW32'] }, () => 
 });
 
 describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
-  test('hold a refused invocation, report it, and run it when a slot is free', async () => {
+  test('delay a refused invocation with a report, and run it once a slot is free', async () => {
     const monitor = orderMonitor();
     let finish: () => void = () => {};
     const { start, type, environment, said, session, errors } = textTalk({
@@ -171,7 +175,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
     expect(said().at(-1)).toEqual(told('Order 7 was shipped.'));
   });
 
-  test('hold an invocation while the outbox is full, and drop no finding', async () => {
+  test('delay an invocation while the outbox is full, without losing its result', async () => {
     const monitor = orderMonitor();
     const { start, environment, said, session, leave } = await absent(monitor);
     await start();
@@ -232,7 +236,7 @@ describe('the limits shared with other subagents', { tags: ['B76'] }, () => {
 });
 
 describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () => {
-  test('stops its source and cancels its agent, and the session closes', async () => {
+  test('stops its source and cancels its agent before the session closes', async () => {
     const monitor = orderMonitor({ script: () => new Promise(() => {}) });
     const { start, environment, session, events, close, said } = textTalk({
       services: [monitor.service],
@@ -254,7 +258,7 @@ describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () =>
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('closes within its grace despite a source that hangs', async () => {
+  test('delays the close by no more than the grace period if its source hangs', async () => {
     const monitor = orderMonitor();
     const [source] = monitor.service.eventSources;
     const hanging = { ...source, stop: () => new Promise<void>(() => {}) };
@@ -272,7 +276,7 @@ describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () =>
     expect(session.services.list()[0]?.state).toBe('stopped');
   });
 
-  test('never fails the session when its source fails', { tags: ['B77'] }, async () => {
+  test('never fails the session if its source fails', { tags: ['B77'] }, async () => {
     const monitor = orderMonitor();
     const broken = {
       name: 'broken',
@@ -295,14 +299,14 @@ describe('a service at the end of its session', { tags: ['BW20', 'B76'] }, () =>
     expect(said()).toEqual(['You said: hello', told('Order 7 was shipped.')]);
   });
 
-  test('starts no source for a session that was never started, which closes', async () => {
+  test('starts no source if the session was closed without a start', async () => {
     const monitor = orderMonitor();
     const { close, session } = textTalk({ services: [monitor.service] });
     await close();
     expect(session.services.list()).toMatchObject([{ state: 'stopped' }]);
   });
 
-  test('requires a unique name in the session', () => {
+  test('needs a unique name in the session', () => {
     const { service } = orderMonitor();
     expect(() => textTalk({ services: [service, { ...service }] })).toThrow(
       '"order_monitor" twice',

@@ -47,7 +47,7 @@ function thinking(options: Parameters<typeof textTalk>[0] = {}) {
 }
 
 describe('a thinking model as lead agent', () => {
-  test('reads its reasoning and the signature of its call with the result', async () => {
+  test("receives its reasoning and its call's signature together with the result", async () => {
     const { start, type, errors, parts, last } = thinking();
     await start();
     await type('use look');
@@ -62,7 +62,7 @@ describe('a thinking model as lead agent', () => {
     ]);
   });
 
-  test('continues through several calls, further words and messages in between', async () => {
+  test('receives them through several calls, further words and messages in between', async () => {
     const { start, type, session, errors, environment, said } = thinking();
     await start();
     await type('use look and look');
@@ -74,7 +74,7 @@ describe('a thinking model as lead agent', () => {
     expect(said().at(-1)).toMatch(/^Done/);
   });
 
-  test('reads the reasoning of an earlier process after a restart, and from a snapshot', async () => {
+  test('receives the reasoning of an earlier process after a restart, even from a snapshot', async () => {
     for (const snapshots of [{ afterEntries: Infinity }, { afterEntries: 1 }]) {
       const of = world({ snapshots });
       const first = textLife(of, { tools: [look], lead: thinker });
@@ -115,7 +115,7 @@ describe('a thinking model as lead agent', () => {
     expect(reasoningIn(prompts.at(-1)![1])).toContain('They want look.');
   });
 
-  test('never reads a call without its reasoning after the conversation was summarised or cut', async () => {
+  test('never receives a call without its reasoning after the conversation was summarised or cut', async () => {
     for (const summarise of [async () => 'They looked.', false] as const) {
       const { start, type, errors, last } = thinking({
         conversation: {

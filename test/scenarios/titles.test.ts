@@ -29,14 +29,14 @@ const toPlace = ({ destination }: Readonly<Record<string, unknown>>): string =>
   `A ride to ${String(destination)}`;
 
 describe('the title of a subagent', () => {
-  test('names the work by its arguments, but its view contains no arguments', async () => {
+  test('uses its arguments, which the view does not contain', async () => {
     const { session } = await ride(world(), toPlace);
     const [view] = session.subagents.list();
     expect(view).toMatchObject({ title: 'A ride to the airport', task: 'Does ride' });
     expect(Object.keys(view ?? {})).not.toContain('args');
   });
 
-  test('defaults to the description of the task', async () => {
+  test("defaults to the task's description", async () => {
     const { session, errors } = await ride(world(), undefined);
     expect(session.subagents.list()[0]?.title).toBe('Does ride');
     expect(errors).toEqual([]);
@@ -91,12 +91,12 @@ describe('the title of a subagent', () => {
     expect(String(life.errors[0]?.error)).toContain(message);
   });
 
-  test('ends at a whole character when it is too long', async () => {
+  test('ends at a whole character if it is cut', async () => {
     const { session } = await ride(world(), () => 'x'.repeat(199) + '🚕'.repeat(300));
     expect(session.subagents.list()[0]?.title).toBe('x'.repeat(199));
   });
 
-  test('refuses a title that is not a function', () => {
+  test('causes an error if it is not a function', () => {
     expect(() => textLife(world(), rides('A ride'))).toThrow(ConfigurationError);
     expect(() => textLife(world(), rides('A ride'))).toThrow(/title/);
   });

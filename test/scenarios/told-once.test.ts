@@ -94,7 +94,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   test.each([
     ['the lead agent says nothing', say('')],
     ['its model fails', { error: new Error('The model is down') }],
-  ])('P4: comes as a delivery when %s', async (_, reply) => {
+  ])('P4: arrives as a separate delivery if %s', async (_, reply) => {
     const { environment, told, session, state, close } = await waiting(kind, { reply });
     await environment.advance(WORK_MS + 600_000);
     expect(told()).toBe(1);
@@ -103,7 +103,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test('becomes a delivery when the wait ends before it does', async () => {
+  test('arrives as a separate delivery if the wait ends first', async () => {
     const { environment, told, close } = await waiting(kind, {
       input: { subagentId: 'sub_1', timeoutMs: 1000 },
     });
@@ -112,7 +112,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
     await close();
   });
 
-  test("becomes a delivery when the user's new words end the wait", async () => {
+  test("arrives as a separate delivery if the user's new words end the wait", async () => {
     const { environment, told, type, close } = await waiting(kind);
     await type('Hello?');
     await environment.advance(WORK_MS + 600_000);
@@ -121,7 +121,7 @@ describe.each(kinds)('%s that the lead agent waits for', (kind) => {
   });
 });
 
-test('AWAITING-6: delivers once what had ended when the user ended a wait for several', async () => {
+test('AWAITING-6: results that had ended before new words ended a wait for several are delivered once', async () => {
   const environment = simulatedEnvironment();
   const talk = textTalk({
     environment,

@@ -34,7 +34,7 @@ function handover(options: TalkOptions = {}) {
 
 describe('a transfer', { tags: ['B69'] }, () => {
   test(
-    'happens in order, and is acknowledged afterwards',
+    'runs its steps in order, and is acknowledged at the end',
     { tags: ['B6', 'B21', 'B69'] },
     async () => {
       const hooks: string[] = [];
@@ -97,7 +97,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
   });
 
   test(
-    'answers every other call of the batch as the agent that made it',
+    'lets the previous agent answer every other call of the batch',
     { tags: ['BW22'] },
     async () => {
       const agents: string[] = [];
@@ -135,7 +135,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
   );
 
   test(
-    'happens once when two are called together: the second is refused, and both are answered',
+    'runs once if it is called twice: the second call is refused',
     { tags: ['BW28'] },
     async () => {
       const { start, type, told } = handover({
@@ -154,7 +154,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     },
   );
 
-  test('survives hooks that throw or reject, and reports them', { tags: ['BW28'] }, async () => {
+  test('continues if hooks throw or reject, and reports them', { tags: ['BW28'] }, async () => {
     const { start, type, told, errors, session } = handover({
       agent: {
         onExit: () => {
@@ -173,7 +173,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(session.actor.getSnapshot().value.connection).toBe('active');
   });
 
-  test('waits 5 s for a hook that never ends', async () => {
+  test('waits 5 s for a hook that never settles', async () => {
     const { start, session, environment, told, errors, close } = handover({
       agent: { onExit: never },
     });
@@ -188,7 +188,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports only a hook that hangs, which does not outlive the session', async () => {
+  test('reports only hooks that hang, and none of them outlives the session', async () => {
     const { start, session, environment, errors } = handover({
       agent: { onEnter: () => {}, onExit: never },
     });
@@ -204,7 +204,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
     expect(errors).toEqual([]);
   });
 
-  test('answers its call and leaves nothing behind when the session closes during the transfer', async () => {
+  test('answers its call and leaves nothing behind if the session closes meanwhile', async () => {
     const { start, session, environment, close } = handover({ agent: { onExit: never } });
     await start();
     await session.sendText(hand('billing'));
@@ -216,7 +216,7 @@ describe('a transfer', { tags: ['B69'] }, () => {
 
 describe('the agents', { tags: ['B7', 'B70'] }, () => {
   test(
-    'greet when they begin to lead, in one message with the answer to the call',
+    'greet when they take over, in one message with the answer to the call',
     { tags: ['B70'] },
     async () => {
       const greet: Script = ({ prompt }) =>
@@ -233,7 +233,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   );
 
   test(
-    "transfer at a hook's request after the current transfer, honouring only the last request",
+    "transfer at a hook's request after the current transfer, and only to the last one requested",
     { tags: ['B7'] },
     async () => {
       const { start, type, told, state } = handover({
@@ -258,7 +258,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test("transfer at the first agent's request while it enters", { tags: ['B7'] }, async () => {
+  test("transfer at the first agent's request during onEnter", { tags: ['B7'] }, async () => {
     const { start, environment, state } = handover({
       agent: {
         onEnter(context) {
@@ -276,7 +276,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'receive the last five turns in onTurnCompleted, and may look back and give notes',
+    'receive the last five turns in onTurnCompleted, and may read history and add notes',
     { tags: ['B6', 'B7'] },
     async () => {
       const seen: { turns: string[]; agent: string }[] = [];
@@ -306,7 +306,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test("read a hook's note without replying to it", { tags: ['B7'] }, async () => {
+  test("receive a hook's note without a reply to it", { tags: ['B7'] }, async () => {
     const { start, type, prompts, said } = handover({
       others: [
         {
@@ -322,7 +322,7 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
   });
 
   test(
-    'accept a function as instructions, and put the language before them',
+    'accept a function as instructions, preceded by the language',
     { tags: ['B6'] },
     async () => {
       let calls = 0;
@@ -384,36 +384,40 @@ describe('the agents', { tags: ['B7', 'B70'] }, () => {
     },
   );
 
-  test('refuse a wrong or surplus directive with the expectation', { tags: ['B9'] }, async () => {
-    const thrown: unknown[] = [];
-    const order = defineTool({
-      name: 'order',
-      description: 'Orders',
-      parameters: z.object({}),
-      async execute(_, { setDirective }) {
-        const attempt = (...args: unknown[]): void => {
-          try {
-            (setDirective as (...args: unknown[]) => void)(...args);
-          } catch (error) {
-            thrown.push((error as { code: string }).code);
-          }
-        };
-        attempt('', 'x');
-        attempt('k', '');
-        attempt('k', 'v', 'world');
-        attempt('k', 'v'.repeat(2001));
-        return 'done';
-      },
-    });
-    const { start, type } = handover({ tools: [order] });
-    await start();
-    await type('use order');
-    expect(thrown).toEqual(Array(4).fill('INVALID_DIRECTIVE'));
-  });
+  test(
+    'refuse an invalid or excess directive, with what was expected',
+    { tags: ['B9'] },
+    async () => {
+      const thrown: unknown[] = [];
+      const order = defineTool({
+        name: 'order',
+        description: 'Orders',
+        parameters: z.object({}),
+        async execute(_, { setDirective }) {
+          const attempt = (...args: unknown[]): void => {
+            try {
+              (setDirective as (...args: unknown[]) => void)(...args);
+            } catch (error) {
+              thrown.push((error as { code: string }).code);
+            }
+          };
+          attempt('', 'x');
+          attempt('k', '');
+          attempt('k', 'v', 'world');
+          attempt('k', 'v'.repeat(2001));
+          return 'done';
+        },
+      });
+      const { start, type } = handover({ tools: [order] });
+      await start();
+      await type('use order');
+      expect(thrown).toEqual(Array(4).fill('INVALID_DIRECTIVE'));
+    },
+  );
 });
 
 test(
-  'continues the subagents, and lets the new lead agent deliver their results',
+  'keeps subagents running, whose results the new lead agent delivers',
   { tags: ['B35', 'BW22'] },
   async () => {
     const { start, type, environment, speakers, said, state } = handover({
@@ -443,7 +447,7 @@ test(
   },
 );
 
-describe('an agent that cannot work', () => {
+describe('an agent whose configuration is impossible', () => {
   const lead = { name: 'lead', instructions: 'You lead.' };
   const tool = {
     name: 'transfer_to_agent',

@@ -10,7 +10,7 @@ import { storyOf } from '../support/tree-story.ts';
 const MOST_CASES = 300;
 
 test.each(faults.map((fault) => [fault.name, fault] as const))(
-  'the checks find the fault: %s',
+  'the checks find the planted fault: %s',
   { timeout: 120_000 },
   async (_, { scene, breaks, plant }) => {
     const takeOut = plant();

@@ -16,7 +16,7 @@ async function unattended(options: Parameters<typeof voiceTalk>[0] = {}) {
   return talk;
 }
 
-test('reports a greeting without a client after 10 s, once', async () => {
+test('reports a greeting without a client once after 10 s', async () => {
   const talk = await unattended({ greeting: 'Say hello.' });
   await talk.environment.advance(9_999);
   expect(reportsOf(talk)).toEqual([[], []]);
@@ -61,7 +61,7 @@ test.each([
     (talk) => talk.session.playout.next({ itemId: 'resp_1', playedMs: 500 }),
   ],
 ] as [string, (talk: ReturnType<typeof voiceTalk>) => void][])(
-  'the app gets one report on a client that reports %s, 5 s after the speech',
+  'reports a client that reports %s once, 5 s after the speech',
   async (_, report) => {
     const talk = voiceTalk();
     await talk.start();
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test('does not report a client that reported playout once and then stops', async () => {
+test('does not report a client that reported playout once and then stopped', async () => {
   const talk = voiceTalk();
   await talk.start();
   await talk.say('Hello.');

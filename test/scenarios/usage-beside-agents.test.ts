@@ -141,7 +141,7 @@ describe('summaries and facts', () => {
       }
   });
 
-  test('count when the app reports their usage, which the runtime validates', async () => {
+  test('count if the app reports their usage, which the runtime validates', async () => {
     const refused: unknown[] = [];
     const summarise: Summarise = ({ calls: account }) => {
       const use = { provider: 'own', modelId: 'm1', name: 'summary', beganAt: 1 };
@@ -165,7 +165,7 @@ describe('summaries and facts', () => {
     await talk.close();
   });
 
-  test('get an estimated cost and unknown tokens if the provider counts nothing', async () => {
+  test('have an estimated cost and unknown tokens if the provider counts nothing', async () => {
     const asked: PricedCall[] = [];
     const model = {
       ...beside,
@@ -231,7 +231,7 @@ test("counts a claim judge in the conversation's usage", async () => {
 });
 
 test.each(['close', 'suspend'] as const)(
-  'passes the usage of facts extracted after %s to the usage hook, with their cost and the total',
+  'passes the usage of facts extracted after %s to the usage hook, with cost and total',
   async (how) => {
     const environment = simulatedEnvironment();
     const told: { total: number; used: number | undefined }[] = [];
@@ -281,7 +281,7 @@ test("counts the judge of a program's subagents in the outcome's usage", async (
   expect(outcome.usage).toMatchObject({ inputTokens: 20, outputTokens: 10, cost: 30 });
 });
 
-test('counts the delegation model in addition to the voice model, in a separate span', async () => {
+test('counts the delegation model in addition to the voice model, in its own span', async () => {
   const environment = simulatedEnvironment();
   const { tracerProvider, spans } = sdk();
   const asked: string[] = [];
@@ -321,7 +321,7 @@ describe('the usage in the `chat` span of a lead agent', () => {
     'gen_ai.usage.reasoning.output_tokens': 20,
   };
 
-  test('carries it by text', async () => {
+  test('has its value by text', async () => {
     const { tracerProvider, spans } = sdk();
     const mind = scriptedModel([{ text: 'Hello.' }]);
     const usage = {
@@ -355,7 +355,7 @@ describe('the usage in the `chat` span of a lead agent', () => {
     expect(chats[0]?.attributes).toMatchObject({ 'gen_ai.agent.name': 'lead', ...TOKENS });
   });
 
-  test('carries it by voice, even when it is reported after the response', async () => {
+  test('has its value by voice, even if it is reported after the response', async () => {
     const { tracerProvider, spans } = sdk();
     const environment = simulatedEnvironment();
     const talk = voiceTalk({

@@ -110,7 +110,7 @@ function engine(script: ScriptLike, subagent: SubagentConfig, packing?: JobPacki
 }
 
 describe('a run on an engine', () => {
-  test('runs its steps as jobs and makes its decisions in the session, without a local model or tool call', async () => {
+  test('runs its steps as jobs but decides in the session, without a local model or tool call', async () => {
     const { tools, done } = rides();
     const { jobs, environment } = engine(booking, config({ tools }));
     const runtime = createRuntime({ environment, jobs });
@@ -139,7 +139,7 @@ describe('a run on an engine', () => {
     expect(keys[0]).toBe(`${id}:1:1#1`);
   });
 
-  test('asks for consent in the session, and creates no job for a denied call', async () => {
+  test('asks for approval in the session, and creates no job for a denied call', async () => {
     const { tools, done } = rides();
     const own = { ...tools, charge: { ...tools.charge, needsApproval: true } };
     const script = turns(calls(['charge', { dollars: 7 }]), say('Not booked'));
@@ -158,7 +158,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.filter(({ name }) => name.startsWith('tool'))).toEqual([]);
   });
 
-  test('creates a job for a single tool', async () => {
+  test('creates jobs for only one tool if configured', async () => {
     const { tools } = rides();
     const own = { ...tools, charge: { ...tools.charge, runs: 'jobs' } };
     const { jobs, environment } = engine(booking, config({ tools: own, runs: 'here' }));
@@ -171,7 +171,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ name }) => name)).toEqual(['tool charge of rides']);
   });
 
-  test('keeps a single tool in the session', async () => {
+  test('keeps only one tool in the session if configured', async () => {
     const { tools } = rides();
     const own = { ...tools, look_up: { ...tools.look_up, runs: 'here' } };
     const { jobs, environment } = engine(booking, config({ tools: own }));
@@ -208,7 +208,7 @@ describe('a run on an engine', () => {
     expect(jobs.begun.map(({ key }) => key.split('#')[1])).toEqual(['1', '2', '3']);
   });
 
-  test('streams in the session what a worker streams, if the engine supports it', async () => {
+  test('streams through the session if the engine supports it', async () => {
     const environment = simulatedEnvironment();
     const model = scriptedModel([{ text: 'It is far away' }]);
     const own = config({ stream: true });
@@ -333,7 +333,7 @@ describe('a worker', () => {
     expect(charged).toEqual([]);
   });
 
-  test("transforms a tool's input with its schema as a local run does", async () => {
+  test("transforms a tool's input with its schema, as a local run does", async () => {
     const got: unknown[] = [];
     const double = tool({
       description: 'Doubles',
@@ -351,7 +351,7 @@ describe('a worker', () => {
     expect(got).toEqual([7]);
   });
 
-  test("passes a tool its caller, but not the session's service", async () => {
+  test("passes a tool its caller without the session's service", async () => {
     const seen: unknown[] = [];
     const look = tool({
       inputSchema: z.object({}),
@@ -446,7 +446,7 @@ describe('a run after a crash', () => {
   };
   const settle = (of: ReturnType<typeof world>) => of.environment.advance(120_000);
 
-  test('charges once when it died during the charge, and receives the result', async () => {
+  test('charges once if it died during the charge, and gets the result', async () => {
     const { begin, of, gate, done, doubts } = setUp(booking);
     const open = gate.close();
     const first = begin();
@@ -490,7 +490,7 @@ describe('a run after a crash', () => {
       }
   });
 
-  test('reports a charge in doubt once when its worker dies during it, also to the model', async () => {
+  test('reports a charge in doubt once when its worker dies during it, to the app and the model', async () => {
     const { begin, of, gate, done, jobs, doubts } = setUp(booking);
     const open = gate.close();
     const { result } = begin();
@@ -527,7 +527,7 @@ describe('a run after a crash', () => {
     expect(new Set(looked.map(({ key }) => key)).size).toBe(1);
   });
 
-  test('leaves a call in doubt that started in the session, instead of repeating it on the engine', async () => {
+  test('leaves a call in doubt that a process without an engine started', async () => {
     // A process without an engine began the call, whose outcome is unknown.
     const own = rides();
     const subagent = config({ tools: own.tools });
@@ -579,7 +579,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun[0]?.key).toMatch(/:1:1#1$/);
   });
 
-  test('leaves its jobs running for the next process after a suspend', async () => {
+  test('leaves its jobs to the next process after a suspend', async () => {
     const { of, gate, done, jobs, tools } = setUp(booking);
     const cancelled: string[] = [];
     Object.assign(jobs, { cancel: (key: string) => cancelled.push(key) });
@@ -629,7 +629,7 @@ describe('a run after a crash', () => {
     expect(cancelled[0]).toMatch(/:1:call_look$/);
   });
 
-  test('tells the engine which subagent has ended', async () => {
+  test('notifies the engine of each subagent that ends', async () => {
     const { begin, of, jobs } = setUp(booking);
     const ended: string[] = [];
     Object.assign(jobs, { ended: (prefix: string) => void ended.push(prefix) });
@@ -640,7 +640,7 @@ describe('a run after a crash', () => {
     expect(jobs.begun.every(({ key }) => key.startsWith(ended[0] as string))).toBe(true);
   });
 
-  test("leaves no planted word in the engine's storage when encrypted and claimed", async () => {
+  test("leaves no plain word in the engine's storage if bodies are encrypted and claimed", async () => {
     const claims = memoryClaims();
     const packing = { codec: testCodec('a key'), claims, claimAboveBytes: 500 };
     const script = turns(calls(['charge', { dollars: 7 }]), say(`PLANTED ${'x'.repeat(2_000)}`));
@@ -664,7 +664,7 @@ describe('a run after a crash', () => {
     expect(claims.texts.size).toBe(0);
   });
 
-  test('fails with a cause when the key differs, or only one end packs', async () => {
+  test('fails with a reason if keys differ, or if only one side packs', async () => {
     const packings: [JobPacking | undefined, JobPacking | undefined][] = [
       [{ codec: testCodec('one') }, { codec: testCodec('other') }],
       [{ codec: testCodec('one') }, undefined],
@@ -733,27 +733,21 @@ describe('a step that fails finally', () => {
   test.each([
     [429, 'RATE_LIMITED', 3],
     [401, 'PROVIDER_UNAUTHORIZED', 1],
-  ])(
-    'returns only the code and message of a model that answers %i',
-    async (status, code, times) => {
-      const script: Script = () => {
-        throw apiError(status);
-      };
-      const { outcome, stored, jobs } = await failing(
-        script,
-        config({ retry: { maxAttempts: 3 } }),
-      );
-      expect(outcome).toMatchObject({
-        status: 'failed',
-        error: { code, message: expect.stringContaining('too many') },
-      });
-      expect(jobs.begun.length).toBe(times);
-      expect(stored.join()).toContain('too many');
-      expect([JSON.stringify(outcome), ...stored].join()).not.toContain(SECRET);
-    },
-  );
+  ])("returns only the code and message of a model's status %i", async (status, code, times) => {
+    const script: Script = () => {
+      throw apiError(status);
+    };
+    const { outcome, stored, jobs } = await failing(script, config({ retry: { maxAttempts: 3 } }));
+    expect(outcome).toMatchObject({
+      status: 'failed',
+      error: { code, message: expect.stringContaining('too many') },
+    });
+    expect(jobs.begun.length).toBe(times);
+    expect(stored.join()).toContain('too many');
+    expect([JSON.stringify(outcome), ...stored].join()).not.toContain(SECRET);
+  });
 
-  test('returns to the model only the message of a tool that throws', async () => {
+  test('gives the model only the message of an error that a tool throws', async () => {
     const charge = tool({
       inputSchema: z.object({}),
       execute: (): string => {
@@ -875,7 +869,7 @@ describe('old and new workers at the same time', () => {
     handler.do({ key: 'k', name: 'a step', once: true, body }, new AbortController().signal);
 
   test.each(Object.entries(bodies))(
-    'let a new worker do the %s job of an old session',
+    'let a new worker run the %s job of an old session',
     async (_, body) => {
       expect(await ask(worker().handler, body)).toMatchObject({ done: expect.any(String) });
     },
@@ -885,7 +879,7 @@ describe('old and new workers at the same time', () => {
     ['a field', { effort: 'high' }],
     ['a field of the caller', { caller: { ...caller, tenant: 'acme' } }],
     ['a kind of step', { kind: 'voice' }],
-  ])('STEP-JOBS-3: refuse a job with a %s that is unknown to the old worker', async (_, more) => {
+  ])('STEP-JOBS-3: refuse a job with a %s that the old worker does not know', async (_, more) => {
     const { handler, done, refusals } = worker();
     const body = JSON.stringify({ ...(JSON.parse(bodies.tool) as object), ...more });
     expect(await ask(handler, body)).toMatchObject({ refused: { code: 'JOB_UNREADABLE' } });

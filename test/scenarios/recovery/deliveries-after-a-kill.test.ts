@@ -159,7 +159,7 @@ describe.each(WAYS)(
           : { replies: 0, heard: 1, pending: 0 },
       ));
 
-    test('owes nothing to a process that continues afterwards', async () => {
+    test('causes no second delivery by a process that continues after the last entry', async () => {
       const after = await played(way, (of) => of.killAt(written, 'after'));
       expect(after).toMatchObject({ lives: 2, asked: 0 });
     });

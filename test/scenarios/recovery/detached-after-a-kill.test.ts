@@ -127,7 +127,7 @@ describe.each(WAYS)('by $kind, idempotent: $idempotent, snapshots: $snapshots', 
     expect(seen).toMatchObject({ detached: 1, heard: 1, told: 1, open: [], owes: false }));
 
   test.each(instantsOf(written))(
-    'P4, P6: delivers the result, or the doubt, after a kill %s entry %i',
+    'P4, P6: delivers the result, or reports the call in doubt, after a kill %s entry %i',
     async (when, at) => {
       const { keys, open, owes, heard, told, doubts } = await played(way, (of) =>
         of.killAt(at, when),

@@ -29,7 +29,7 @@ describe.each(frozen)('%s', (name) => {
     },
   );
 
-  test('finds the same entries in the SQLite file', () => {
+  test('reads the same entries from the SQLite file', () => {
     const path = new URL(name.replace('.json', '.journal'), folder).pathname;
     const journal = sqliteJournal({ path, environment: nodeEnvironment(), readOnly: true });
     for (const story of stories)

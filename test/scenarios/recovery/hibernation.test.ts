@@ -26,7 +26,7 @@ async function woken(of: World, before: ReturnType<typeof textLife>, options: Ta
 }
 
 describe('a session that hibernates', () => {
-  test('RECOVERY-2: does not announce an open question to the app again', async () => {
+  test('RECOVERY-2: does not notify the app of an open question again', async () => {
     const of = world();
     const heard: string[] = [];
     const onQuestion = ({ requestId }: { requestId: string }) => void heard.push(requestId);
@@ -41,7 +41,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('answers a repeated request in the same way, meanwhile or later', async () => {
+  test('returns the same result to repeated calls of hibernate()', async () => {
     const before = textLife(world(), asking);
     await before.start();
     await before.type('use ride');
@@ -64,7 +64,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('does not request an empty reply again at each wake', async () => {
+  test('does not repeat the request after an empty reply at each wake', async () => {
     const of = world();
     let asked = 0;
     const lead = () => {
@@ -80,7 +80,7 @@ describe('a session that hibernates', () => {
     await after.close();
   });
 
-  test('SUBAGENTS-REQUESTS-2: delivers its request to the parent once, and keeps its deadline', async () => {
+  test('SUBAGENTS-REQUESTS-2: delivers a request to the parent once, and keeps its deadline', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -130,7 +130,7 @@ describe('a session that hibernates', () => {
     expect(read).toEqual(['hello,You said: hello', 'again,You said: again']);
   });
 
-  test('counts as busy while its conversation is summarised', async () => {
+  test('counts as busy while its conversation is being summarised', async () => {
     const of = world();
     let release: (summary: string) => void = () => {};
     const { session, start, type } = textLife(of, {
@@ -201,7 +201,7 @@ test('starts no second run of the same work after a crash', async () => {
   await after.close();
 });
 
-test('leaves the working memory to the next process after a failed start', async () => {
+test('keeps the working memory for the next process after a failed start', async () => {
   const of = world();
   const forgotten: string[] = [];
   const workingMemory = Object.assign(newMemory({ environment: of.environment }), {

@@ -90,7 +90,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
     expect(of.environment.pendingTimers).toBe(0);
   });
 
-  test('runs once when it is started twice in one process', async () => {
+  test('returns one run when it is started twice in one process', async () => {
     const of = world();
     const seen = nothingSeen();
     const { run: first, begin } = run(of, seen);
@@ -115,7 +115,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
       }
   });
 
-  test('stays cancelled when it is cancelled before it has begun', async () => {
+  test('stays cancelled when it is cancelled before its first step', async () => {
     const of = world();
     const seen = nothingSeen();
     const first = run(of, seen);
@@ -216,7 +216,7 @@ describe('RUN-SUBAGENT-KR-1: a run with an id', () => {
   });
 });
 
-test('leaves no entry of a run without an id in a journal that only deletes by name', async () => {
+test('leaves no entry behind in a journal that can only delete by scope, if it has no id', async () => {
   const appended: JournalEntry[] = [];
   const journal: Journal = {
     append: (entry) => void appended.push(entry),

@@ -136,7 +136,7 @@ describe.each(Object.entries(stories))('P4, P6: %s', async (_, story) => {
     (entry) => (['before', 'after'] as const).map((when) => [when, entry] as const),
   );
 
-  test('plays the story without a kill', () => {
+  test('completes the story without a kill', () => {
     expect(first).toEqual(once);
     expect(instants.length).toBeGreaterThan(30);
   });

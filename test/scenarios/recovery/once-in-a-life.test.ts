@@ -25,7 +25,7 @@ const cases = Object.entries(ways).flatMap(([how, leave]) =>
 
 const AN_HOUR = 3_600_000;
 
-describe('BUDGETS-11: the time budget, which passes only while a process runs', () => {
+describe('BUDGETS-11: the time budget, which runs only while a process runs', () => {
   const options: TalkOptions = {
     budget: { timeMs: 10_000 },
     subagents: {
@@ -124,7 +124,7 @@ describe('the first agent', () => {
     });
 
   test.each(cases)(
-    'enters only once when %s before the first words, and resumed from %s',
+    'calls onEnter once when %s before the first words, and resumed from %s',
     async (_h, _w, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -142,7 +142,7 @@ describe('the first agent', () => {
     },
   );
 
-  test('still greets the user, once', async () => {
+  test('greets the user once', async () => {
     const told: string[] = [];
     const begin = async (of: World) => {
       const life = textLife(of, {
@@ -170,7 +170,7 @@ describe('the first agent', () => {
     await life.close();
   });
 
-  test('enters again if the process died in onEnter', async () => {
+  test('calls onEnter again if the process died during onEnter', async () => {
     const of = world();
     const entered: string[] = [];
     const first = textLife(of, { agent: { onEnter: () => (entered.push('first'), never()) } });
@@ -206,25 +206,28 @@ describe('an agent that takes over', () => {
   };
   const greetings = (life: Life) => life.said().filter((text) => text.includes('invoice'));
 
-  test.each(journals)('enters again if the process died in onEnter: %s', async (_what, on) => {
-    const of = world(on);
-    const entered: string[] = [];
-    let life = await begin(of, entered, never);
-    await life.type('Hello');
-    void life.session.transfer('billing');
-    await of.environment.settle();
-    expect(life.state().agent).toBe('lead');
-    life.kill();
-    const greeted: number[] = [];
-    for (let process = 2; process <= 3; process += 1) {
-      life = await begin(of, entered);
-      expect(life.state().agent).toBe('billing');
-      expect(entered).toEqual(['from lead', 'from lead']);
-      greeted.push(greetings(life).length);
+  test.each(journals)(
+    'calls onEnter again if the process died during onEnter: %s',
+    async (_what, on) => {
+      const of = world(on);
+      const entered: string[] = [];
+      let life = await begin(of, entered, never);
+      await life.type('Hello');
+      void life.session.transfer('billing');
+      await of.environment.settle();
+      expect(life.state().agent).toBe('lead');
       life.kill();
-    }
-    expect(greeted).toEqual([1, 0]);
-  });
+      const greeted: number[] = [];
+      for (let process = 2; process <= 3; process += 1) {
+        life = await begin(of, entered);
+        expect(life.state().agent).toBe('billing');
+        expect(entered).toEqual(['from lead', 'from lead']);
+        greeted.push(greetings(life).length);
+        life.kill();
+      }
+      expect(greeted).toEqual([1, 0]);
+    },
+  );
 
   test('keeps the session busy while an agent enters or leaves', async () => {
     const of = world();
@@ -244,7 +247,7 @@ describe('an agent that takes over', () => {
   });
 
   test.each(cases)(
-    'enters only once when %s afterwards, and resumed from %s',
+    'calls onEnter once when %s afterwards, and resumed from %s',
     async (_how, _what, leave, on) => {
       const of = world(on);
       const entered: string[] = [];
@@ -285,7 +288,7 @@ describe('a greeting, wherever the process dies', () => {
       .filter(({ event }) => event.type === 'assistant.said' && 'text' in event)
       .filter(({ event }) => (event as unknown as { text: string }).text.includes(words)).length;
 
-  test('occurs once for the first agent, and once for the agent that took over', async () => {
+  test('plays once for the first agent, and once for the agent that takes over', async () => {
     const whole = world();
     await takeOver(whole);
     const events = whole.entries.map(({ event }) => event.type);
@@ -307,7 +310,7 @@ describe('a greeting, wherever the process dies', () => {
       }
   });
 
-  test('does not repeat when an earlier version stored it as text', async () => {
+  test('stays delivered when an earlier version stored it as text', async () => {
     const before = world();
     const whole = world();
     await begin(whole);
@@ -333,7 +336,7 @@ describe('a greeting, wherever the process dies', () => {
         event.type === 'conversation.noted' && JSON.stringify(event).includes('invoice'),
     ).length;
 
-  test('reaches the next listener in the process that resumes, after a transfer without a listener', async () => {
+  test('reaches the first listener after a transfer without a listener, in the next process', async () => {
     const of = world();
     let life = voice(of);
     await life.start();
@@ -351,7 +354,7 @@ describe('a greeting, wherever the process dies', () => {
     await life.close();
   });
 
-  test('includes the answer that the agent owes', async () => {
+  test("includes the agent's pending answer", async () => {
     const of = world();
     let life = voice(of, never);
     await life.start();

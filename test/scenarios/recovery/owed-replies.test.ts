@@ -138,7 +138,7 @@ describe.each(stories)('$name', async (story) => {
   const length = await (async () => {
     const of = world();
     const { life, said } = await live(of, story);
-    test('gives the reply when no process dies', () => expect(said).toEqual(story.said));
+    test('replies when no process dies', () => expect(said).toEqual(story.said));
     const { written } = of;
     await life.close();
     return written;
@@ -146,7 +146,7 @@ describe.each(stories)('$name', async (story) => {
 
   const instants = instantsOf(length);
 
-  test.each(instants)('gives the reply after a kill %s entry %i', async (when, entry) => {
+  test.each(instants)('replies after a kill %s entry %i', async (when, entry) => {
     const of = world();
     of.killAt(entry, when);
     const { life, said, lives } = await live(of, story);

@@ -16,7 +16,7 @@ import { calls, never, say, simpleTool } from '../../support/subagent-runs.ts';
 import { configOf } from '../../support/text-talk.ts';
 
 describe('a restarted service', () => {
-  test('P3: asks again under the old id, and returns the same subagent for a repeated order', async () => {
+  test('P3: asks again under the original id, and returns the existing subagent for a repeated request', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(await before.service.recover()).toEqual({ resumed: [], ended: [], lost: [] });
@@ -40,7 +40,7 @@ describe('a restarted service', () => {
     await after.close();
   });
 
-  test('P1, P4: returns unread results in each process until they are read', async () => {
+  test('P1, P4: returns unread results in every process until they are read', async () => {
     const of = world();
     const work = { script: turns(say('Done.')) };
     const before = life(of, work);
@@ -69,7 +69,7 @@ describe('a restarted service', () => {
     await third.close();
   });
 
-  test('P6: reports a call that may not be repeated instead of repeating it', async () => {
+  test('P6: reports a call in doubt that must not be repeated', async () => {
     const of = world();
     const work = {
       script: turns(calls(['pay', {}, 'p1']), ({ results }) => say(JSON.stringify(results))),
@@ -90,7 +90,7 @@ describe('a restarted service', () => {
     await after.close();
   });
 
-  test('P1: ends a subagent without a configuration as lost, with the reason', async () => {
+  test('P1: ends a subagent whose configuration is missing as lost, with the reason', async () => {
     const of = world();
     const before = life(of, askingOrder);
     await before.service.recover();
@@ -125,7 +125,7 @@ describe('a restarted service', () => {
     await third.close();
   });
 
-  test('accepts no spawn before it has recovered, and leaves everything to the next process when closed', async () => {
+  test('accepts no spawn before its recovery, and leaves everything to the next process when closed', async () => {
     const of = world();
     const before = life(of, askingOrder);
     expect(before.wanted).toThrow(/before `recover`/);
@@ -229,7 +229,7 @@ describe.each([
   // The last entry records that the service was closed.
   const instants = Array.from({ length: of.written - 1 }, (__, index) => index + 1);
 
-  test('plays a story that has work to lose', () => {
+  test('completes the story without a kill, and produces results', () => {
     expect(first).toEqual(whole);
     expect(instants.length).toBeGreaterThan(15);
   });

@@ -18,7 +18,7 @@ const nothing = { resumed: [], ended: [], lost: [] };
 const quick: Work = { script: turns(say('Done.')) };
 
 describe('snapshots of a service', () => {
-  test('SCOPE-SNAPSHOTS-4: appear after so many entries, delete earlier ones, and do not grow', async () => {
+  test('SCOPE-SNAPSHOTS-4: appear every few entries, delete earlier entries, and do not grow', async () => {
     const of = world({ snapshots: { afterEntries: 20, trim: true } });
     const program = programLife(of, quick, { constraints: { stateRetentionMs: 1000 } });
     await program.service.recover();
@@ -45,7 +45,7 @@ describe('snapshots of a service', () => {
     await after.close();
   });
 
-  test('REPLAY-SESSION-1: allow a replay of the rest of a trimmed service', async () => {
+  test('REPLAY-SESSION-1: allow a replay of the remaining entries of a trimmed service', async () => {
     const of = world({ snapshots: { afterEntries: 1, trim: true } });
     const program = programLife(of, { script: turns(never) });
     await program.service.recover();
@@ -88,7 +88,7 @@ describe('snapshots of a service', () => {
     await last.close();
   });
 
-  test('do not list a result that was read between the snapshot and the crash', async () => {
+  test('exclude a result that was read between the snapshot and the crash', async () => {
     const of = world({ snapshots: { afterEntries: 6, trim: true } });
     const before = programLife(of, quick);
     await before.service.recover();
@@ -178,7 +178,7 @@ describe('SNAPSHOT-FORMS-2: a service whose snapshot this version cannot read', 
     }).recover();
   };
 
-  test('resumes from its entries if none of them is ever deleted', async () => {
+  test('resumes from its entries if none was ever deleted', async () => {
     const entries = await kept(false);
     expect((await recovered(entries)).resumed).toHaveLength(2);
   });
@@ -271,7 +271,7 @@ describe('a suspended service', () => {
   });
 });
 
-test('releases the claim of a lost service, and starts the next one with its id empty', async () => {
+test('releases the claim of a lost service, and starts the next service with its id empty', async () => {
   const environment = simulatedEnvironment();
   const kept = memoryJournal({ keep: Infinity });
   const claims: string[] = [];
@@ -392,7 +392,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
   });
 
   test.each(['close', 'suspend'] as const)(
-    'takes no claim from the next owner of the id after a %s during it',
+    "leaves the claim of the id's next owner alone after a %s during the recovery",
     async (leave) => {
       let read = (): void => {};
       const all = fails((kept) => ({
@@ -417,7 +417,7 @@ describe('OWNED-SERVICE-1: a failed recovery', () => {
     },
   );
 
-  test('claims nothing after a close', async () => {
+  test('claims nothing if it was closed before', async () => {
     const claimed: string[] = [];
     const { failing } = fails(() => ({ claim: (scope) => void claimed.push(scope) }));
     await failing.close();

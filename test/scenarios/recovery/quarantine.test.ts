@@ -69,7 +69,7 @@ const reported = (events: readonly SessionEvent[]) =>
   events.flatMap((event) => (event.type === 'error.reported' ? [event] : []));
 
 describe('a journal of an earlier version with an answer that is not text', () => {
-  test('opens: the session quarantines the entry, reports its position, and continues', async () => {
+  test('opens: the session quarantines the entry, reports it, and continues', async () => {
     const journal = journalOf(written);
     const talk = life(journal);
     await talk.start();
@@ -93,7 +93,7 @@ describe('a journal of an earlier version with an answer that is not text', () =
     await talk.close();
   });
 
-  test('opens in later processes without that entry, and does not report it again', async () => {
+  test('opens in later processes without another report', async () => {
     const journal = journalOf(written);
     const first = life(journal);
     await first.start();
@@ -111,7 +111,7 @@ describe('a journal of an earlier version with an answer that is not text', () =
     await third.close();
   });
 
-  test('delivers an end only once, and withdraws its question (P1)', async () => {
+  test('delivers each result once, and withdraws its question (P1)', async () => {
     const talk = life(journalOf(written));
     await talk.start();
     await talk.environment.advance(5000);
@@ -122,14 +122,14 @@ describe('a journal of an earlier version with an answer that is not text', () =
     await talk.close();
   });
 
-  test('opens from the SQLite file too', () => {
+  test('opens from a SQLite file', () => {
     const path = new URL('unfoldable-answer.journal', corpus).pathname;
     const journal = sqliteJournal({ path, environment: nodeEnvironment(), readOnly: true });
     expect(journal.read({ scope: 'ses' })).toEqual(written);
     journal.close();
   });
 
-  test('ends as lost with `onUnfoldable: "lose"`, and the next session with its id is new', async () => {
+  test('ends the session as lost with `onUnfoldable: "lose"`, and the next session with its id is new', async () => {
     const journal = journalOf(written);
     await expect(life(journal, { onUnfoldable: 'lose' }).session.start()).rejects.toMatchObject({
       code: 'SESSION_LOST',
@@ -180,7 +180,7 @@ test('QUARANTINE-2: keeps an entry quarantined even in a version that could fold
   expect(steps.at(-1)?.view.questions[0]).toMatchObject({ state: 'open', answer: null });
 });
 
-test('QUARANTINE-3: throws for entries of another version and for gaps, whatever `onUnfoldable` is', async () => {
+test('QUARANTINE-3: fails for entries of another version or for gaps, with any `onUnfoldable`', async () => {
   const newer = written.map((entry) => ({ ...entry, definitionVersion: 99 }));
   await expect(life(journalOf(newer)).session.start()).rejects.toMatchObject({
     code: 'JOURNAL_VERSION',

@@ -83,7 +83,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(await first.result).toMatchObject({ status: 'completed' });
   });
 
-  it.each(others)('refuses %s in a later process, and loses nothing', async (_, other) => {
+  it.each(others)('refuses %s in a later process, without losing work', async (_, other) => {
     const { environment, read, runtime } = place();
     void run(runtime(), [order, 'Order it']);
     await environment.settle();
@@ -104,7 +104,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(await run(runtime(), [order, 'Order it']).result).toMatchObject({ steps: 2 });
   });
 
-  it('returns the same run for its inputs in another order, and for another user', async () => {
+  it('continues for its inputs in another key order, and for another user', async () => {
     const { environment, runtime: start } = place();
     const runtime = start();
     const task = (args: object) => ({ description: 'Order it', args: { ...args } });
@@ -126,7 +126,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
     expect(await later.result).toMatchObject({ status: 'completed' });
   });
 
-  it('REDACTING-JOURNAL-4: accepts its own request if secrets were removed from the journal', async () => {
+  it('REDACTING-JOURNAL-4: accepts its own request even if secrets were redacted in the journal', async () => {
     const { environment, read, runtime } = place((journal) => redactingJournal(journal));
     const wanted = { description: 'Order it', args: { password: '1234' } };
     void run(runtime(), [order, wanted]);
@@ -143,7 +143,7 @@ describe('RUN-SUBAGENT-KR-1: a run whose id is used again', () => {
 });
 
 describe('REFUSAL-1: a service', () => {
-  it('refuses a key with another request, in the same process or a later one', async () => {
+  it('refuses a used key with another request, in one process or in a later one', async () => {
     const { environment, runtime } = place();
     const serve = async (id: string) => {
       const service = createSubagentService({ runtime: runtime(), id, model, configs: { order } });

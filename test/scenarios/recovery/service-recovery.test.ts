@@ -18,7 +18,7 @@ async function begin(of: World) {
   return { monitor, life };
 }
 
-test('P4: does not repeat delivered or silent events in later processes', async () => {
+test('P4: does not repeat handled events in later processes', async () => {
   const of = world();
   const first = await begin(of);
   await first.monitor.happens(shipped);

@@ -62,7 +62,7 @@ describe.each([
   ['all entries', {}],
   ['the last snapshot', { snapshots: { afterEntries: 1000, trim: true } }],
 ] as const)('a service without its code, resumed from %s', (_, on) => {
-  test('keeps its events until the code returns, and continues its sequence numbers', async () => {
+  test('keeps its events until its code returns, with continuous sequence numbers', async () => {
     const { seqs, without, told, life } = await play(world(on));
     expect(seqs.length).toBeGreaterThan(4);
     expect(seqs).toEqual(inOrder(seqs));
@@ -75,7 +75,7 @@ describe.each([
     await life.session.suspend();
   });
 
-  test('keeps no event after the session was closed, and continues its sequence numbers', async () => {
+  test('drops its events if the session was closed, with continuous sequence numbers', async () => {
     const { seqs, without, told, life } = await play(world(on), { isClosed: true });
     expect(seqs).toEqual(inOrder(seqs));
     expect(without).toEqual([]);
@@ -85,7 +85,7 @@ describe.each([
   });
 });
 
-test('gives an event that a limit refused the same attempts after its code was absent', async () => {
+test('keeps the attempts of an event that a limit refused', async () => {
   const of = world({ snapshots: { afterEntries: 1000, trim: true } });
   const config = { maxInvocations: 100 };
   const first = orderMonitor(config);
@@ -108,7 +108,7 @@ test('gives an event that a limit refused the same attempts after its code was a
   await life.session.suspend();
 });
 
-test('SERVICE-MACHINE-1: drops unexamined events when the session closes without the service', async () => {
+test('SERVICE-MACHINE-1: drops waiting events with a report when the session closes', async () => {
   const of = world();
   const first = orderMonitor();
   const before = await begin(of, [first.service]);

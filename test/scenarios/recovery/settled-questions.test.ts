@@ -84,7 +84,7 @@ describe.each([
   const { length } = of.entries;
   const fate = fateOf(of, talk);
   await talk.close();
-  test('plays a story that settles the question', () => {
+  test('completes the story without a kill, and settles the question', () => {
     expect(fate).toEqual(settled);
     expect(of.entries.map(({ event }) => event.type)).toContain('question.settled');
   });

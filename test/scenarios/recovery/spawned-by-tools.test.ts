@@ -48,7 +48,7 @@ async function killedAndBegunAgain(of: World, options: () => TalkOptions, ...wor
 }
 
 describe('spawn_subagent', () => {
-  test('P1, P8: resumes its subagents with the kind, instructions, tools and shape of the call', async () => {
+  test('P1, P8: resumes its subagents with the kind, instructions, tools and schema of the call', async () => {
     const systems: string[] = [];
     const told: unknown[] = [];
     const look = once();
@@ -95,7 +95,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test('ends a subagent without its kind as lost, and names the kind', async () => {
+  test('ends a subagent of an unknown kind as lost, and names the kind', async () => {
     let adapters: object = { scout: worker };
     const after = await killedAndBegunAgain(
       world(),
@@ -136,7 +136,7 @@ describe('spawn_subagent', () => {
     await after.close();
   });
 
-  test("keeps the tools of the previous lead agent's subagents", async () => {
+  test("keeps the tools of a previous lead agent's subagents", async () => {
     const look = once();
     const after = await killedAndBegunAgain(
       world(),
@@ -206,7 +206,7 @@ describe('P1, P6: a spawned subagent after a kill at each entry', async () => {
   const first = await live(of);
   const instants = of.entries.filter(({ event }) => event.type !== 'session.close');
 
-  test('plays a story that has work to lose', () => {
+  test('completes the story without a kill, and produces results', () => {
     expect(first).toEqual(whole);
     expect(instants.length).toBeGreaterThan(15);
   });
@@ -268,7 +268,7 @@ describe('companions', () => {
       },
     );
 
-  test('resume under their names, and remember their work', { tags: ['H18'] }, async () => {
+  test('resume under their names, with their history', { tags: ['H18'] }, async () => {
     const of = world();
     const live = options(once());
     const after = await killedAndBegunAgain(
@@ -307,7 +307,7 @@ describe('companions', () => {
   });
 });
 
-test('marks each call of the toolset as repeatable, except the call that may start a new run', () => {
+test('marks each call of the toolset as repeatable, except a call that may start a new run', () => {
   const tools = leadTools({
     ...createParentSubagentToolset(),
     ...companions([{ agent: { name: 'scout', ...worker } }]),

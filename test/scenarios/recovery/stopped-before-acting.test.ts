@@ -61,14 +61,14 @@ async function crashedWhilePaying(ran: unknown[], makesInstance: Promise<void>) 
 }
 
 describe('a call that was running when the process ended', () => {
-  it('becomes in doubt when its subagent is cancelled before it has an instance again', async () => {
+  it('becomes in doubt if its subagent is cancelled before its instance was created again', async () => {
     const { second, doubtful, id } = await crashedWhilePaying([], never());
     second.session.subagents.cancel(id);
     await second.environment.advance(1000);
     expect(doubtful).toEqual([{ dollars: 900 }]);
   });
 
-  it('becomes in doubt once when a message interrupts it, and the next call runs', async () => {
+  it('becomes in doubt once if a message interrupts it, and the next call runs', async () => {
     const ran: unknown[] = [];
     const { promise, resolve } = Promise.withResolvers<void>();
     const { second, doubtful, id } = await crashedWhilePaying(ran, promise);

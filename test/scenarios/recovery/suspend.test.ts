@@ -64,7 +64,7 @@ describe('a suspended session', () => {
     await second.session.suspend();
   });
 
-  test('writes earlier input first', async () => {
+  test('writes pending input first', async () => {
     const of = world();
     const before = textLife(of);
     await before.start();
@@ -80,7 +80,7 @@ describe('a suspended session', () => {
     await after.close();
   });
 
-  test('aborts a running tool, which is in doubt unless it may be repeated', async () => {
+  test('aborts a running tool, whose call is in doubt unless it may be repeated', async () => {
     const of = world();
     let aborted = 0;
     const working: TalkOptions = {
@@ -133,7 +133,7 @@ describe('a suspended session', () => {
 });
 
 describe('a session whose journal belongs to another process', () => {
-  test('leaves this process with a report, and ends no work', async () => {
+  test('ends in this process with a report, and cancels no work', async () => {
     const of = world();
     const { process } = of.begin();
     let isFenced = false;

@@ -57,7 +57,7 @@ describe('a session after a crash', () => {
     expect(after.state().subagents[0]?.outcome).toEqual(failed?.outcome);
   });
 
-  test('asks for an approval with the old text, whatever its tool now says', async () => {
+  test("repeats an approval question with its original text, even if the tool's text has changed", async () => {
     const of = world();
     const paying = (approvalQuestion: string): TalkOptions => {
       const tools = {
@@ -82,7 +82,7 @@ describe('a session after a crash', () => {
   });
 
   test(
-    'resumes a subagent that waits for the user, with its question under the same id',
+    'resumes a subagent that waits for the user, with its question under the original id',
     { tags: ['H17'] },
     async () => {
       const of = world();
@@ -109,7 +109,7 @@ describe('a session after a crash', () => {
     },
   );
 
-  test('settles a question answered at the last instant without announcing it again', async () => {
+  test('settles a question answered just before the crash without presenting it again', async () => {
     const begin = (of: World, asked: string[] = []) =>
       textLife(of, {
         ...asking,
@@ -146,7 +146,7 @@ describe('a session after a crash', () => {
     expect(after.state().subagents[0]?.outcome?.text).toContain('comfort');
   });
 
-  test('repeats an idempotent call under the same key', async () => {
+  test('repeats an idempotent call with the original key', async () => {
     const of = world();
     const { keys, tool } = hanging({ idempotent: true });
     const paying: TalkOptions = {
@@ -170,7 +170,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('P10: the lead agent replies to its inline tool after a kill at each entry', async () => {
+  test('P10: replies after an inline tool of the lead agent, with a kill at each entry', async () => {
     const open = defineTool({
       name: 'open_gate',
       description: 'Opens the gate',
@@ -202,7 +202,7 @@ describe('a session after a crash', () => {
     for (let entry = 1; entry <= count; entry += 1) await written(entry);
   });
 
-  test('SLOTS-2: gives run slots to earlier runs before runs that waited', async () => {
+  test('SLOTS-2: gives run slots first to subagents that already held one', async () => {
     const of = world();
     let times = 0;
     const charge = {
@@ -239,7 +239,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('P6: does not repeat a call that is not idempotent: model and app learn of the unknown outcome', async () => {
+  test('P6: does not repeat a call that is not idempotent, and reports it in doubt to model and app', async () => {
     const of = world();
     const { keys, tool } = hanging();
     const doubtful: DoubtfulCall[] = [];
@@ -270,7 +270,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test("handles the lead agent's tools in the same way", async () => {
+  test("repeats a lead agent's tool call only if it is idempotent", async () => {
     const run = async (idempotent: boolean) => {
       const of = world();
       const keys: string[] = [];
@@ -302,7 +302,7 @@ describe('a session after a crash', () => {
     expect(once.said).toContain('NEEDS_RECONCILE');
   });
 
-  test('answers only words that have no answer yet', async () => {
+  test('answers words once, unless they were already answered', async () => {
     const of = world();
     const before = textLife(of, { lead: () => ({ text: 'Late.', delayMs: 5000 }) });
     await before.start();
@@ -343,7 +343,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('ends a subagent without a configuration as lost, with the reason', async () => {
+  test('ends a subagent whose configuration is missing as lost, with the reason', async () => {
     const of = world();
     const before = textLife(of, asking);
     await before.start();
@@ -361,7 +361,7 @@ describe('a session after a crash', () => {
     await after.close();
   });
 
-  test('refuses to start a session whose agent is missing, and resumes it once the agent is back', async () => {
+  test('refuses to start if its agent is missing, and resumes once the agent is available', async () => {
     const of = world();
     const others = [{ name: 'other' }];
     const before = textLife(of, { others });
@@ -415,7 +415,7 @@ describe('a session after a crash', () => {
 });
 
 describe('usage from before a crash', () => {
-  test('keeps counting: a crash does not enlarge a budget', async () => {
+  test('counts towards the budget', async () => {
     const of = world();
     const options: TalkOptions = {
       subagents: {
@@ -452,7 +452,7 @@ describe('usage from before a crash', () => {
 });
 
 describe('cost from before a crash', () => {
-  test('keeps counting at the price of its time', async () => {
+  test('keeps its original price', async () => {
     const of = world({ price: () => price });
     let price = 4;
     const options: TalkOptions = {
@@ -500,7 +500,7 @@ test('SESSION-LIFE-6: finishes an interrupted close, and starts a new session wi
 });
 
 describe('a journal that is unavailable', () => {
-  test('fails the start of a session, which succeeds once it is back', async () => {
+  test('fails the start of a session, which succeeds once the journal is available', async () => {
     const of = world();
     const { runtime } = of.begin();
     let isFree = false;

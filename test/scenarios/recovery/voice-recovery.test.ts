@@ -20,7 +20,7 @@ const asking: VoiceTalkOptions = {
 };
 
 describe('a result', () => {
-  test('repeats in the next process if it was not heard', async () => {
+  test('plays in the next process if it was not heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -37,7 +37,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('repeats from its beginning if it was partly heard', async () => {
+  test('plays again from its beginning if it was partly heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -52,7 +52,7 @@ describe('a result', () => {
     await after.close();
   });
 
-  test('ends as delivered if it was heard', async () => {
+  test('counts as delivered if it was heard', async () => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
@@ -90,7 +90,7 @@ describe('a result', () => {
 });
 
 describe('a question', () => {
-  test('repeats under its old id while it waits for its answer, and accepts it', async () => {
+  test('returns under its original id, and accepts an answer', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
@@ -116,7 +116,7 @@ describe('a question', () => {
     await after.close();
   });
 
-  test('ends with an answer given in the last instant before the crash', async () => {
+  test('keeps an answer whose words were accepted just before the crash', async () => {
     const of = world();
     const before = voiceLife(of, asking);
     await before.start();
@@ -137,7 +137,7 @@ describe('a question', () => {
 });
 
 describe('the lead agent', () => {
-  test('gives a reply that it owed once a client attaches', async () => {
+  test('gives a pending reply once a client attaches', async () => {
     const of = world();
     const before = voiceLife(of);
     await before.start();
@@ -163,7 +163,7 @@ describe('the lead agent', () => {
   test.each([
     ['told a result meanwhile', 'report', 'All is well.'],
     ['replied to earlier words meanwhile', null, 'It is noon.'],
-  ] as const)('owes a reply to words that were typed while it %s', async (_, tool, text) => {
+  ] as const)('replies to words that were typed while it %s', async (_, tool, text) => {
     const of = world();
     const before = voiceLife(of, reporting);
     await before.start();
