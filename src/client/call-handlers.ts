@@ -1,13 +1,14 @@
-// The calls of tools that this client carries out: `client.handle(name, handler)`.
+// The tool calls that this client executes: `client.handle(name, handler)`.
 //
 //   offered ─claim▶ ours ─handler▶ result ─▶ session          not in the server's list any more: the signal aborts
 //
-// Owns:     the handlers by the name of their tool, and the calls that run here.
-// Does not: decide which of several clients has a call (the session does), or know connections (session-client.ts).
+// Owns:     the handlers by tool name, and the calls that this client is executing.
+// Does not: decide which of several clients has a call (the session does), or manage the connection (session-client.ts).
 //
 // Invariants
 //   CALL-HANDLERS-1. A handler runs only while this client has the call, and once for each claim.
-//   CALL-HANDLERS-2. After a lost connection the client claims the calls that run here again, before another one may have them.
+//   CALL-HANDLERS-2. After a lost connection the client claims its running calls again, before another client may have
+//       them.
 //   CALL-HANDLERS-3. A handler that throws, or whose result is refused, ends its call with an error.
 
 import { MAX_RESULT_BYTES } from '../actors/contracts/session-views.ts';
@@ -22,12 +23,12 @@ import {
 } from './protocol.ts';
 import type { Watchable } from './watchable.ts';
 
-/** Carries out one call; a parameter of a narrower type is the author's claim about the tool. */
+/** Executes one call; the type of `input` may be narrowed, which is the author's own assertion about the tool. */
 export type CallHandler = {
   handle(input: unknown, call: { callId: string; signal: AbortSignal }): unknown;
 }['handle'];
 
-/** The connection of the client, as its handlers see it. */
+/** The client's connection, as the handlers use it. */
 interface CallLine {
   readonly frames: Watchable<ServerFrame>;
   readonly status: Watchable<ClientStatus>;
@@ -40,7 +41,7 @@ interface Running {
   isClaiming: boolean;
 }
 
-/** Returns the function that adds the handler of a tool, and returns the function that removes it. */
+/** Returns the function `handle`, which adds a tool's handler, and whose result removes the handler. */
 export function callHandlers({ frames, status, command, threw }: CallLine) {
   const handlers = new Map<string, CallHandler>();
   const runningCalls = new Map<string, Running>();
@@ -76,10 +77,10 @@ export function callHandlers({ frames, status, command, threw }: CallLine) {
       if (!(await claim(callId, running)) || signal.aborted) return;
       const result = await resultOf(() => handler(input, { callId, signal }));
       if (signal.aborted || (await answer(callId, result))) return;
-      // The call was free while the connection was lost.
+      // The call may have become free while the connection was lost.
       if (await claim(callId, running)) await answer(callId, result);
     } catch (error) {
-      // A closed client tells nobody.
+      // A closed client reports no errors.
       if (codeOf(error) !== 'CLIENT_CLOSED') threw(error);
     } finally {
       runningCalls.delete(callId);

@@ -14,7 +14,7 @@ export interface AcknowledgedAnswer {
   /** The label of the chosen option; null if the user did not choose an option. */
   readonly choice: string | null;
   readonly isApproval: boolean;
-  /** Set if the user did not answer, but asked for time or for a repetition of the question. */
+  /** Set if the user asked for time, or for a repetition of the question, instead of answering. */
   readonly asksFor?: 'time' | 'repeat';
   /** A tag such as `en-GB`; in an unknown language no reply is recognised. */
   readonly language: string;

@@ -1,8 +1,8 @@
 // Recognises backchannels, the sounds and words with which a listener shows attention ("mm-hm", "okay", "right") while
 // the speaker goes on. Whether a word is a backchannel also depends on when it is said; this module reads only the words.
 // It also recognises that a speaker has not finished: the text breaks off ("book me a ride to"), or only thinks aloud
-// ("um"). Each language lists words that seldom end a sentence; this is right far more often than a speech recogniser's
-// punctuation, which puts a full stop after most sentences that break off.
+// ("um"). Each language lists words that seldom end a sentence; such a list is right far more often than the punctuation
+// of a speech recogniser, which puts a full stop after most sentences that break off.
 //
 // Owns:     the sounds; the tables of each language hold the words.
 // Does not: know the speaker, or whether a question is open (then "okay" is an answer).
@@ -18,7 +18,7 @@ import {
 } from './tables.ts';
 import { readUtterance, wordsOf } from './utterance.ts';
 
-/** Sounds of any language that are not words and answer nothing. */
+/** Sounds in any language that are neither words nor answers. */
 const hums = 'mm, mmm, hm, hmm, mhm, mm-hm, mm-hmm, uh-huh, ah, aha, oh'.split(', ');
 /** A sound that means no. */
 const denial = 'mm-mm';

@@ -40,7 +40,7 @@ export function contentOf(said: Utterance, tables: Tables): readonly number[] {
   return [...said.words.keys()].filter((index) => !isSlight(said, tables, index));
 }
 
-/** The minimum length of a clipped word: shorter ones begin too many other words. */
+/** The minimum length of a clipped word: too many words begin with a shorter one. */
 const MIN_CLIPPED_CHARS = 4;
 /** The minimum length of the omitted part: "Basis" does not stand for "Basiss". */
 const MIN_LEFT_OUT_CHARS = 3;

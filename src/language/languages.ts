@@ -26,7 +26,7 @@ const languages = new Map<string, AnswerLanguage>(
   [english, german, french, spanish].map((language) => [language.code, language]),
 );
 
-/** Returns the tables for a language tag such as `en-US`; those of an unknown language match literally. */
+/** Returns the tables for a language tag such as `en-US`; the tables of an unknown language match only literally. */
 export function languageFor(tag: string): AnswerLanguage {
   const [code = ''] = tag.toLowerCase().split(/[-_]/);
   return languages.get(code) ?? literal;

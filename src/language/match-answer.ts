@@ -124,8 +124,8 @@ function hasSigns(text: string, labels: readonly string[] = []): boolean {
 }
 
 /**
- * Returns whether the tables know nothing of the words, because the language has none: a model may read them. A
- * question, the name of an option, and a sign beside the words are clear without tables (MATCH-APPROVAL-8).
+ * Returns whether the words remain unread because the language has no tables: a model may then read them. Questions,
+ * option names, and symbols next to the words are clear without tables (MATCH-APPROVAL-8).
  */
 export function areTablesSilent(
   question: AnswerableQuestion,
@@ -184,7 +184,7 @@ function matchFreeText(
     return verb.length >= MIN_VERB_CHARS && asked.some((word) => word.startsWith(verb));
   };
   const requests = requestsIn(said, tables).filter((index) => !echoes(index));
-  // A turn of the lead model costs less than a wish that is taken for an answer.
+  // An extra turn of the lead model costs less than a wish that is mistaken for an answer.
   const isDoubtful =
     said.asks ||
     startsWithHold(said, tables) ||

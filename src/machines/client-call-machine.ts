@@ -1,4 +1,4 @@
-// The life of one tool call that a client of the user carries out: a page or a program.
+// The life of one tool call that a client of the user (a page or a program) executes.
 //
 //   waiting ─claimed▶ claimed ─answered▶ answered | failed
 //      ▲                 │ left, and the tool is idempotent ─▶ waiting
@@ -7,15 +7,15 @@
 //   waiting ─▶ absent          any before the end ─▶ timed_out | cancelled
 //
 // Owns:     the client that may answer the call, and the deadlines of the call.
-// Does not: hold the arguments and the result, know the connections of clients, or run the tool.
+// Does not: store the arguments and the result, manage the clients' connections, or run the tool.
 //
 // Invariants
 //   CLIENT-CALL-1. One client at a time has the call, and only that client answers it.
-//   CLIENT-CALL-2. A call that a client has had is not offered to another client, unless its tool is idempotent.
-//   CLIENT-CALL-3. A call ends once, at the latest when its time is over. Without a client it waits: for its whole time, or
+//   CLIENT-CALL-2. Once a client has had a call, no other client is offered the call, unless its tool is idempotent.
+//   CLIENT-CALL-3. A call ends once, at the latest at its time limit. Without a client the call waits until then, or
 //       (`absent: 'fail'`) for `ABSENT_MS`.
-//   CLIENT-CALL-4. A call that ends without a result while a client has it, or had it last, keeps the name of that client:
-//       the client may have carried out the call.
+//   CLIENT-CALL-4. A call that ends without a result keeps the name of the client that has it, or had it last, because
+//       this client may have executed the call.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -30,35 +30,35 @@ import {
 /** How long a call with `absent: 'fail'` waits for a client. */
 const ABSENT_MS = 5_000;
 
-/** How long a client that has left keeps its call: a connection that is lost is back within seconds. */
+/** How long a client that has left keeps its call: lost connections usually return within seconds. */
 const LEFT_MS = 30_000;
 
-/** A call that a client carries out. */
+/** A call that a client executes. */
 export interface ClientCallInput extends Stamped {
-  /** The subagent that made the call; null: the lead agent made it. */
+  /** The subagent that made the call; null if the lead agent made it. */
   readonly subagentId: string | null;
   /** The id of the call in the conversation with the model. */
   readonly callId: string;
   readonly timeoutMs: number;
   readonly absent: 'wait' | 'fail';
-  /** Whether the call may be carried out again after a client has left with it. */
+  /** Whether another client may execute the call after a client has left with it. */
   readonly idempotent: boolean;
 }
 
 interface ClientCallContext extends Omit<ClientCallInput, 'at' | 'timeoutMs'> {
-  /** The client that has the call, or had it last; null: none. */
+  /** The client that has the call, or had it last; null if no client ever had it. */
   readonly by: string | null;
-  /** The end of the whole time. */
+  /** The time at which the call's time limit ends. */
   readonly endsAt: number;
-  /** The end of the current state. */
+  /** The time at which the current state ends. */
   readonly dueAt: number;
 }
 
 type ClientCallFact =
   | { readonly type: 'client.claimed'; readonly by: string }
-  /** `by` null: every client has left, with the process that they were connected to. */
+  /** `by` null: all clients have left, because their process has ended. */
   | { readonly type: 'client.left'; readonly by: string | null }
-  /** `failed`: the client could not carry out the call. @defaultValue false */
+  /** `failed`: the client could not execute the call. @defaultValue false */
   | { readonly type: 'client.answered'; readonly by: string; readonly failed?: boolean }
   | { readonly type: 'client.cancelled' }
   | { readonly type: 'deadline.client'; readonly dueAt: number };
@@ -66,7 +66,7 @@ type ClientCallFact =
 /** The events of `clientCallMachine`. */
 export type ClientCallEvent = ClientCallFact & Stamped;
 
-/** A call that a client of the user carries out. */
+/** A call that a client of the user executes. */
 export const clientCallMachine = setup({
   types: {
     input: {} as ClientCallInput,
@@ -158,7 +158,7 @@ export const clientCallMachine = setup({
       exit: stopActivity('deadline'),
       on: {
         ...answered(),
-        // The client could not come back while no process had the session.
+        // The client had no chance to return while no process had the session.
         'client.left': {
           guard: { type: 'isEveryone', params: ({ event }) => event },
           target: 'left',

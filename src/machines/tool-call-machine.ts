@@ -13,11 +13,11 @@
 //   TOOL-CALL-2. A background call is delegated once, and settles once.
 //   TOOL-CALL-3. A settled result stays until it is heard, shown or dismissed.
 //   TOOL-CALL-4. Nothing leaves answered, delivered or cancelled.
-//   TOOL-CALL-5. A result that the lead agent has told with another tool (`known`) is considered delivered: it does not
-//       go to the outbox, and its reserved place is free.
-//   TOOL-CALL-6. A tool that still runs at `detachAt` is detached: it continues, the model is answered that it does, and
-//       its result is delivered. This needs a reserved place; without one the model waits for the tool. The user's words
-//       that began during the run bring `detachAt` forward.
+//   TOOL-CALL-5. A result that the lead agent has told with another tool (`known`) is considered delivered: it does not go
+//       to the outbox, and its reserved place is free.
+//   TOOL-CALL-6. A tool that still runs at `detachAt` is detached: it continues, the model's answer says so, and the
+//       result is delivered. Detaching needs a reserved place in the outbox; without a place the model waits for the tool.
+//       User words that began during the run bring `detachAt` forward.
 
 import { assign, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -39,7 +39,7 @@ export interface ToolCallInput {
   readonly callId: string;
   /** The time that an inline tool may take, in milliseconds. */
   readonly timeoutMs: number;
-  /** The batch with which its result is told; null if it is told by itself. @defaultValue null */
+  /** The batch with which the call's result is told; null if the result is told separately. @defaultValue null */
   readonly batchId?: string | null;
 }
 
@@ -49,9 +49,9 @@ interface ToolCallContext {
   readonly timeoutMs: number;
   readonly batchId: string | null;
   readonly dueAt: number;
-  /** When the tool is detached; not before `dueAt`: never. Absent in the snapshots of earlier versions: never. */
+  /** When the tool is detached; never, if not before `dueAt`, or if absent (in snapshots of earlier versions). */
   readonly detachAt?: number;
-  /** How long words of the user wait for the tool; null: until it ends. */
+  /** How long the user's words wait for the tool; null if they wait until it ends. */
   readonly wordsMs?: number | null;
   /** The model already has an answer ("still in progress"). */
   readonly acknowledged: boolean;
@@ -68,15 +68,15 @@ type ToolCallFact =
       /** Background: how the result reaches the user. @defaultValue 'when_idle' */
       readonly delivery?: DeliveryMode;
       /**
-       * Inline: the call is detached after this run time, or after words of the user have waited for `wordsMs`; null: not for
-       * this reason. @defaultValue never
+       * Inline: the call is detached after it has run for `afterMs`, or after the user's words have waited for `wordsMs`;
+       * null disables the condition. @defaultValue never
        */
       readonly detach?: { readonly afterMs: number | null; readonly wordsMs: number | null };
     }
   | { readonly type: 'call.invalid' }
   /**
-   * `failed`: the tool threw, or its return value cannot be stored. `known`: the call was detached, and its result tells
-   * nothing. @defaultValue false
+   * `failed`: the tool threw, or its return value cannot be stored. `known`: the call was detached, and its result
+   * contains nothing to tell. @defaultValue false
    */
   | { readonly type: 'call.executed'; readonly failed?: boolean; readonly known?: boolean }
   /** The user has said something to the lead agent. `saidAt`: when the words began. */
@@ -117,7 +117,7 @@ const effects = {
   validate: effect<{ readonly callId: string }>(),
   /** Answers the model. */
   answer: effect<{ readonly callId: string; readonly answer: CallAnswer }>(),
-  /** Asks the outbox for a place for the result; `call.placed` comes back. */
+  /** Asks the outbox for a place for the result; `call.placed` follows. */
   reserve: effect<{ readonly callId: string }>(),
   /** Requests a subagent; `subagent.accepted` or `subagent.rejected` follows. */
   delegate: effect<{ readonly callId: string }>(),
@@ -127,7 +127,7 @@ const effects = {
     readonly acknowledged: boolean;
     readonly delivery: DeliveryMode;
   }>(),
-  /** The result is already told: no delivery follows, and its reserved place is free. */
+  /** The result was already told: no delivery follows, and its reserved place is free. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
   /** Cancels the subagent of this call, and frees the place of its result. */
   cancelSubagent: effect<{ readonly callId: string }>(),
@@ -139,10 +139,7 @@ type Work =
   /** Runs an inline tool; sends `call.executed`. */
   Activity<'execute', { readonly callId: string }> | Deadline;
 
-/**
- * A call by the lead agent: answered at once, or in the background with a later delivery. Its output says which, or
- * that the call was cancelled.
- */
+/** A call by the lead agent, answered at once or by a later delivery; the output says how the call ended. */
 export const toolCallMachine = setup({
   types: {
     input: {} as ToolCallInput,
@@ -161,7 +158,7 @@ export const toolCallMachine = setup({
     })),
   },
   guards: {
-    /** The words began while the tool ran, and do not wait for it. */
+    /** True if the words began while the tool ran, and may detach it. */
     isTalkedOver: ({ context, event }) =>
       event.type === 'call.talkedOver' &&
       typeof context.wordsMs === 'number' &&
@@ -349,7 +346,7 @@ export const toolCallMachine = setup({
 /** A snapshot of `toolCallMachine`. */
 export type ToolCallSnapshot = SnapshotFrom<typeof toolCallMachine>;
 
-/** Returns where a call is whose tool runs; null: none runs. Earlier versions had one state for it. */
+/** Returns whether a running tool's call is awaited (an earlier version's only state) or detached; null if no tool runs. */
 export function runOf(value: unknown): 'awaited' | 'detached' | null {
   if (value === 'executing') return 'awaited';
   if (typeof value !== 'object' || value === null || !('executing' in value)) return null;

@@ -11,11 +11,11 @@ export interface ToolContext {
   readonly agentName: string;
   /** The id of the session. */
   readonly sessionId: string;
-  /** The same for every attempt at this call, even after a crash: pass it to operations that must not happen twice. */
+  /** The call's key, the same for every attempt, even after a crash: pass it to operations that must not happen twice. */
   readonly idempotencyKey: string;
   /** The identity whose words caused the call, if the app vouched for one (`SessionOptions.user`, `by`). */
   readonly requester: string | null;
-  /** The identity that approved this call, if a subagent with this tool had to ask. */
+  /** The identity that approved this call, if a subagent with this tool had to ask for approval. */
   readonly approver: string | null;
   /** Aborts when the call is cancelled or exceeds its time limit. */
   readonly abortSignal: AbortSignal;
@@ -24,8 +24,8 @@ export interface ToolContext {
   /** Sends JSON to the clients, as the event `client.json` of `session.events`. */
   sendJsonToClient(data: unknown): void;
   /**
-   * Sets a standing order to the lead agent, starting with its next response; null removes it. With the scope `agent`,
-   * it ends when another agent leads. @defaultValue scope 'session'
+   * Sets a standing order for the lead agent, from its next response on; null removes the order. With the scope `agent`,
+   * the order ends when another agent leads. @defaultValue scope 'session'
    * @throws {ConfigurationError} if a key or value is empty or too long.
    * @throws {CapacityError} if there are too many directives.
    */
@@ -49,12 +49,12 @@ export interface ToolDefinition<Args = never> {
    */
   readonly execution?: 'inline' | 'background';
   /**
-   * Background, or with `detach`: the text that the model says at once. Absent: the model gets nothing before the result; of a
-   * detached call it gets a text of the runtime.
+   * Background, or with `detach`: the text that the model says at once. Absent: the model gets no answer before the
+   * result, or, for a detached call, a text of the runtime.
    */
   readonly pendingMessage?: string;
   /**
-   * Background: whether the result may be told together with those of other calls for the same request.
+   * Background: whether the result may be told together with the results of other calls for the same request.
    * @defaultValue the setting of the subagent's configuration, otherwise true
    */
   readonly consolidate?: boolean;
@@ -66,28 +66,28 @@ export interface ToolDefinition<Args = never> {
   /** Runs an inline tool; required for inline tools. */
   readonly execute?: (args: Args, context: ToolContext) => unknown;
   /**
-   * `client`: a page or program of the user executes the call, with the handler passed to `client.handle`. Such a tool
-   * has no `execute`. @defaultValue the tool runs in the process of the session
+   * `client`: the user's page or program executes the call, with the handler passed to `client.handle`. Such a tool has
+   * no `execute`. @defaultValue the tool runs in the session's process
    */
   readonly runsAt?: 'client';
   /** At a client: the schema of the result. A result that does not match is refused. @defaultValue any JSON */
   readonly resultSchema?: FlexibleSchema<unknown>;
-  /** At a client: whether a call waits while no client can execute it, or fails after five seconds. @defaultValue 'wait' */
+  /** At a client: whether a call that no client can execute waits, or fails after five seconds. @defaultValue 'wait' */
   readonly absent?: 'wait' | 'fail';
-  /** At a client: the time limit of a call, in milliseconds; the time without a client counts. @defaultValue 300000 */
+  /** At a client: the time limit of a call, in milliseconds, which includes the time without a client. @defaultValue 300000 */
   readonly timeoutMs?: number;
   /** The time limit of `execute`, in milliseconds. @defaultValue 30000 */
   readonly timeout?: number;
   /**
-   * Inline: whether a call that a crash interrupted, or whose client has left, may run again with the same `idempotencyKey`.
-   * Otherwise, the model and `onCallInDoubt` are told that its outcome is unknown. @defaultValue false
+   * Inline: whether a call may run again with the same `idempotencyKey` after a crash has interrupted it or its client
+   * has left. Otherwise the model and `onCallInDoubt` learn that the outcome is unknown. @defaultValue false
    */
   readonly idempotent?: boolean;
   /**
-   * Inline: when a call is detached. It then runs on in the background, within its `timeout`; the model is answered that it
-   * does, and the result is told like that of a background tool. `afterMs`: after this time, in milliseconds. `onWords`:
-   * true: when the user says something to the lead agent meanwhile; false: their words wait for the tool.
-   * @defaultValue words of the user wait for two seconds
+   * Inline: when a call is detached. A detached call continues in the background, within its `timeout`; the model's
+   * answer says so, and the result is told like that of a background tool. `afterMs`: the call is detached after this
+   * time, in milliseconds. `onWords`: true detaches the call when the user says something to the lead agent; with false,
+   * the user's words wait for the tool. @defaultValue the user's words wait for two seconds
    */
   readonly detach?: { readonly afterMs?: number; readonly onWords?: boolean };
 }

@@ -14,7 +14,7 @@ export interface LedgerEntry {
   readonly toolName: string;
   /** The arguments of the call. */
   readonly input: unknown;
-  /** The arguments of the model, if the user approved the call with others. */
+  /** The model's arguments, if the user approved the call with different arguments. */
   readonly askedInput?: unknown;
   /** `in_flight`: the subagent or the process ended during the call, which may have had effects. */
   readonly status: 'ok' | 'error' | 'denied' | 'unanswered' | 'not_run' | 'in_flight';
@@ -23,13 +23,13 @@ export interface LedgerEntry {
   /** For a call that needed approval: the source of the approval, or why there is none. */
   readonly approval?: ApprovalGrade;
   /**
-   * True if the user permitted a third-party agent this call and later ones, with the button for that. The property
-   * `lasting` of `input` contains the words of the offer.
+   * True if the user permitted a third-party agent this call and later calls, with the button for a lasting permission.
+   * The property `lasting` of `input` contains the agent's words for the offer.
    */
   readonly lasting?: true;
   /** For a question or an approval: the identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
-  /** When the model made the call, and when the call was settled (absent if it was not), in milliseconds since 1970. */
+  /** When the model made the call, and when the call was settled (absent if unsettled), in milliseconds since 1970. */
   readonly calledAt?: number;
   /** When its result arrived, in milliseconds since 1970. @defaultValue absent without a result */
   readonly settledAt?: number;
@@ -37,9 +37,9 @@ export interface LedgerEntry {
 
 /** A subagent's product: content, or a reference to it. */
 export interface Artifact {
-  /** A media type, or a word that the app knows. */
+  /** A media type, or a word that the app understands. */
   readonly type: string;
-  /** The name from its author. */
+  /** The name that the author chose. */
   readonly name: string;
   /** Plain JSON. */
   readonly content: unknown;
@@ -105,13 +105,13 @@ interface OutcomeFacts {
   readonly toolLedger: readonly LedgerEntry[];
   /** The verification of the subagent's claims against the ledger; absent if it makes no claims. */
   readonly verification?: ClaimVerification;
-  /** Why the subagent did not complete, and its state at that time. `reference`: its key in working memory. */
+  /** Why the subagent did not complete, and its state at that time. `reference`: the key of this report in working memory. */
   readonly diagnostics?: FailureDetails & { readonly reference: string | null };
   /** The full keys of the subagent's remaining entries in working memory, at most 20. */
   readonly notes?: readonly string[];
 }
 
-/** An outcome as journals and engines store it: older versions stored ends without an error. */
+/** An outcome as journals and engines store it: earlier versions stored unsuccessful outcomes without an error. */
 export type StoredOutcome =
   | Outcome
   | (Omit<UnfinishedOutcome, 'error'> & { readonly error?: Failure | null });
@@ -141,7 +141,7 @@ export function outcomeOfTool(output: unknown, failed: boolean): Outcome {
   return { status: 'failed', output: null, text: '', error: failure, ...facts };
 }
 
-/** Returns the error for an end that was stored without one. */
+/** Returns the error for an outcome that was stored without one. */
 export function unnamedFailure(status: UnfinishedOutcome['status']): Failure {
   const code = status === 'cancelled' ? 'CANCELLED' : 'INTERNAL';
   return { code, message: `It ended as ${status}`, retryable: false };
@@ -151,23 +151,23 @@ export function unnamedFailure(status: UnfinishedOutcome['status']): Failure {
 export type ApprovalGrade =
   /** The user approved exactly this call. */
   | 'given'
-  /** The author of the configuration approved it. */
+  /** The author of the configuration approved the call. */
   | 'pre_authorised'
-  /** The user denied it. */
+  /** The user denied the call. */
   | 'denied'
   /** The user denied the same call to an ancestor. */
   | 'inherited_denial'
-  /** The author denied it: `toolApproval` in the agent's settings. */
+  /** The author denied the call: `toolApproval` in the agent's settings. */
   | 'author_denied'
   /** No answer arrived in time. */
   | 'expired'
   /** The question could not be asked, or was withdrawn. */
   | 'withdrawn';
-/** A sentence of a result that claims an action, without a successful tool call. */
+/** A sentence in a result that claims an action without a successful tool call. */
 export interface UnverifiedClaim {
   /** The sentence as the subagent wrote it. */
   readonly claim: string;
-  /** `no_call`: no tool of that kind was called. `failed`: such a call failed. */
+  /** `no_call`: no tool was called that could have done it. `failed`: such a tool was called, but failed. */
   readonly reason: 'no_call' | 'failed';
   /** The tool that failed. */
   readonly toolName?: string;
@@ -205,7 +205,7 @@ export interface LastTool {
   readonly status: LedgerEntry['status'];
   /** Milliseconds since 1970; null if unknown. */
   readonly calledAt: number | null;
-  /** When its result arrived, in milliseconds since 1970; null if it has none. */
+  /** When its result arrived, in milliseconds since 1970; null without a result. */
   readonly settledAt: number | null;
 }
 
@@ -221,7 +221,7 @@ export interface FailureDetails {
   readonly description: string;
   /** The number of model steps that were started. */
   readonly steps: number;
-  /** The number of its tool calls. */
+  /** The number of tool calls. */
   readonly toolCalls: number;
   /** The last text, at most 2,000 characters; null if the model wrote none. */
   readonly lastAssistantText: string | null;
@@ -242,7 +242,7 @@ export interface FailureDetails {
 export interface ProgressLine {
   /** The reported words. */
   readonly update: string;
-  /** The percentage of work done, from 0 to 100; null if the report did not contain it. */
+  /** The percentage of work done, from 0 to 100; null if the report contained no percentage. */
   readonly percent: number | null;
   /** When it was reported, in milliseconds since 1970. */
   readonly at: number;

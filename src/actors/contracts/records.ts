@@ -18,7 +18,7 @@ import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
 import type { LeadUsage, ModelNames } from './usage.ts';
 
-/** Arguments of a call that passed the schema of its tool: those of the model, or others that the user approved. */
+/** Arguments that passed the tool's schema: the model's arguments, or different ones that the user approved. */
 export interface CallInput {
   /** The arguments for `execute`: parsed, with defaults and coercions applied. */
   readonly input: unknown;
@@ -44,7 +44,7 @@ export interface Answer {
   readonly by?: string;
 }
 
-/** An approval's call as the user changed it in words: it is read back, and runs only after a yes to the read-back. */
+/** An approval's call as the user changed it in words; it runs only after it was read back and affirmed. */
 export interface ProposedCall {
   readonly changed: CallInput;
   /** The text of its question. */
@@ -66,15 +66,15 @@ export interface AskedQuestion {
   readonly question: string;
   /** The options; empty if the question expects words. */
   readonly options: readonly QuestionOption[];
-  /** How long the user may take to answer, in milliseconds. */
+  /** The time limit for the user's answer, in milliseconds. */
   readonly timeoutMs: number;
   /** The call that an approval covers: this tool with exactly these arguments. */
   readonly action?: { readonly toolName: string; readonly input: unknown };
-  /** For an approval that is too long for speech: only its buttons consent. @defaultValue false */
+  /** Set if the approval is too long for speech: only its buttons consent. @defaultValue false */
   readonly byButton?: true;
   /** The identities that may answer. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
-  /** Words that the asker received as an answer and returned. @defaultValue none */
+  /** Words that the asking subagent received as an answer and returned. @defaultValue none */
   readonly returned?: ReturnedWords;
 }
 
@@ -92,34 +92,31 @@ export const CANCELLED = 'cancelled';
 export interface QuestionRecord extends AskedQuestion {
   readonly askedAt: number;
   readonly answer: Answer | null;
-  /** The number of unclear spoken answers since an unclear answer last caused a repetition. */
+  /** The number of unclear spoken answers since the last repetition that an unclear answer caused. */
   readonly timesUnclear: number;
   /** Whether an approval was asked again in speech, which happens once; afterwards, only its buttons consent. */
   readonly askedAgain: boolean;
-  /**
-   * Whether the action is read back, because the user consented while other approvals waited, or after other words were
-   * spoken.
-   */
+  /** Whether the action is being read back, because other approvals or other words made the user's consent uncertain. */
   readonly readBack: boolean;
   /** The changed call that is read back instead of the `action`. @defaultValue none */
   readonly proposed?: ProposedCall;
   /** How often the call was changed in words. @defaultValue 0 */
   readonly changes?: number;
-  /** The user's words that a model reads, oldest first; they have no addressee yet. @defaultValue none */
+  /** The user's words that a model is reading, oldest first; these words have no addressee yet. @defaultValue none */
   readonly unread?: readonly Unread[];
-  /** How often a model was too late to read words. @defaultValue 0 */
+  /** The number of times that a model was too late to read words. @defaultValue 0 */
   readonly timesLate?: number;
   /** The lead agent's last settlement. @defaultValue none */
   readonly settledBy?: SettledBy;
-  /** The question is repeated in its short form, in this language, because it was not answered. */
+  /** The language in which the unanswered question is repeated in its short form. */
   readonly nudged?: string;
   /** Why the question was withdrawn. */
   readonly reason?: string;
-  /** How the question was last presented to the user; absent if it was not presented yet, or only by an earlier version. */
+  /** How the question was last presented to the user; absent if it was not, or if an earlier version presented it. */
   readonly put?: QuestionPut;
 }
 
-/** The call with which the lead agent settled a question, and the user's words that support it. */
+/** The call with which the lead agent settled a question, and the user's words that support the settlement. */
 export interface SettledBy {
   readonly callId: string;
   readonly utteranceId: string;
@@ -172,9 +169,9 @@ export interface CallRecord {
   readonly input: unknown;
   /** The output for the model, once known. */
   readonly output: unknown;
-  /** Inline: the message for the model if the call is detached. @defaultValue none */
+  /** Inline: the model's answer if the call is detached. @defaultValue none */
   readonly pendingMessage?: string;
-  /** When the call was detached; absent: it was not. */
+  /** When the call was detached; absent if it was not. */
   readonly detachedAt?: number;
   /** The user's words that caused the call. */
   readonly request: string | null;
@@ -199,19 +196,19 @@ export interface CallRecord {
   readonly cancelReason?: string;
 }
 
-/** A call that a client executes; its machine has the same id. */
+/** A call that a client executes; the call's machine has the same id. */
 export interface ClientCallRecord {
-  /** The id of the call, which its client and its tool know: the idempotency key of the call. */
+  /** The id of the call for its client and its tool: the call's idempotency key. */
   readonly id: string;
   readonly name: string;
   readonly input: unknown;
-  /** The user whose client may execute the call; null for a client of any user of the session. */
+  /** The user whose client may execute the call; null if a client of any session user may. */
   readonly user: string | null;
   /** The result, or the client's error message; absent if the client has not answered. */
   readonly output?: unknown;
 }
 
-/** How the calls of a tool reach a client of the user (`runsAt: 'client'`), which carries them out. */
+/** How a client of the user executes a tool's calls (`runsAt: 'client'`). */
 export interface ClientTool {
   readonly timeoutMs: number;
   /** Whether a call without a client waits, or fails after some seconds. */
@@ -242,9 +239,9 @@ export interface DeliveryRecord {
   readonly subagentId: string | null;
   /** The lead agent's call whose result this is. */
   readonly callId: string | null;
-  /** Whether the delivery is the output of a call that still waits for one. */
+  /** Whether the delivery is the output of a call that is still waiting for its output. */
   readonly answersCall: boolean;
-  /** The result of a spawned subagent, if it may be told together with others. */
+  /** The result of a spawned subagent, if that result may be told together with others. */
   readonly result?: ToldResult;
   readonly at: number;
 }
@@ -262,7 +259,7 @@ export type ConversationEvent =
       readonly agentName?: string;
       /** The id of the utterance that caused the call. @defaultValue null: no utterance caused it */
       readonly requestId?: string | null;
-      /** As in `assistant.said`; if absent, it is unknown, and the user's words before the call count as unanswered. */
+      /** As in `assistant.said`; if absent, the user's words before the call count as unanswered. */
       readonly repliesTo?: string | null;
       /** Whether the same response makes another call, which has its own entry. @defaultValue false */
       readonly isFollowed?: boolean;
@@ -270,7 +267,7 @@ export type ConversationEvent =
       readonly responseId?: string;
       /** As in `assistant.said`. */
       readonly after?: string;
-      /** The provider's own data, to be returned with the call, and with the parts before it. Absent if there is none. */
+      /** The provider's own data, to be sent back with the call, and with the parts before it. Absent without such data. */
       readonly echo?: Echo;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
@@ -287,13 +284,13 @@ export type ConversationEvent =
       /** The note; absent if an earlier version wrote it as text. */
       readonly note?: Note;
     }
-  /** A complete message of the lead agent. An empty text means that the response has no words, or only calls. */
+  /** A complete message of the lead agent. An empty text means that the response is empty or has only calls. */
   | {
       readonly type: 'assistant.said';
       readonly itemId: string;
       readonly text: string;
       readonly saidAt: number;
-      /** The item that directly follows this one, and started in the same millisecond. */
+      /** The item that directly follows this message, if it started in the same millisecond. */
       readonly before?: string;
       /**
        * The last item that the model had read when it started to reply. Null if the message told a delivery, or is a reply
@@ -301,14 +298,12 @@ export type ConversationEvent =
        */
       readonly repliesTo?: string | null;
       /**
-       * The item that directly precedes this one: the last item that the model had read, or its last call. Items that
-       * arrived meanwhile follow the message. Absent if unknown; the message is then ordered by its start time.
+       * The item that directly precedes this message: the last item that the model had read, or the model's last call.
+       * Items that arrived during the response follow the message. Absent if unknown; the start time then determines the
+       * message's position.
        */
       readonly after?: string;
-      /**
-       * The provider's own data, to be returned with the parts after the last call. Absent if there is none, or the
-       * response was cut off.
-       */
+      /** The provider's own data, to be sent back with the parts after the last call; absent for a cut-off response. */
       readonly echo?: Echo;
     }
   /** The user heard only `text` of the message. */
@@ -327,14 +322,15 @@ export type ConversationEvent =
       readonly type: 'call.answered';
       readonly callId: string;
       readonly answeredAt: number;
-      /** The output for the model. If absent, the output in the call's record. */
+      /** The output for the model. If absent, the output is in the call's record. */
       readonly output?: unknown;
       /** Whether that output is an error. @defaultValue false */
       readonly failed?: boolean;
       /** Whether this is the last output of the call. */
       readonly isOver: boolean;
       /**
-       * Whether the lead agent must respond to the output. False if the outbox delivers the result, or if it is not told.
+       * Whether the lead agent must respond to the output. False if the outbox delivers the result, or if the result is
+       * not told.
        * @defaultValue true
        */
       readonly wantsReply?: boolean;
@@ -357,7 +353,7 @@ export type SessionInputEvent =
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;
-      /** The result, if it may be told together with others. If absent, it is told separately. */
+      /** The result, if it may be told together with others. If absent, the result is told separately. */
       readonly result?: ToldResult;
     }
   /** A subagent was spawned for this utterance: the result with this id may be told together with others. */
@@ -380,10 +376,7 @@ export type SessionInputEvent =
        * version wrote the event.
        */
       readonly reading?: Reading;
-      /**
-       * The delivery that was being told, and that these words postpone ("not now"); absent if there is none, or if an
-       * earlier version wrote the event.
-       */
+      /** The delivery that these words postpone while it is told ("not now"); absent in an earlier version's event. */
       readonly putsOff?: string;
       /** The caller's W3C trace context. @defaultValue none */
       readonly traceparent?: string;
@@ -418,7 +411,7 @@ export type SessionInputEvent =
       /** Whether the approval's action is read back after the reply. */
       readonly readsBack?: true;
     } & SettledBy)
-  /** The lead agent's model usage since its last report. */
+  /** The usage of the lead agent's model since the last such event. */
   | {
       readonly type: 'usage.reported';
       /** The lead agent, or `summary`, `facts`, `claim_judge`. */
@@ -426,7 +419,7 @@ export type SessionInputEvent =
       readonly usage: LeadUsage;
       /** When the call started, in milliseconds since 1970. Absent if the call belongs to the current response. */
       readonly beganAt?: number;
-      /** The duration of the current response's call, in milliseconds. Absent if a voice model made it, or it failed. */
+      /** The duration of the current response's call, in milliseconds; absent for a failed call or a voice model. */
       readonly tookMs?: number;
       /** The model. Absent if an earlier version reported the usage. */
       readonly model?: ModelNames;
@@ -441,7 +434,7 @@ export type SessionInputEvent =
       /** When the next call is made, in milliseconds since 1970. */
       readonly retryAt: number;
       readonly error: Failure;
-      /** The duration of the failed call, in milliseconds. Absent if a voice model made it. */
+      /** The duration of the failed call, in milliseconds. Absent if a voice model made the call. */
       readonly tookMs?: number;
       /** The model. Absent if it is a voice model. */
       readonly model?: ModelNames;
@@ -455,7 +448,7 @@ export type SessionInputEvent =
       readonly tookMs?: number;
       readonly model?: ModelNames;
     }
-  /** Limits of the session's budget have new totals. */
+  /** Limits of the session's budget have been raised to new totals. */
   | {
       readonly type: 'budget.raised';
       readonly limits: BudgetLimits;
@@ -484,10 +477,10 @@ export type SessionInputEvent =
       readonly covers: readonly string[];
     };
 
-/** A result that the lead agent's tools have returned to it, and that its reply tells. */
+/** A result that the lead agent's tools have returned to its model, and that its reply tells. */
 export interface ReturnedResult {
   readonly deliveryId: string;
-  /** The calls that were running when the result was read. */
+  /** The calls that were running when the model read the result. */
   readonly callIds: readonly string[];
 }
 
@@ -509,7 +502,7 @@ export interface ToldResult {
   readonly input?: unknown;
 }
 
-/** The user's words that a model reads, and their treatment if it does not understand them. */
+/** The user's words that a model reads, and the treatment of these words if the model does not understand them. */
 export interface Unread {
   readonly utterance: Utterance;
   readonly by?: string;
@@ -521,7 +514,7 @@ export const MEANINGS = ['yes', 'no', 'option', 'wait', 'repeat', 'other', 'uncl
 
 /** A model's reading of words. */
 export interface ModelReading {
-  /** Null if the model has failed or gave no such answer. */
+  /** Null if the model has failed or has not given a usable answer. */
   readonly means: (typeof MEANINGS)[number] | null;
   /** The chosen option. */
   readonly optionId?: string;
@@ -548,21 +541,22 @@ export type Reading =
   | { readonly to: 'again' }
   /** The user asked to hear the question again: it is repeated with its options. */
   | { readonly to: 'repeat' }
-  /** The words are a yes while several approvals wait: the action that they would approve is read back. */
+  /** The words are a yes while several approvals wait: the action that the yes would approve is read back. */
   | { readonly to: 'readBack' }
   /** The user only asked for time: the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
-  /** The language has no tables: a model reads the words. `otherwise`: their treatment if the model gives no answer. */
+  /** The language has no tables: a model reads the words. `otherwise`: what happens if the model gives no answer. */
   | { readonly to: 'model'; readonly otherwise: Reading }
   /**
    * The lead agent receives the words. `about`: the question that had the floor, which the lead agent settles if the
-   * words concern it; absent if there was none, or if an earlier version wrote the reading. `readsBack`: other words
-   * were spoken since, and this yes or no may refer to those: the question is read back after the reply.
+   * words concern it; absent if no question had the floor, or if an earlier version wrote the reading. `readsBack`: the
+   * session has said something since the question, to which this yes or no may refer: the question is read back after the
+   * reply.
    */
   | { readonly to: 'lead'; readonly about?: string; readonly readsBack?: true };
 
 /**
- * Returns the delivery id of a notice about this: a service's event, a subagent's question, or a subagent that has
+ * Returns the delivery id of a notice about a subject: a service's event, a subagent's question, or a subagent that has
  * ended. The same subject always has the same id, so that a repetition after a crash is recognised.
  */
 export function deliveryAbout(id: string): string {

@@ -1,8 +1,8 @@
 // One subagent: its state, which `reduce` changes in its own commit unit, and its effects.
 //
 // Owns:     the state while it runs or waits, its work, its messages' receipts, and its end.
-// Does not: decide an event's result (subagent-unit.ts), grant slots (supervisor), or talk to the user, its parent or
-//           its children (its host does).
+// Does not: decide an event's result (subagent-unit.ts), grant slots (supervisor), or talk to the user, a parent or
+//           children (the host does).
 //
 // Invariants
 //   SUBAGENT-1. The news `ended` is sent exactly once, with all completed work.
@@ -10,13 +10,13 @@
 //   SUBAGENT-3. A subagent that waits for an answer is parked: it has no actor, controller, timer or promise, only one
 //       string. The next event, or a reader of its log, wakes it.
 //   SUBAGENT-4. A stopped effect reports nothing more.
-//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A repeated
-//       message has no second receipt while the first is outstanding.
-//   SUBAGENT-6. An event that the unit refuses has no entry: the state depends only on the entries, the first of which
-//       is `subagent.spawned`.
-//   SUBAGENT-7. When its budget's time is over, a subagent that waits for a run slot ends at once, without a model
-//       call. Any other subagent may finish its step and submit partial work within 30 seconds.
-//   SUBAGENT-8. After the unit refuses a malformed event, nothing keeps waiting: the failure is written instead.
+//   SUBAGENT-5. Each message has exactly one receipt: applied, at the step that reads it, or refused. A repeated message
+//       has no second receipt while the first is outstanding.
+//   SUBAGENT-6. An event that the unit refuses has no entry: the state depends only on the entries, the first of which is
+//       `subagent.spawned`.
+//   SUBAGENT-7. When its budget's time is over, a subagent that waits for a run slot ends at once, without a model call.
+//       Any other subagent may finish its step and submit partial work within 30 seconds.
+//   SUBAGENT-8. After the unit refuses a malformed event, no caller keeps waiting: a failure event is written instead.
 
 import { callKey } from '../../values/json.ts';
 import type { ModelMessage } from 'ai';
@@ -84,7 +84,7 @@ import {
 } from './subagent-unit.ts';
 import { SubagentWork } from './subagent-work.ts';
 
-/** The end, from the moment it is certain; the outcome may be processed before it is reported. */
+/** The end, from the moment it is certain; the outcome may still be processed before the subagent reports it. */
 interface Ended {
   outcome: Outcome;
   isReported: boolean;
@@ -119,7 +119,7 @@ export class Subagent implements UnitBody, Worker {
   #crash: Ending | null = null;
   /** Cancels the deadline for submitting partial work; null if none is set. */
   #handIn: (() => void) | null = null;
-  /** Whether it was told to end; an end that came before counts. */
+  /** Whether the subagent was told to end; an earlier end takes precedence. */
   #isCancelled = false;
   /** Ids of the messages without a receipt; null until a message arrives. */
   #unread: Set<string> | null = null;
@@ -190,7 +190,7 @@ export class Subagent implements UnitBody, Worker {
     return null;
   }
 
-  /** Replaces the state, with the next one or one to continue from. */
+  /** Replaces the state with the next state, or with a state to continue from. */
   #moveTo(state: SubagentUnitState | null): void {
     const isNew = this.#form === null;
     this.#form = state;
@@ -263,7 +263,8 @@ export class Subagent implements UnitBody, Worker {
       this.#unit.releaseDue(due);
       return;
     }
-    // The subagent had a slot in the earlier process: its deadlines start at once, its work when it has a slot here.
+    // The subagent had a slot in the earlier process: its deadlines start at once, but its work only when it has a slot
+    // in this process.
     const isDeadline = ({ effect }: Posted): boolean => effect.name === 'deadline';
     this.#unit.releaseDue(due.filter(isDeadline));
     const work = due.filter((posted) => !isDeadline(posted));
@@ -309,7 +310,7 @@ export class Subagent implements UnitBody, Worker {
   }
 
   /**
-   * Returns the call of an approval with other arguments, and its question; null: the question is over.
+   * Returns an approval's call with changed arguments, and its question; null if the question is over.
    * @throws {ConfigurationError} `INVALID_INPUT` (rejects).
    */
   async changedCall(requestId: string, given: unknown): Promise<ProposedCall | null> {
@@ -381,25 +382,25 @@ export class Subagent implements UnitBody, Worker {
     return this.#known?.snapshot.context.exhausted === null;
   }
 
-  /** How it ends: `stopping` from its cancellation on, `over` once it has ended in another way; null: it goes on. */
+  /** How the subagent ends: `stopping` from its cancellation on, `over` after any other end; null if it continues. */
   get leaving(): 'stopping' | 'over' | null {
     if (this.#ended) return this.#ended.outcome.status === 'cancelled' ? 'stopping' : 'over';
     return this.#isCancelled ? 'stopping' : null;
   }
 
-  /** True if the runtime asks its model, step by step. */
+  /** True if the runtime itself calls the subagent's model, step by step. */
   get #isOwn(): boolean {
     const { relay, agent, createInstance } = this.definition.source;
     return relay === undefined && agent === undefined && createInstance === undefined;
   }
 
-  /** True while its own model is asked: a message that breaks this off undoes nothing. */
+  /** True during a call of the subagent's own model, which a message may interrupt without undoing any work. */
   get isThinking(): boolean {
     const state = this.#known;
     return this.#isOwn && state !== null && snapshotOf(state).matches({ running: 'thinking' });
   }
 
-  /** True if this step of its own model is the last one, which can call no tool any more. */
+  /** True if this step is the last one of the subagent's own model, in which it can no longer call tools. */
   isLastStep(step: number): boolean {
     return this.#isOwn && (step >= this.definition.maxSteps || !this.isRaisable);
   }
@@ -475,7 +476,7 @@ export class Subagent implements UnitBody, Worker {
     return unread.some((one) => one.messageId === messageId);
   }
 
-  /** Ends the budget: with a last step that submits partial work, or (`graceful` false) without one. */
+  /** Ends the budget, with a last step that submits partial work, or (`graceful` false) without such a step. */
   exhaust(message: string, graceful = true): void {
     this.receive({ type: 'budget.exhausted', message, graceful });
   }
@@ -500,7 +501,7 @@ export class Subagent implements UnitBody, Worker {
     });
   }
 
-  /** Suspends the subagent, so that another process, or this one later, continues it: aborts its activity without a report. */
+  /** Suspends the subagent, so that a process can continue it later: aborts its activity without a report. */
   suspend(): void {
     this.#handIn?.();
     this.#unit.dispose();
@@ -676,7 +677,7 @@ export class Subagent implements UnitBody, Worker {
     );
   }
 
-  /** Passes a question to the user, or to the parent. */
+  /** Passes a question on to the user or the parent. */
   #ask({ requestId, callId, kind }: AskInput): void {
     const { name: subagentName, inputTimeout: timeoutMs } = this.definition;
     const call = this.log.call(callId);

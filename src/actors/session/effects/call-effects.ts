@@ -1,5 +1,5 @@
-// Executes the effects of the lead agent's tool calls: validates, runs, delegates and answers them. Each call
-// progresses independently. Subagents that the lead agent spawns receive its inline tools in the same way.
+// Executes the effects of the lead agent's tool calls: validates, runs, delegates and answers the calls, each
+// independently of the others. Also returns the lead agent's inline tools for the subagents that it spawns.
 //
 // A background call for work that is already running (the model asked again, or a provider delivered the call twice
 // with two ids) is handled as the configuration says:
@@ -11,19 +11,20 @@
 // | `replace`    | is executed; the first is cancelled once the second is accepted        |
 // | `confirm`    | is executed if the user has spoken since the work was last held back   |
 //
-// A task that is being stopped does no work: the call begins it anew, once a `running_task` before it in the same answer is
-// answered.
+// A task that is being stopped does not count as running: the call starts the work again, after the answer to any
+// `running_task` call that precedes it in the same model answer.
 //
-// A request may come in pieces ("Write to Anna" … "that I am late, and copy Bob"):
+// The user may say a request in pieces ("Write to Anna" … "that I am late, and copy Bob"):
 //
-//   ONE-REQUEST-1. A background call of a reply that had not read the user's last words begins nothing: the model reads them,
-//       and then calls again if they want that.
-//   ONE-REQUEST-2. Where `running_task` steers, a call whose arguments extend those of a task of the same request begins
-//       nothing until the user speaks again: what is new goes to that task. A request lasts until a whole reply, and for
-//       `CONTINUES_MS` after its call.
+//   ONE-REQUEST-1. If a reply had not read the user's last words, its background call starts nothing: the model reads the
+//       words, and then calls again if the user still wants the work.
+//   ONE-REQUEST-2. If the agent has `running_task`, a call whose arguments extend the arguments of a task for the same
+//       request starts nothing until the user speaks again: the model passes the additions to that task. A request lasts
+//       until a complete reply, and at least for `CONTINUES_MS` after its call.
 //
-// An inline tool that takes too long is detached: it continues in the background. Meanwhile, a call of the same tool with
-// the same arguments joins it. A tool that only waits for subagents ends instead, because their results are deliveries.
+// An inline tool that takes too long is detached: it continues in the background, and another call of the tool with the
+// same arguments joins it. A tool that only waits for subagents ends instead, because the subagents' results are
+// deliveries.
 //
 // Owns:     the running inline tools, the subagents by their work, and the calls that wait for the user's confirmation.
 // Does not: decide a call's next state (its machine does), detect calls with different arguments for the same work, or
@@ -100,30 +101,30 @@ interface Refusal {
 const NEEDS_RECONCILE = 'NEEDS_RECONCILE';
 const AWAIT_SUBAGENT: ParentTool = 'await_subagent';
 
-/** How long words of the user wait for an inline tool, in milliseconds; `detach` of the tool may change it. */
+/** How long the user's words wait for an inline tool, in milliseconds; the tool's `detach` may change this time. */
 const WORDS_WAIT_MS = 2000;
 
 /** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
 
-/** Beyond this number of works, those of ended subagents are forgotten. */
+/** Above this number of remembered works, the works of ended subagents are forgotten. */
 const MAX_WORKS = 1000;
 
 export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
-  /** The subagent that last started a work, by the work's hash. */
+  /** The subagent that last started each work, by the work's hash. */
   readonly #works = new Map<string, string>();
-  /** Calls for work that a call before them may be stopping. */
+  /** Calls for work that a preceding call may be stopping. */
   readonly #waiting = new Set<string>();
-  /** The user's words for which a work was last held back, by work. */
+  /** The user's words for which each work was last held back. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
     this.#session = session;
   }
 
-  /** Aborts all running tools with this reason, because the session has ended or leaves this process. */
+  /** Aborts all running tools with this reason, because the session has ended or is being unloaded. */
   stopAll(reason: Error): void {
     for (const controller of this.#executing.values()) controller.abort(reason);
     this.#executing.clear();
@@ -217,7 +218,7 @@ export class CallEffects {
       invalid(checked.message);
       return;
     }
-    // Words that are not written down yet may go on with the request of an earlier call.
+    // Words that are not transcribed yet may continue the request of an earlier call.
     if (session.lead.awaitsWords === true && mayGoOn(session, { ...call, input: checked.value })) {
       await session.userInput.nextWords(WORDS_LIMIT_MS);
       if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
@@ -243,10 +244,7 @@ export class CallEffects {
     });
   }
 
-  /**
-   * Validates the arguments, and checks that the inputs that they name are readable; the error lets the model call
-   * again at once.
-   */
+  /** Validates the arguments, and checks that the entries which they name in `inputs` are readable. */
   async #checked(tool: LeadTool, call: CallRecord): ReturnType<LeadTool['validate']> {
     const session = this.#session;
     const checked = await this.#fitting(tool, call.callId, call.arguments);
@@ -333,7 +331,7 @@ export class CallEffects {
     return clientCalls.run({ id, callId, subagentId: null, name, input, user, tool });
   }
 
-  /** Returns the output of a call that joins a detached one; null: it is executed. */
+  /** Returns the output of a call that joins a detached call; null if the call is to be executed. */
   #joined({ callId, name, input, detachedAt }: CallRecord): Returned['output'] | null {
     const { records, unit } = this.#session;
     const work = callKey(name, input);
@@ -352,7 +350,7 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     const isWait = call && isWaiting(this.#toolOf(call)?.definition);
-    // A result that the wait has returned is told by the delivery of the call.
+    // If the wait has already returned results, the call's delivery tells them.
     if (!isWait || call.detachedAt === undefined || session.returnedTo(callId)) return false;
     const controller = this.#executing.get(callId);
     this.#executing.delete(callId);
@@ -388,7 +386,7 @@ export class CallEffects {
     const { unit, records } = session;
     const call = records.calls.get(callId);
     const { name = '', cancelReason = 'the call was cancelled' } = call ?? {};
-    // The tool did not end by itself: the call was cancelled, or its time was over.
+    // The tool did not end by itself: the call was cancelled or timed out.
     const { value } = unit.calls.stateOf(callId) ?? {};
     const isCancelled = value !== 'answered' && value !== 'settled';
     controller.abort(
@@ -418,21 +416,21 @@ export class CallEffects {
     // The record of a cancelled call may be gone before the event is applied.
     const isRecorded = isOver && answer !== 'cancelled';
     this.answered(callId, name, output, { status: answer, isOver, isRecorded, wantsReply });
-    // A reply that the answer causes has read it (TEXT-LEAD-9).
+    // The reply that this answer causes has read the answer (TEXT-LEAD-9).
     session.lead.answer(callId, { output, respond: wantsReply });
     if (isOver) session.unit.calls.forget(callId);
     else this.#endWait(callId);
-    // A call that waits again is added anew.
+    // Iterates over a copy, because `delegate` adds a call again if it still has to wait.
     const waiting = [...this.#waiting];
     for (const id of waiting) this.delegate(id);
   }
 
-  /** Tells the model of a detached call, if the journal does not say that it was told. */
+  /** Tells the model that a call is detached, if the journal does not record that the model knows it. */
   #tellDetached({ callId, name, output }: CallRecord): void {
     this.answered(callId, name, output, { status: 'pending' });
   }
 
-  /** Records that the model has the answer to this call; `isRecorded`: the journal has it with the call. */
+  /** Records that the model has the answer to this call; `isRecorded`: the call's own entry already records it. */
   answered(
     callId: string,
     name: string,
@@ -559,7 +557,7 @@ export class CallEffects {
     return duplicate(begun.message, begun);
   }
 
-  /** Returns whether a work is held back: always for the first words that it is asked for with. */
+  /** Returns whether a work is held back: true unless it was held back before and the user has spoken since. */
   #holdsBack(work: string, utteranceId: string | null): boolean {
     const before = this.#heldBack.get(work);
     this.#heldBack.delete(work);
@@ -569,7 +567,7 @@ export class CallEffects {
     return true;
   }
 
-  /** Records an accepted work, and cancels the earlier work that the new one fully replaces. */
+  /** Records an accepted work, and with `replace` cancels the earlier subagent with the same work. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
@@ -584,7 +582,7 @@ export class CallEffects {
     return found && found.leaving !== 'stopping' && workOf(found.task) === work ? found : undefined;
   }
 
-  /** Returns whether a call before this one is about to stop a task. */
+  /** Returns whether a preceding call is about to stop a task. */
   #stopsBefore(callId: string): boolean {
     const { unit, records } = this.#session;
     const { ids } = unit.calls;
@@ -699,7 +697,7 @@ function answerOf(toolName: string, returned: unknown, maxBytes: number): Return
   return { output: { error: `Tool "${toolName}" ${kept.message}` }, failed: true };
 }
 
-/** Returns the output of a call for work that is under way. It has no ids, because a model may say it aloud. */
+/** Returns the output of a call for work that is already running. The output has no ids, because a model may say it aloud. */
 function joins(name: string) {
   const message = `"${name}" is at work on exactly this already. Nothing was started a second time; its result comes once.`;
   return { status: 'already_in_progress', message };
@@ -711,7 +709,7 @@ function isWaiting(tool: ToolDefinition | undefined): boolean {
   return tool.name === AWAIT_SUBAGENT && delegates(tool[SOURCE_TOOL]);
 }
 
-/** Returns when the calls of an inline tool are detached; undefined: never. */
+/** Returns when an inline tool's calls are detached; undefined if never. */
 function detachOf({ detach: { afterMs, onWords } = {} }: ToolDefinition) {
   if (afterMs === undefined && onWords === false) return undefined;
   const wordsMs = onWords === undefined ? WORDS_WAIT_MS : onWords ? 0 : null;

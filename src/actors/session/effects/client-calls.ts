@@ -1,14 +1,15 @@
-// The tool calls that a client of the user carries out: passes each to the client that claims it, and the client's result to
-// the tool.
+// The tool calls that the user's clients execute: passes each call to the client that claims it, and the client's result
+// to the tool.
 //
 //   tool ─run─▶ client.called ─▶ every client of the user ─claim─▶ one of them ─answer─▶ the tool
 //
-// Owns:     the tools that wait for a result in this process, and the check of a result.
-// Does not: decide which client has a call (its machine does), or know connections (serve/session-hub.ts).
+// Owns:     the tools that wait for a result in this process, and the validation of results.
+// Does not: decide which client has a call (the call's machine does), or manage connections (serve/session-hub.ts).
 //
 // Invariants
-//   CLIENT-CALLS-1. A tool receives its call's result once, even in a later process: the journal has the result first.
-//   CLIENT-CALLS-2. A result that is too large, or that the schema of the tool refuses, changes nothing: the call stays open.
+//   CLIENT-CALLS-1. A tool receives its call's result once, even in a later process, and only after the result is in the
+//       journal.
+//   CLIENT-CALLS-2. A result that is too large, or that the tool's schema refuses, changes nothing: the call stays open.
 //   CLIENT-CALLS-3. Only a client of the user for whom the call is made can claim it.
 
 import { z } from 'zod';
@@ -42,19 +43,20 @@ const results = z.union(
   'expected { output } or { error }',
 );
 
-/** The calls of tools that clients of the user carry out (`runsAt: 'client'`), for a server that connects the clients. */
+/** The tool calls that the user's clients execute (`runsAt: 'client'`), for a server that connects the clients. */
 export interface CallsOfClients {
   /** Returns the open calls. */
   list(): readonly ClientCallView[];
   /**
-   * Gives a call to a client, which the app names. `by`: the user of the client. Resolves with whether the client has the call.
+   * Gives a call to a client, identified by a name of the app's choice. `by`: the client's user. Resolves with whether
+   * the client has the call.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */
   claim(id: string, client: string, options?: VouchedFor): Promise<boolean>;
   /**
-   * Accepts the result from the client that has the call, or why the client could not execute it. Resolves with false
-   * if another client has the call, or if it is over.
+   * Accepts the result from the client that has the call, or the reason why the client could not execute the call.
+   * Resolves with false if another client has the call, or if the call is over.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `INVALID_RESULT` for a result that does not fit the tool's `resultSchema`: the
    *   call stays open (rejects).
    * @throws {CapacityError} `RESULT_TOO_LARGE` above 32,768 bytes of JSON: the call stays open; `MAILBOX_FULL` (rejects).
@@ -64,19 +66,19 @@ export interface CallsOfClients {
     client: string,
     result: { readonly output: unknown } | { readonly error: string },
   ): Promise<boolean>;
-  /** The client has disconnected. Its calls are free, or wait some seconds for its return. */
+  /** Reports that the client has disconnected: its calls are free again, or wait some seconds for the client's return. */
   left(client: string): void;
 }
 
 /** The calls that clients execute, as the session sees them. */
 export interface ClientCalls extends CallsOfClients {
-  /** Resolves with the client's result. A call that an earlier process started continues. */
+  /** Resolves with the client's result. If an earlier process started the call, the call continues. */
   run(call: ClientCallRequest): Promise<unknown>;
   /** Ends a call whose result is no longer wanted. Returns whether a client may have executed it. */
   cancel(id: string): boolean;
-  /** Continues after a restart: no client of the earlier process is here, and calls without a tool are useless. */
+  /** Continues after a restart: no client is connected yet, and calls whose tool no longer waits are cancelled. */
   resume(): void;
-  /** Shows a call that has changed; the end of a call reaches its tool. */
+  /** Reports a changed call to clients; if the call has ended, passes its result to the tool. */
   changed(id: string): void;
 }
 
@@ -91,7 +93,7 @@ export function clientCallsOf(
   session: LeadSession & { readonly user: string | undefined },
 ): ClientCalls {
   const callers = new Map<string, Caller>();
-  /** Results that wait for the tool of their call, which a restart has interrupted. */
+  /** Results that arrived after a restart, before their tool ran again. */
   const early = new Map<string, PromiseWithResolvers<void>>();
   const stateOf = (id: string): ClientCallSnapshot | null => session.unit.clientCalls.of(id);
   const openOf = (id: string): ClientCallSnapshot | null => {
@@ -104,7 +106,7 @@ export function clientCallsOf(
       return state ? viewOf(record, state) : [];
     });
 
-  /** Each call that this client has, or (null) any client, is free or waits for the client's return. */
+  /** Releases each call that this client has, or (null) that any client has. */
   function release(by: string | null): void {
     for (const call of list())
       if (call.by !== null && (by === null || (call.state === 'claimed' && call.by === by)))

@@ -1,15 +1,16 @@
-// Background work, as a lead agent's model reads and steers it: the note before a reply, and `running_task`, the
-// runtime's tool with which the model reports on a task, stops it, and passes words on to it.
+// Background work, as a lead agent's model sees it: the note before a reply, and `running_task`, the runtime's tool with
+// which the model reports on a task, stops a task, or passes words on to it.
 //
-// Owns:     which task the model's words refer to.
-// Does not: read, message or end a subagent: its service does, as for an agent's tools (toolsets/).
+// Owns:     the decision which task the model's words refer to.
+// Does not: read, message or end a subagent (the subagent service does, as for an agent's tools in toolsets/).
 //
 // Invariants
-//   STEERING-1. The tool is always offered, with the same text; its answer contains the tasks.
-//   STEERING-2. A task is stopped or told something only if the model's name for it fits this task and no other.
-//       Otherwise nothing is done, and the answer lists the tasks.
-//   STEERING-3. The tool starts nothing, and answers no subagent's question. Words for an ended task return the task's result.
-//   STEERING-4. Only the user's words stop or change a task: a call during the telling of a result does not.
+//   STEERING-1. The tool is always offered with the same description; its answers list the tasks.
+//   STEERING-2. The tool stops or messages a task only if the model's words fit this task and no other. Otherwise the tool
+//       does nothing, and its answer lists the tasks.
+//   STEERING-3. The tool starts no work, and answers no subagent's question. Words for an ended task return the task's
+//       result.
+//   STEERING-4. Only the user's words stop or change a task: a call that the model makes while it tells a result does not.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
@@ -61,15 +62,15 @@ export interface WorkSession {
 export interface WorkNow {
   /** Running work, with the latest progress if there is any. */
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
-  /** Finished work whose result is not told yet. */
+  /** Finished work whose result was not told yet. */
   readonly waitsToBeTold: readonly string[];
   /** Results that the user is hearing, or has partly heard. */
   readonly beingTold: readonly string[];
-  /** Results that wait for others of the same request. */
+  /** Results that wait for other results of the same request. */
   readonly finished?: readonly { readonly task: string; readonly result: string }[];
 }
 
-/** Returns the running work, and the results that the user has not heard. `asking`: subagents to leave out. */
+/** Returns the running work, and the results that the user has not heard. `asking`: subagents to omit. */
 export function workNow(session: WorkSession, asking: ReadonlySet<string> = new Set()): WorkNow {
   const { unit, tree, projection, records } = session;
   const named = namesOf(session);
@@ -115,7 +116,7 @@ export function workNow(session: WorkSession, asking: ReadonlySet<string> = new 
   };
 }
 
-/** Returns the detached calls whose tools run. */
+/** Returns the detached calls whose tools are still running. */
 function runningCalls(records: SessionRecords, unit: SessionUnit): readonly CallRecord[] {
   return [...records.calls.values()].filter(({ callId }) => unit.runOf(callId) === 'detached');
 }
@@ -124,7 +125,7 @@ const MOST_NAMES = 20;
 const MAX_FINISHED_CHARS = 1000;
 export const MAX_SHORT_CHARS = 120;
 
-/** Returns each name once, with its count, and the number of omitted names. */
+/** Returns each name once, with its count, and finally the number of omitted names. */
 function summed(names: readonly string[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -135,7 +136,7 @@ function summed(names: readonly string[]): readonly string[] {
   return leftOut > 0 ? [...lines.slice(0, MOST_NAMES), `and ${leftOut} other kinds`] : lines;
 }
 
-/** Returns the note about the work, so that "How is the report going?" has an answer without an app's tool. */
+/** Returns the note about the work, with which the model can answer "How is the report going?" without a tool of the app. */
 export function workNoteOf(session: WorkSession): Note | null {
   const work = workNow(session);
   const isWork = Object.values(work).some((names) => names.length > 0);
@@ -155,7 +156,7 @@ function namesOf(session: TaskSession): ReadonlyMap<string, string> {
   );
 }
 
-/** The session, as the tool steers its work. */
+/** The parts of a session that the tool uses. */
 interface SteeredSession extends Omit<WorkSession, 'agents'>, Receiver {
   readonly host: Host;
   readonly tree: SubagentTree;
@@ -192,10 +193,10 @@ const parameters = objectJson(
 
 /** How long a voice model's call waits for the user's words. */
 export const WORDS_LIMIT_MS = 3000;
-/** How long it waits until a task has ended, or has read words. */
+/** How long a call waits until a task has ended, or has read words. */
 const LIMIT_MS = 1000;
 
-/** Returns the tool as the runtime runs it, and as a lead model is offered it. */
+/** Returns the tool, as the runtime runs it and a lead model sees it. */
 export function steerTool(session: SteeredSession): ToolDefinition {
   return defineTool<Args>({
     name: RUNNING_TASK,
@@ -208,24 +209,24 @@ export function steerTool(session: SteeredSession): ToolDefinition {
   });
 }
 
-/** A user's task, as the tool names it. */
+/** A task of the user, as the tool names it. */
 interface Task {
-  /** Null: a tool does the task, in a detached call. */
+  /** Null if a tool does the task, in a detached call. */
   readonly record: SubagentRecord | null;
-  /** The running detached call that does the task, alone or by its only subagent. */
+  /** The running detached call that does the task, itself or through its only subagent. */
   readonly callId: string | null;
   readonly name: string;
   readonly words: readonly string[];
   readonly isLive: boolean;
-  /** It runs, or its result waits to be told. */
+  /** Whether the task runs, or its result waits to be told. */
   readonly isCurrent: boolean;
   readonly startedAt: number;
 }
 
-/** The session, as its tasks follow from it. */
+/** The parts of a session that determine its tasks. */
 type TaskSession = Pick<WorkSession, 'tree' | 'records' | 'unit'>;
 
-/** Returns the tasks that the lead agent started, oldest first: neither services' tasks, nor those of subagents below. */
+/** Returns the tasks that the lead agent started, oldest first, without the tasks of services and of other subagents. */
 function tasksOf({ tree, records, unit }: TaskSession): readonly Task[] {
   const own = tree.uppermost.filter(
     ({ admission: { callId, ports } }) => callId !== null || ports.name === 'lead',
@@ -273,10 +274,10 @@ function nameOf(toolName: string, about: string, title: string | null | undefine
   return clip(title ?? (about === '' ? toolName : `${toolName}: ${about}`), MAX_SHORT_CHARS);
 }
 
-/** How long after a call words may go on with its request, although there was a reply. */
+/** How long after a call, despite a reply, further words may continue the call's request. */
 const CONTINUES_MS = 10_000;
 
-/** Returns the words of the user, oldest first, without those that a subagent got. */
+/** Returns the user's words, oldest first, without the words that a subagent received. */
 export function wordsForLead(items: readonly ConversationItem[]): readonly MessageItem[] {
   return items
     .filter(isMessage)
@@ -291,24 +292,24 @@ export const indexOfCall = (items: readonly ConversationItem[], callId: string |
 
 type Calling = Pick<CallRecord, 'callId' | 'name' | 'input'>;
 
-/** Returns the tasks, oldest first, with whose request a call may go on: its arguments extend theirs. */
+/** Returns the tasks, oldest first, whose request a call may continue because the call's arguments extend the task's. */
 function extendedBy({ tree }: Pick<WorkSession, 'tree'>, { callId, name, input }: Calling) {
   return tree.uppermost.filter(({ admission, outcome, subagent }) => {
     const { callId: before, task } = admission;
     if (before === null || before === callId || task.toolName !== name) return false;
     const isKept = subagent ? subagent.leaving !== 'stopping' : outcome?.status === 'completed';
-    // `duplicates` says what becomes of the same work while it runs.
+    // The option `duplicates` handles calls for the same work while it runs.
     const isSame = subagent !== null && callKey(name, task.args) === callKey(name, input);
     const isSomething = Object.keys(task.args).length > 0;
     return isKept && !isSame && isSomething && extendsJson(task.args, input);
   });
 }
 
-/** Tells whether words that are not known yet could make a call one that goes on with an earlier one. */
+/** Tells whether, depending on words that are not transcribed yet, a call may continue an earlier call's request. */
 export const mayGoOn = (session: Pick<WorkSession, 'tree'>, call: Calling): boolean =>
   extendedBy(session, call).length > 0;
 
-/** Returns what a call is answered whose request an earlier one has begun already; null: none has. */
+/** Returns the answer to a call whose request an earlier call has already started; null if there is no such call. */
 export function begunBefore(session: TaskSession, call: Calling) {
   const { conversation, calls, utteranceId } = session.records;
   const { items } = conversation;
@@ -322,11 +323,11 @@ export function begunBefore(session: TaskSession, call: Calling) {
     const at = indexOfCall(items, callId);
     const made = items[at];
     const before = calls.get(callId ?? '');
-    // Spoken words stand where they began, which may be before the call that they follow.
+    // Spoken words are placed at their start, which may be before the call that they follow.
     const isLater = at < until || (before !== undefined && before.requestId !== utteranceId);
     if (!made || !isLater) return false;
     const since = items.slice(at, until);
-    // The user has answered a question since: these words are another request.
+    // If the user has answered a question since, the words are another request.
     if (since.some(isAnswer)) return false;
     const isSame = callKey(call.name, task.args) === callKey(call.name, call.input);
     return !since.some(isWholeReply) || (!isSame && said.at - made.at <= CONTINUES_MS);
@@ -346,7 +347,7 @@ const HAS_BEGUN =
 const WAS_DONE =
   'This was done before the user added to it: nothing was started. What came of it stands above, or comes as a note. Tell them, and ask whether it shall be done again with the rest.';
 
-/** Tells whether a value has all of an earlier one: every word of its texts, every element, every property. */
+/** Tells whether a value contains an earlier value: every word of its texts, every element, every property. */
 function extendsJson(before: unknown, after: unknown): boolean {
   if (before === null || before === undefined || before === '') return true;
   if (typeof before === 'string' && typeof after === 'string') {
@@ -362,7 +363,7 @@ function extendsJson(before: unknown, after: unknown): boolean {
   return Object.entries(before).every(([name, value]) => extendsJson(value, held[name]));
 }
 
-/** A character of a script that is written without spaces. */
+/** The characters of scripts that are written without spaces. */
 const UNSPACED = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Thai}]/gu;
 
 function wordsIn(text: string): readonly string[] {
@@ -378,11 +379,11 @@ function isAlike(word: string, other: string): boolean {
   );
 }
 
-/** Returns whether a word that matches no task makes the meaning uncertain; short words do not. */
+/** Returns whether a word makes the meaning uncertain if it matches no task; short words do not. */
 const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
-/** Returns the tasks that have all the words that any task has. `isClear`: exactly one task is meant. */
+/** Returns the tasks that contain all those words of `named` that occur in any task. `isClear`: exactly one task is meant. */
 function fittingIn(tasks: readonly Task[], named: string) {
   const exact = tasks.find(({ name }) => name === named.trim());
   if (exact) return { fits: [exact], isClear: true };
@@ -476,7 +477,7 @@ async function stop(
     return { status: 'stopped', task: name, next: BROKEN_OFF };
   }
   if (!record) return { status: 'stopped', task: name, next: STOPPED };
-  // Begun before the end, which it then reads: no note repeats it.
+  // The wait starts before the task ends, so that it returns the outcome and no note repeats it.
   const limit = { timeoutMs: LIMIT_MS, alsoAsking: false, signal };
   const ended = tree.await([record.id], THE_LEAD, limit);
   tree.cancel(record.id, THE_LEAD, 'The user stopped it', vouched);
@@ -495,7 +496,7 @@ const leavingView = (name: string, { subagent }: SubagentRecord) =>
     ? { status: 'too_late', task: name, next: ENDING }
     : { status: 'stopping', task: name, next: STOPPING };
 
-/** Returns what a stopped task had done, and what it was doing: whether that was done is not known. */
+/** Returns what a stopped task had done, and the interrupted calls, whose outcome is unknown. */
 function workDone(ledger: readonly LedgerEntry[]) {
   const calls = (status: LedgerEntry['status']): readonly string[] | undefined => {
     const of = ledger.filter((entry) => entry.status === status && entry.toolName !== ASK_USER);
@@ -552,7 +553,7 @@ async function tell(
   };
 }
 
-/** Tells whether the task got the same words just before. It follows from the conversation, also after a crash. */
+/** Tells whether the task received the same words just before, according to the conversation, which survives a crash. */
 function wasTold({ records, host }: SteeredSession, task: string, content: string): boolean {
   const { items } = records.conversation;
   const since = host.environment.clock.now() - CONTINUES_MS;
@@ -575,7 +576,7 @@ function questionOf({ records }: SteeredSession, id: string): string | undefined
   return [...records.questions.values()].find(({ subagentId }) => subagentId === id)?.question;
 }
 
-/** Longer results are left to be told by themselves. */
+/** Results beyond this total are told separately. */
 const MAX_RESULTS_CHARS = 12_000;
 
 function statusOf(session: SteeredSession, named: string): object {
@@ -600,7 +601,7 @@ const endOf = ({ name, record }: Task) =>
     ...(record && { status: reportOf(record).state, why: whyOf(record) }),
   });
 
-/** Returns why a task that has ended has no result, in words for the user. */
+/** Returns why an ended task has no result, in words for the user. */
 function whyOf({ outcome }: SubagentRecord): string | undefined {
   return (
     outcome?.error && (WHY[outcome.error.code] ?? clip(reasonOf(outcome.error), MAX_FINISHED_CHARS))
@@ -627,8 +628,8 @@ const WHY: Readonly<Record<string, string>> = {
 const MAX_PROGRESS = 5;
 
 /**
- * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent tells the
- * task's result, which is then no longer told by itself.
+ * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent now tells the
+ * task's result, so no delivery tells it.
  */
 function taskView(
   session: SteeredSession,
@@ -646,7 +647,7 @@ function taskView(
     report,
   );
   const isAsking = subagent?.state === 'waiting_for_input';
-  // Reading the log would wake a task that only waits.
+  // Reading the log would wake a parked subagent.
   const said = subagent && !isAsking ? subagent.log.text : '';
   const parts = tree
     .list({ subagentId: id })
