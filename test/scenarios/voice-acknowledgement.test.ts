@@ -75,7 +75,7 @@ async function asked({ speaker, question = choice, workMs = 5000, ...rest }: Set
 }
 
 describe('an acknowledgement by a voice', () => {
-  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: plays once, after a moment, and not as a delivery', async () => {
+  test('ACKNOWLEDGEMENT-1, ACKNOWLEDGEMENT-2: plays once after a short delay, and does not count as a delivery', async () => {
     const { say: utter, environment, said, fillers, state, model } = await asked();
     const before = state().deliveries.length;
     await utter('premium please');
@@ -90,7 +90,7 @@ describe('an acknowledgement by a voice', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('does not play when the result is already there', async () => {
+  test('does not play if the result is already available', async () => {
     const { say: utter, environment, said, asked: request } = await asked({ workMs: 100 });
     await utter('premium');
     await environment.advance(10_000);
@@ -113,7 +113,7 @@ describe('an acknowledgement by a voice', () => {
     }
   });
 
-  test('allows time once to a user who asks for it during an open question', async () => {
+  test('gives a user who asks for time a reply once, and the question stays open', async () => {
     const { say: utter, environment, said, state } = await asked();
     await utter('let me think');
     await environment.advance(5000);
@@ -132,7 +132,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual([]);
   });
 
-  test('does not play while the next question is due', async () => {
+  test('does not play if the next question is due', async () => {
     const talk = await asked({
       subagents: {
         ride: {
@@ -153,7 +153,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(['One moment.']);
   });
 
-  test('ACKNOWLEDGEMENT-1: says only the moment after an approval', async () => {
+  test('ACKNOWLEDGEMENT-1: asks for a moment, without repeating the choice, after an approval', async () => {
     const pay = tool({
       description: 'Pays',
       inputSchema: z.object({}),
@@ -202,7 +202,7 @@ describe('an acknowledgement by a voice', () => {
     expect(said()).toEqual(expected);
   });
 
-  test('does not play when it is switched off', async () => {
+  test('does not play when it is turned off', async () => {
     const { say: utter, environment, said, model } = await asked({ acknowledgement: false });
     await utter('premium');
     await environment.advance(3000);
@@ -211,7 +211,7 @@ describe('an acknowledgement by a voice', () => {
   });
 });
 
-test('has the model say the acknowledgement out of band', async () => {
+test('becomes an out-of-band request if the model speaks it', async () => {
   const { say: utter, environment, model } = await asked({ speaker: null });
   await utter('premium');
   await environment.advance(400);
@@ -228,7 +228,7 @@ describe('HELD-SPEECH-4: an acknowledgement by a model that answers by itself', 
     ['Okay, premium. Just a second.', true],
     ['Premium is booked!', false],
     ['Premium. Anything else?', false],
-  ])('plays unless it says more: %s', async (words, isHeard) => {
+  ])('plays unless it contains more: %s', async (words, isHeard) => {
     const { say: utter, environment, model, state } = await byItself();
     await utter('premium');
     const own = model().beginByItself(words, 1000);
@@ -246,7 +246,7 @@ describe('a model that answers by itself, after words that are not an answer', (
     ['let me think', 'I will take premium for you.', false],
     ['could you say that again?', 'Sure.', true],
     ['could you say that again?', 'It was about cars.', false],
-  ])('speaks after "%s": "%s" is heard: %s', async (said, words, isHeard) => {
+  ])('the reply to "%s" with the words "%s" is audible: %s', async (said, words, isHeard) => {
     const talk = await asked({ speaker: null, transport: new FakeTransport(BY_ITSELF) });
     await talk.say(said);
     const own = talk.model().beginByItself(words, 1000);
@@ -272,7 +272,9 @@ describe('acknowledgementIn', () => {
     ['Premium. Your driver is on the way.', 'none'],
     ['I booked premium.', 'none'],
     ['Premium?', 'none'],
-  ])('reads %s: %s', (text, reading) => expect(acknowledgementIn(text, premium)).toBe(reading));
+  ])('classifies %s: %s', (text, reading) =>
+    expect(acknowledgementIn(text, premium)).toBe(reading),
+  );
 
   test.each([
     ['en', 'Okay. One moment.', 'One moment.'],
@@ -286,6 +288,6 @@ describe('acknowledgementIn', () => {
     expect(acknowledgementIn(moment, approval)).toBe('whole');
   });
 
-  test('reads nothing in a language without tables', () =>
+  test('finds none in a language without tables', () =>
     expect(acknowledgementIn('Un attimo.', { ...premium, language: 'it' })).toBe('none'));
 });

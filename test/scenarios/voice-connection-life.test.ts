@@ -64,7 +64,7 @@ const ride = {
 };
 
 describe('a connection that is about to end', () => {
-  test('gives way in a pause after due speech to a connection with the whole conversation and its calls', async () => {
+  test('gives way in a pause to a connection with the whole conversation and its calls', async () => {
     const {
       transport,
       environment,
@@ -118,7 +118,7 @@ describe('a connection that is about to end', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('interrupts no reply, and repeats the current delivery at the last moment', async () => {
+  test('interrupts no reply, and repeats the current delivery on the new connection', async () => {
     const { environment, transport, use, pause, play, expire, asked, result, speak } =
       await talkOver({}, { subagents: { report } });
     await use('report');
@@ -137,7 +137,7 @@ describe('a connection that is about to end', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('MODEL-MEMORY-1: passes a playing reply to the new connection as text, with a note of the cut', async () => {
+  test('MODEL-MEMORY-1: passes a reply that is playing to the new connection as text, with a note of a later cut', async () => {
     const { model, say: utter, expire, session, environment, events } = await talkOver();
     await utter('tell me a story');
     const itemId = model().speak('Once upon a time there was a king', 4000);
@@ -158,7 +158,7 @@ describe('a connection that is about to end', () => {
     ).toHaveLength(2);
   });
 
-  test('MODEL-MEMORY-1, CONTINUATION-1: tells a resuming model where it was truncated, not the words', async () => {
+  test('MODEL-MEMORY-1, CONTINUATION-1: passes a resuming model the position of a truncation, but not the words', async () => {
     const {
       transport,
       model,
@@ -188,7 +188,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('MODEL-MEMORY-2, CONTINUATION-1: passes a waiting note to the connection that resumes', async () => {
+  test('MODEL-MEMORY-2, CONTINUATION-1: passes a pending note to the connection that resumes', async () => {
     const { transport, model, leave, environment } = await talkOver({
       ...BY_ITSELF,
       silentContext: false,
@@ -214,7 +214,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('CONTINUATION-1: sends later notes after the conversation', async () => {
+  test('CONTINUATION-1: passes later notes after the conversation', async () => {
     const { transport, expire, session, say: utter, speak, environment } = await talkOver();
     await utter('tell me a story');
     await speak('Once upon a time');
@@ -239,7 +239,7 @@ describe('a connection that is about to end', () => {
     ]);
   });
 
-  test('gives way to a transfer, which is undisturbed', async () => {
+  test('gives way to a transfer, which replaces the connection only once', async () => {
     const lookUp = defineTool({
       name: 'look_up',
       description: 'Looks up',
@@ -267,7 +267,7 @@ describe('a connection that is about to end', () => {
 describe('a connection that is resumed', () => {
   const resumes = { resumes: true } as const;
 
-  test("SESSION-8: closes before the next one opens, and the user's words in between are heard", async () => {
+  test("SESSION-8: closes before the next one opens, and the user's words in between are received", async () => {
     const {
       transport,
       environment,
@@ -306,7 +306,7 @@ describe('a connection that is resumed', () => {
     expect(connections()).toEqual(['connecting', 'active', 'connecting', 'active']);
   });
 
-  test('CONTINUATION-2: sends the whole conversation over another connection if the server refuses to resume', async () => {
+  test('CONTINUATION-2: sends the whole conversation on another connection if the server refuses to resume', async () => {
     const { transport, environment, say: utter, speak, state } = await talkOver(resumes);
     await utter('hello');
     await speak('Hello!');
@@ -327,7 +327,7 @@ describe('a connection that is resumed', () => {
 });
 
 describe('words of the user without a connection', () => {
-  test('CONNECTION-MANAGER-2: reach the next connection, with only the newest audio', async () => {
+  test('CONNECTION-MANAGER-2: reach the next connection as the newest audio only', async () => {
     const { transport, environment, hum } = await talkOver({}, { voice: { keptAudioMs: 60 } });
     hum(1);
     transport.autoReady = false;
@@ -345,7 +345,7 @@ describe('words of the user without a connection', () => {
     expect(marks(transport.inUse)).toEqual([3, 4, 5, 6]);
   });
 
-  test('CONNECTION-MANAGER-6: reach the next connection from their beginning, and are answered once', async () => {
+  test('CONNECTION-MANAGER-6: reach the next connection from their start, and get one reply', async () => {
     const { transport, environment, hum, model, asked } = await talkOver();
     hum(1, 2);
     await environment.advance(5000);
@@ -365,7 +365,7 @@ describe('words of the user without a connection', () => {
     expect(model().openRequests).toHaveLength(1);
   });
 
-  test('CONNECTION-MANAGER-6: do not reach it again when the model has answered completely', async () => {
+  test('CONNECTION-MANAGER-6: do not reach it again if the model has fully replied', async () => {
     const { transport, environment, hum, model, play, asked } = await talkOver(BY_ITSELF);
     hum(1, 2);
     model().speechStarted('u1');
@@ -378,7 +378,7 @@ describe('words of the user without a connection', () => {
     expect(asked()).toBeNull();
   });
 
-  test('reach no connection before the session has started or after it has ended', async () => {
+  test('reach no connection before the session starts or after it ends', async () => {
     const transport = new FakeTransport();
     const { start, session, close } = voiceTalk({ transport });
     const sound = { samples: new Int16Array(480), sampleRateHz: 24_000 };
@@ -391,7 +391,7 @@ describe('words of the user without a connection', () => {
 });
 
 describe('a connection that is lost during work', () => {
-  test('loses no result if a call cannot wait for its result', async () => {
+  test('keeps the result of a call that could not stay open', async () => {
     const { use, pause, speak, model, environment, result } = await talkOver(
       { defersToolResults: false },
       { subagents: { ride: { ...ride, pending: null } } },
@@ -411,7 +411,7 @@ describe('a connection that is lost during work', () => {
     expect(model().of('tool.answer')).toHaveLength(1);
   });
 
-  test('keeps the result, with a silent tool answer, if the model answers by itself', async () => {
+  test('keeps the result, with a silent tool answer, if the model responds by itself', async () => {
     const { transport, environment, asked, speak, result, model, session, play } = await talkOver(
       BY_ITSELF,
       { subagents: { ride: { ...ride, pending: null } } },
@@ -445,7 +445,7 @@ describe('reports of the wire', () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 
-  test('sum the usage of all connections, and hide the raw report', async () => {
+  test('sum the usage of all connections, without the raw report', async () => {
     const told: unknown[] = [];
     const { model, environment, state, events } = await talkOver(
       {},
@@ -474,7 +474,7 @@ describe('reports of the wire', () => {
     expect(JSON.stringify([told, changes])).not.toContain('sk-1');
   });
 
-  test('also sum the parts of the usage: the cache and the audio', async () => {
+  test('sum the details of usage: cache and audio', async () => {
     const { model, state, events } = await talkOver();
     const sound = { cachedInputTokens: 4, audioInputTokens: 8, audioOutputTokens: 2 };
     model().events.next({ ...used(10, 3), ...sound });
@@ -512,7 +512,7 @@ describe('a picture', () => {
   const png = { mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) };
   const code = (expected: string) => expect.objectContaining({ code: expected });
 
-  test('reaches a model that accepts pictures, and later connections know of it', async () => {
+  test('reaches a model that accepts images, and later connections get a note of it', async () => {
     const { session, model, environment } = await talkOver({ acceptsImages: true });
     expect(session.showImage(png)).toBe(true);
     expect(model().of('image.add')).toEqual([
@@ -539,19 +539,19 @@ describe('a picture', () => {
     ['nothing', { ...png, data: new Uint8Array() }],
     ['too much', { ...png, data: new Uint8Array(5 * 1024 * 1024 + 1) }],
     ['what is not bytes', { ...png, data: 'AQID' as unknown as Uint8Array }],
-  ])('fails by name if it is %s', async (_, image) => {
+  ])('causes an error by name if it is %s', async (_, image) => {
     const { session, model } = await talkOver({ acceptsImages: true });
     expect(() => session.showImage(image)).toThrow(code('INVALID_IMAGE'));
     expect(model().commands).toEqual([]);
   });
 
-  test('throws a named error if the transport accepts none', async () => {
+  test('causes a named error if the transport accepts none', async () => {
     const { session } = await talkOver();
     expect(() => session.showImage(png)).toThrow(code('IMAGES_NOT_ACCEPTED'));
     expect(() => session.showImage(png)).toThrow('fake');
   });
 
-  test('arrives from a client as base64', async () => {
+  test('arrives as base64 from a client', async () => {
     const { session, model, environment, errors } = await talkOver({ acceptsImages: true });
     const message = { type: 'image_input', mediaType: 'image/png', data: 'AQID' };
     expect(await receiveClientMessage(session, message)).toEqual({ accepted: true });
@@ -569,7 +569,7 @@ describe('a picture', () => {
   });
 });
 
-test('reports a permanent ending without closing the session', async () => {
+test('reports that no connection is possible, without closing the session', async () => {
   const { transport, state, environment } = await talkOver();
   transport.inUse.events.next({
     type: 'transport.closed',

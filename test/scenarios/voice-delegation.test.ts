@@ -61,7 +61,7 @@ async function talkWith(lead: Script, talkOptions: VoiceTalkOptions = {}) {
 const callsReport: Script = () => calls(['report', { days: 7 }]);
 
 describe('delegations', () => {
-  test('DELEGATIONS-4: become session calls, as if the model had named them', async () => {
+  test('DELEGATIONS-4: become session calls, as if the voice model had named them', async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, play, state } = talk;
     await utter('how are sales this week?');
@@ -84,7 +84,7 @@ describe('delegations', () => {
     expect(state().deliveries[0]).toMatchObject({ state: 'delivered', label: 'report' });
   });
 
-  test("reach a text model, which receives the voice model's notes as user messages", async () => {
+  test("reach the delegation model, which receives the voice model's notes as user messages", async () => {
     const talk = await talkWith(callsReport, { subagents: { report } });
     const { say: utter, delegate, meant, model, prompts, pause, speak, session, errors } = talk;
     session.notifyBackground('The shop has closed.');
@@ -113,7 +113,7 @@ describe('delegations', () => {
     });
   });
 
-  test('produce an answer in words when they need no tool', async () => {
+  test('yield an answer in words if they need no tool', async () => {
     const {
       say: utter,
       delegate,
@@ -128,7 +128,7 @@ describe('delegations', () => {
     ]);
   });
 
-  test("wait for the user's words; DELEGATIONS-3: use the known part after a timeout", async () => {
+  test("wait for the user's words; DELEGATIONS-3: continue with the known part after a timeout", async () => {
     const { model, environment, delegate, meant, prompts } = await talkWith(callsReport, {
       subagents: { report },
     });
@@ -150,7 +150,7 @@ describe('delegations', () => {
     expect(JSON.stringify(prompts[1]?.prompt)).toContain('the report of last week');
   });
 
-  test('DELEGATIONS-1: produce one answer, however often they are announced', async () => {
+  test('DELEGATIONS-1: yield one answer even if they are announced again', async () => {
     const {
       say: utter,
       delegate,
@@ -186,7 +186,7 @@ describe('delegations', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('DELEGATIONS-5: start no second task for the same words, but one for newer words', async () => {
+  test('DELEGATIONS-5: start no second task for the same words, but another for newer words', async () => {
     let finish = (): void => {};
     const held = new Promise<void>((resolve) => {
       finish = resolve;
@@ -254,7 +254,7 @@ describe('delegations', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('produce an answer and a report when they fail', async () => {
+  test('yield an answer and a report when they fail', async () => {
     const {
       say: utter,
       delegate,
@@ -267,7 +267,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ where: 'delegation' }]);
   });
 
-  test('DELEGATIONS-3: produce an answer and a report when they time out', async () => {
+  test('DELEGATIONS-3: yield an answer and a report when they time out', async () => {
     const {
       say: utter,
       delegate,
@@ -282,7 +282,7 @@ describe('delegations', () => {
     expect(errors).toMatchObject([{ error: { code: 'DELEGATION_TIMEOUT' } }]);
   });
 
-  test('DELEGATIONS-1: end with their connection, and the next one is asked for the reply', async () => {
+  test('DELEGATIONS-1: end with their connection, and the next connection is asked for the reply', async () => {
     let answer: (words: ReturnType<typeof say>) => void = () => {};
     const talk = await talkWith(
       () => new Promise((resolve) => (answer = resolve as never)) as never,
@@ -396,7 +396,7 @@ describe('a session without a delegation model', () => {
     expect(() => sessionWith([])).not.toThrow();
   });
 
-  test('accepts a wire that names its tools', () => {
+  test('accepts a transport that names the tools itself', () => {
     const tools = [toolWith(z.object({}), 'a'), toolWith(z.object({}), 'b')];
     expect(() => sessionWith(tools, new FakeTransport())).not.toThrow();
   });

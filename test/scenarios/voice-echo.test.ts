@@ -136,7 +136,7 @@ describe('P5: a lead agent that hears itself', () => {
     },
   );
 
-  test('continues to speak when the echo comes in pieces', async () => {
+  test('continues to speak when the echo arrives in pieces', async () => {
     const { pass, model, hears, eventsOf } = await story();
     model().speechStarted('piece');
     await pass(300);
@@ -158,23 +158,26 @@ describe('P5: a lead agent that hears itself', () => {
   test.each([
     ['of late', true],
     ['never before', false],
-  ])('recognizes an echo by its words if an echo was heard, %s', async (_, isKnown) => {
-    const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
-    model().speechStarted('echo');
-    await pass(1600);
-    await hears('Upon a time there was a king');
-    // Audio that arrives later than any echo matches no played audio.
-    delays(1500);
-    model().speechStarted('late');
-    await pass(600);
-    await hears('who had tree daughters', 'late');
-    const routes = events.flatMap((event) =>
-      event.type === 'utterance.routed' && event.utteranceId === 'late' ? [event.to] : [],
-    );
-    expect(routes).toEqual([isKnown ? 'nobody' : 'lead']);
-  });
+  ])(
+    'recognizes an echo by its words only if an echo was measured before (%s)',
+    async (_, isKnown) => {
+      const { pass, model, hears, events, delays } = await story(isKnown ? {} : { delayMs: 1500 });
+      model().speechStarted('echo');
+      await pass(1600);
+      await hears('Upon a time there was a king');
+      // Audio that arrives later than any echo matches no played audio.
+      delays(1500);
+      model().speechStarted('late');
+      await pass(600);
+      await hears('who had tree daughters', 'late');
+      const routes = events.flatMap((event) =>
+        event.type === 'utterance.routed' && event.utteranceId === 'late' ? [event.to] : [],
+      );
+      expect(routes).toEqual([isKnown ? 'nobody' : 'lead']);
+    },
+  );
 
-  test('recognizes an echo that is reported late, followed by an answer', async () => {
+  test('recognizes an echo whose words arrive late and end with an answer', async () => {
     const { pass, model, hears, said, eventsOf } = await story();
     model().speechStarted('echo');
     await pass(1600);
@@ -212,7 +215,7 @@ describe('P5: a lead agent that hears itself', () => {
     );
   });
 
-  test('stops at a voice that is not an echo, as before', async () => {
+  test('stops at a voice that is not an echo', async () => {
     const { pass, model, hears, eventsOf } = await story({ echoDb: -90 });
     model().speechStarted('user');
     await pass(1000, speechLike(7, 1000, RATE_HZ));
@@ -234,7 +237,7 @@ describe('P5: a lead agent that hears itself', () => {
     ).toBe(true);
   });
 
-  test('ECHO-2: accepts an answer after the echo, without the echo', async () => {
+  test("ECHO-2: accepts an answer after the echo, without the echo's words", async () => {
     const { pass, model, hears, events, said } = await story({ echoDb: -20 });
     model().speechStarted('echo');
     await pass(4600);

@@ -78,7 +78,7 @@ async function waiting(options: Setting = {}) {
 }
 
 describe('a filler by a voice, while a tool works', () => {
-  test('FILLER-1, FILLER-2: plays once, after a while, marked as a filler', async () => {
+  test('FILLER-1, FILLER-2: plays once after a delay, marked as a filler', async () => {
     const { environment, sounds, said, fillers, state, model, clears, events } = await waiting();
     await environment.advance(AFTER_MS - 1);
     expect(sounds).toEqual([]);
@@ -99,7 +99,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(JSON.stringify(model().commands)).not.toContain(WORD);
   });
 
-  test('FILLER-4: precedes the awaited reply, which is requested at once', async () => {
+  test('FILLER-4: plays before the reply, which is requested at once', async () => {
     const { environment, sounds, answer, asked, model, clears, state, play } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await answer('found it');
@@ -112,7 +112,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-4: does not precede a quick answer', async () => {
+  test('FILLER-4: does not play before a quick answer', async () => {
     const { environment, answer, said } = await waiting();
     await environment.advance(AFTER_MS - 100);
     await answer('found it');
@@ -158,7 +158,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('FILLER-3: withdraws nothing when the user speaks before it is audible', async () => {
+  test('FILLER-3: stops without a clear if the user speaks before it is audible', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment, latencyMs: 500 });
     const { model, clears, sounds, fillers } = await waiting({ environment, speaker });
@@ -169,7 +169,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect([clears(), sounds.length, fillers().length]).toEqual([0, 0, 0]);
   });
 
-  test('FILLER-3: ends at once when the user speaks, and does not count as interrupted speech', async () => {
+  test('FILLER-3: stops at once when the user speaks, without counting as interrupted speech', async () => {
     const { environment, model, clears, fillers, events } = await waiting();
     await environment.advance(AFTER_MS + 100);
     model().speechStarted('u2');
@@ -188,7 +188,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(fillers()[0]).not.toHaveProperty('interrupted');
   });
 
-  test('FILLER-1: plays once for several calls in a row, and again after the model was heard', async () => {
+  test('FILLER-1: plays once for several calls in a row, and again after the model has spoken', async () => {
     const { environment, answer, calls, said, model, play, say } = await waiting({
       say: ['One.', 'Two.'],
     });
@@ -205,7 +205,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(said()).toEqual(['One.', 'Two.']);
   });
 
-  test('FILLER-1: plays again after the model was heard, without words of the user', async () => {
+  test('FILLER-1: plays again after the model has spoken, even without words from the user', async () => {
     const { environment, answer, said, model, play } = await waiting({ say: ['One.', 'Two.'] });
     await environment.advance(AFTER_MS + WORD_MS);
     await answer('found something');
@@ -260,7 +260,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(other.said()).toEqual([]);
   });
 
-  test('pauses the thinking sound, which continues after it', async () => {
+  test('pauses the thinking sound while it plays', async () => {
     const { environment, sounds } = await waiting({
       thinkingSound: { loop: workingSound(), afterMs: 200 },
     });
@@ -274,7 +274,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(sounds.length).toBeGreaterThan(count);
   });
 
-  test('reports a voice that fails, without further effect', async () => {
+  test('reports a voice that fails, without another effect', async () => {
     const environment = simulatedEnvironment();
     const speaker = scriptedVoice({ environment });
     speaker.fail();
@@ -286,7 +286,7 @@ describe('a filler by a voice, while a tool works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('leaves nothing behind when the session is closed', async () => {
+  test('leaves no timer behind when the session closes', async () => {
     const { environment, close } = await waiting();
     await environment.advance(AFTER_MS + 100);
     await close();
@@ -337,7 +337,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-4, FILLER-5: drops out when the answer arrives before its request', async () => {
+  test('FILLER-4, FILLER-5: ends as cancelled if the answer arrives before the filler is audible', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('Wait.', 0);
@@ -350,7 +350,7 @@ describe('a filler by the model itself', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('FILLER-4: does not wait for a model that never ends it', async () => {
+  test('FILLER-4: does not delay the reply if the model never speaks it', async () => {
     const { environment, model, answer, asked, sounds } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     await answer('found it');
@@ -364,7 +364,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('FILLER-6: stops if the model says other words, and the answer does not wait', async () => {
+  test('FILLER-6: stops if the model says other words, without delaying the reply', async () => {
     const { environment, model, answer, asked, sounds, fillers } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const saying = model().begin('I have news about the report.', 0);
@@ -391,7 +391,7 @@ describe('a filler by the model itself', () => {
     expect(model().of('response.request')).toHaveLength(1);
   });
 
-  test('does not prevent the reply when the wire refuses it', async () => {
+  test('does not prevent the reply if the server refuses the filler', async () => {
     const { environment, model, answer, asked } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     const { responseKey = '' } = model().of('response.request').at(-1) ?? {};
@@ -402,7 +402,7 @@ describe('a filler by the model itself', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('ends with a lost connection, without a wait', async () => {
+  test('causes no second request after a lost connection', async () => {
     const { environment, model, close } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().drop();
@@ -412,7 +412,7 @@ describe('a filler by the model itself', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('ends with a connection lost while it is audible, and is said again in the next wait', async () => {
+  test('ends with a connection lost while it is audible, and is requested again during the next wait', async () => {
     const { environment, model, answer, play } = await waiting({ speaker: null });
     await environment.advance(AFTER_MS);
     model().begin('Wait.', 500);
@@ -445,7 +445,7 @@ describe('construction', () => {
       });
   };
 
-  test('requires a voice on a wire that cannot speak a filler', () => {
+  test('needs a voice on a transport that cannot speak out of band', () => {
     expect(make({})).toThrow(ConfigurationError);
     expect(make({})).toThrow(/`fake`.*`filler.voice`/s);
     expect(make({}, new FakeTransport({ speaksOutOfBand: true }))).not.toThrow();
@@ -466,7 +466,7 @@ describe('construction', () => {
     expect(make(filler, able)).toThrow(message);
   });
 
-  test('refuses a model with text output as the lead', () => {
+  test('refuses a model with text output as the lead agent', () => {
     const transport = new FakeTransport({ output: 'text' });
     const bare = () =>
       new VoiceSession({

@@ -43,7 +43,7 @@ async function story(options: VoiceTalkOptions = {}, text = 'Once upon a time th
 }
 
 describe('P5: a backchannel', () => {
-  test('stops speech at once, and it resumes from where it was heard', async () => {
+  test('pauses speech at once, and the speech resumes where it was heard', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model, end, play, asked, state } =
       await story();
     await begins();
@@ -69,7 +69,7 @@ describe('P5: a backchannel', () => {
     expect(state().transcript.at(-1)).not.toHaveProperty('interrupted');
   });
 
-  test('does not change the floor: no subagent is cancelled', async () => {
+  test('does not move the floor, so that no subagent is cancelled', async () => {
     const working = { script: steps(calls(['ask_user', { question: 'Which?' }])) };
     const { begins, ends, state } = await story({
       subagents: { work: { ...working, config: { interactive: true, onBargeIn: 'cancel' } } },
@@ -79,7 +79,7 @@ describe('P5: a backchannel', () => {
     expect(state().subagents.every((subagent) => subagent.state !== 'cancelled')).toBe(true);
   });
 
-  test("follows the agent's language", async () => {
+  test("depends on the agent's language", async () => {
     const german = await story({ agent: { language: 'de' } });
     await german.begins();
     await german.ends('Ach so, genau.');
@@ -90,7 +90,7 @@ describe('P5: a backchannel', () => {
     expect(english.eventsOf('speech.resumed')).toEqual([]);
   });
 
-  test("P4: keeps a result's playout correct, and the result is heard once", async () => {
+  test("P4: leaves a result's playout complete, and the result is heard once", async () => {
     const { start, use, pause, model, play, result, environment } = voiceTalk({
       subagents: report,
     });
@@ -114,7 +114,7 @@ describe('P5: a backchannel', () => {
 });
 
 describe('a noise', () => {
-  test('stops speech only briefly', async () => {
+  test('pauses speech only briefly', async () => {
     const { begins, ends, sounds, itemId, eventsOf, model } = await story();
     await begins();
     await ends('');
@@ -123,7 +123,7 @@ describe('a noise', () => {
     expect(model().of('response.cancel')).toEqual([]);
   });
 
-  test('disappears from the transcript if it was shown while it was said', async () => {
+  test('disappears from the transcript if its partial words were shown', async () => {
     const { begins, ends, model, environment, state } = await story();
     await begins();
     model().events.next({
@@ -141,7 +141,7 @@ describe('a noise', () => {
     });
   });
 
-  test('pauses speech for `falseInterruptionMs` when its words never arrive', async () => {
+  test('pauses speech for `falseInterruptionMs` if its words never arrive', async () => {
     const { begins, sounds, model, environment } = await story({
       voice: { falseInterruptionMs: 700 },
     });
@@ -153,7 +153,7 @@ describe('a noise', () => {
     expect(sounds).toHaveLength(1);
   });
 
-  test('resumes speech when it could not be transcribed', async () => {
+  test('lets speech resume if it could not be transcribed', async () => {
     const { begins, sounds, model, environment } = await story();
     await begins();
     model().events.next({ type: 'utterance.ended', utteranceId: 'u1' });
@@ -188,7 +188,7 @@ describe('P5: a session that hears the microphone', () => {
     return { ...talk, levels, hears: (level: number, ms: number) => hears(talk, level, ms) };
   }
 
-  test('lowers the speech for a hum, without a gap', async () => {
+  test('lowers the speech for a short sound without a gap', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -210,7 +210,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(eventsOf('speech.interrupted')).toEqual([]);
   });
 
-  test('does not wait for a client that reports no stop position', async () => {
+  test('waits a limited time for a client that reports no stop position', async () => {
     const { model, environment, sounds, itemId } = await heardStory({
       voice: { clearReportMs: 200 },
     });
@@ -221,7 +221,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(sounds).toEqual([{ itemId: `${itemId}~2`, ms: 3000 }]);
   });
 
-  test('stops the speech for a continuing voice, and resumes it if that was a backchannel', async () => {
+  test('stops the speech at a longer voice, and resumes it if that was a backchannel', async () => {
     const talk = await heardStory();
     const { begins, ends, sounds, levels, play, itemId, eventsOf } = talk;
     await begins();
@@ -237,7 +237,7 @@ describe('P5: a session that hears the microphone', () => {
     expect(levels[1]).toBe(SPOKEN_LEVEL);
   });
 
-  test('knows the position at which a voice stopped the speech at once', async () => {
+  test('reports the position at which a longer voice stopped the speech', async () => {
     const talk = await heardStory();
     const { begins, ends, play, itemId, model, eventsOf } = talk;
     await begins();
@@ -252,7 +252,7 @@ describe('P5: a session that hears the microphone', () => {
     ]);
   });
 
-  test('stops the speech at once for a voice too quiet to be measured', async () => {
+  test('stops the speech at once at a voice that is too quiet to be measured', async () => {
     const talk = await story();
     const { begins, ends, sounds, eventsOf } = talk;
     await hears(talk, QUIET, 300);
@@ -293,7 +293,7 @@ describe('P5: a session that hears the microphone', () => {
   test.each([
     ['the client leaves', 'leave'],
     ['the session is closed', 'close'],
-  ] as const)('resumes no lowered speech when %s', async (_what, end) => {
+  ] as const)('resumes no lowered speech if %s', async (_what, end) => {
     const talk = await heardStory();
     const { model, environment, sounds } = talk;
     model().speechStarted('u1');
@@ -335,7 +335,7 @@ describe('P5: a session that hears the microphone', () => {
       ['a hum', 'Hmm.', true],
       ['a cough', '', true],
       ['a cough that the microphone did not tell of', '', false],
-    ])('plays to its end over %s', async (_what, words, microphone) => {
+    ])('plays to its end despite %s', async (_what, words, microphone) => {
       const talk = await asked(microphone);
       talk.model().speechEnded('u1', words);
       await talk.environment.settle();
@@ -350,7 +350,7 @@ describe('P5: a session that hears the microphone', () => {
       expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Premium' });
     });
 
-    test('stops at an option, which answers it', async () => {
+    test('stops at an option, which is the answer', async () => {
       const talk = await asked(true);
       talk.model().speechEnded('u1', 'Premium.');
       await talk.environment.settle();
@@ -363,7 +363,7 @@ describe('P5: a session that hears the microphone', () => {
 });
 
 describe('an interruption', () => {
-  test('stops the speech where the client stopped, without waiting, and is answered', async () => {
+  test('stops the speech where the client stopped, without waiting, and gets a reply', async () => {
     const { begins, ends, itemId, end, eventsOf, model, sounds, asked, environment } =
       await story();
     await begins();
@@ -383,14 +383,14 @@ describe('an interruption', () => {
     ]);
   });
 
-  test('ends the speech by its length, whatever it is', async () => {
+  test('stops the speech once it is long, even without words', async () => {
     const { begins, model, environment } = await story();
     await begins();
     await environment.advance(1600);
     expect(model().of('response.cancel')).toHaveLength(1);
   });
 
-  test('ends the speech by its first words', async () => {
+  test('stops the speech at its first words', async () => {
     const { begins, model, environment } = await story();
     await begins();
     model().events.next({
@@ -403,7 +403,7 @@ describe('an interruption', () => {
     expect(model().of('response.cancel')).toHaveLength(1);
   });
 
-  test('ends the speech with a "yes" to the lead agent\'s question', async () => {
+  test('stops the speech with a "yes" to the lead agent\'s question', async () => {
     const { begins, ends, end, asked, environment } = await story(
       {},
       'I can book it for eight. Shall I do that?',
@@ -415,7 +415,7 @@ describe('an interruption', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('P3: ends the speech with any word while a question waits for its answer', async () => {
+  test('P3: stops the speech with any word while a question is open', async () => {
     const options = [
       { id: 'yes', label: 'Okay' },
       { id: 'no', label: 'Not today' },
@@ -448,7 +448,7 @@ describe('an interruption', () => {
     expect(question()).toMatchObject({ state: 'answered', answer: 'Okay' });
   });
 
-  test('ends the speech with any sound, if that is configured', async () => {
+  test('stops the speech at any sound with `falseInterruptionMs: 0`', async () => {
     const { begins, model, eventsOf } = await story({ voice: { falseInterruptionMs: 0 } });
     await begins();
     expect(model().of('response.cancel')).toHaveLength(1);
@@ -456,7 +456,7 @@ describe('an interruption', () => {
     expect(eventsOf('playout.clear')).toHaveLength(1);
   });
 
-  test('ends the speech when the model itself stops', async () => {
+  test('stops the speech if the model itself stops', async () => {
     const { begins, ends, end, sounds, environment } = await story({
       transport: new FakeTransport(BY_ITSELF),
     });
@@ -470,7 +470,7 @@ describe('an interruption', () => {
 });
 
 describe('an utterance that is not yet transcribed', () => {
-  test('keeps the session silent when the connection is lost meanwhile', async () => {
+  test('keeps the speech paused if the connection is lost meanwhile', async () => {
     const { begins, model, sounds, environment } = await story();
     await begins();
     model().drop();
@@ -478,7 +478,7 @@ describe('an utterance that is not yet transcribed', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('keeps the session silent when the client leaves', async () => {
+  test('keeps the speech paused if the client leaves', async () => {
     const { begins, sounds, leave, environment, ends } = await story();
     await begins();
     leave();
@@ -487,7 +487,7 @@ describe('an utterance that is not yet transcribed', () => {
     expect(sounds).toEqual([]);
   });
 
-  test('stops the speech when an urgent notice has waited for it', async () => {
+  test('stops the speech for an urgent notice that waited for its transcript', async () => {
     const { begins, ends, session, model, environment, asked, end } = await story();
     await begins();
     session.notifyBackground('The house is on fire', { priority: 'urgent' });
@@ -500,7 +500,7 @@ describe('an utterance that is not yet transcribed', () => {
     expect(asked()).toContain('on fire');
   });
 
-  test('leaves nothing behind when the session is closed', async () => {
+  test('leaves no timer behind when the session closes', async () => {
     const { begins, close, environment, sounds } = await story();
     await begins();
     await close();
@@ -531,20 +531,20 @@ describe('P4: a result that was interrupted', () => {
     return talk;
   }
 
-  test('continues from the sentence that was cut', async () => {
+  test('continues from the sentence that was interrupted', async () => {
     const { asked } = await interruptedAfter(1500);
     expect(asked()).toContain('As I was saying');
     expect(asked()).toContain('did not hear to its end');
     expect(asked()).not.toContain('say it again');
   });
 
-  test('starts again from the beginning if no sentence was heard', async () => {
+  test('starts from the beginning if no whole sentence was heard', async () => {
     const { asked } = await interruptedAfter(100);
     expect(asked()).toContain('say it again');
     expect(asked()).not.toContain('As I was saying');
   });
 
-  test('announces once that it continues, and becomes a card after the third time', async () => {
+  test('announces that it continues only once, and becomes a card after the third interruption', async () => {
     const { asked, model, play, environment, speak, pause, result } = await interruptedAfter(1500);
     for (const id of ['u2', 'u3']) {
       const told = model().begin('That is more than last year. And so on.', 2000);
@@ -603,7 +603,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('do not postpone it when they are other words: the result is delivered again', async () => {
+  test('do not postpone it if they are about something else: the result is delivered again', async () => {
     const { result, asked, speak, pause } = await over('How late is it?');
     expect(result()).toMatchObject({ state: 'pending', card: false });
     await speak('It is nine.');
@@ -611,7 +611,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
     expect(asked()).toContain('42 sales');
   });
 
-  test('do not refer to an earlier result that was interrupted', async () => {
+  test('do not apply to an earlier result that was interrupted', async () => {
     const talk = await over('How late is it?');
     const { result, say: utter, speak, pause, asked, environment } = talk;
     await speak('It is nine.');
@@ -624,7 +624,7 @@ describe('P4: words that postpone a result while it is delivered', () => {
   });
 });
 
-test('does not play a reply that was cancelled before it began', async () => {
+test('suppresses a reply that was cancelled before it began', async () => {
   const talk = voiceTalk();
   await talk.start();
   const heard: unknown[] = [];

@@ -286,7 +286,7 @@ const lines: Readonly<Record<string, Partial<TransportCapabilities>>> = {
 
 describe.each(Object.entries(lines))('%s', (_line, capabilities) => {
   describe.each(Object.entries(states))('%s', (_state, arrive) => {
-    test.each(Object.entries(ways))('%s: delivers what is due', async (_way, leave) => {
+    test.each(Object.entries(ways))('%s: delivers every due item', async (_way, leave) => {
       const talk = await begun(capabilities);
       await arrive(talk);
       await leave(talk);

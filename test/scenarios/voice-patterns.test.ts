@@ -16,7 +16,7 @@ const asking = (question: string, config = {}) => ({
 
 describe('a task', () => {
   test(
-    'acknowledges at once, and delivers its result in a pause, once',
+    'acknowledges at once, and delivers its result once in a pause',
     { tags: ['B1', 'B2', 'B14'] },
     async () => {
       const { start, use, pause, speak, asked, model, state, result, environment, close } =
@@ -75,7 +75,7 @@ describe('a task', () => {
   );
 
   test(
-    'delivers after the user has spoken and the playout has ended',
+    'delivers its result after the user has spoken and the playout has ended',
     { tags: ['B56', 'B58'] },
     async () => {
       const { start, use, pause, play, asked, model, environment } = voiceTalk({
@@ -100,7 +100,7 @@ describe('a task', () => {
     },
   );
 
-  test('delivers nothing when it was cancelled, but the lead agent learns of it', async () => {
+  test('delivers nothing if it was cancelled, but the lead agent learns of it', async () => {
     const { start, use, pause, asked, model, session } = voiceTalk({
       subagents: { work: working },
     });
@@ -119,7 +119,7 @@ describe('a task', () => {
     ]);
   });
 
-  test('delivers its error when it failed', { tags: ['B17'] }, async () => {
+  test('delivers its error if it failed', { tags: ['B17'] }, async () => {
     const { start, use, pause, asked } = voiceTalk({
       subagents: { report: { script: () => ({ error: new Error('no such quarter') }) } },
     });
@@ -131,7 +131,7 @@ describe('a task', () => {
 });
 
 describe('two subagents that both ask', () => {
-  test('ask one after the other, and each gets its own answer', async () => {
+  test('ask in sequence, and each gets its own answer', async () => {
     const {
       start,
       use,
@@ -169,7 +169,7 @@ describe('two subagents that both ask', () => {
 const atOnce = { falseInterruptionMs: 0 };
 
 describe('P5: an interruption by the user', () => {
-  test('stops speech at once, the model remembers the heard part, and the work continues', async () => {
+  test("stops speech at once, leaves the heard part in the model's memory, and cancels no work", async () => {
     const { start, use, play, model, state, environment, events } = voiceTalk({
       subagents: { work: working },
       voice: atOnce,
@@ -196,7 +196,7 @@ describe('P5: an interruption by the user', () => {
     ['むかしむかし、あるところに王様がいました。', 'むかしむかし'],
     ['从前有一位国王，他住在山上。', '从前有'],
     ['กาลครั้งหนึ่งมีพระราชาองค์หนึ่ง', 'กาล'],
-  ])('also computes the heard part in a script without spaces: %s', async (text, heardFirst) => {
+  ])('determines the heard part in a script without spaces: %s', async (text, heardFirst) => {
     const { start, play, model, state, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -242,7 +242,7 @@ describe('P5: an interruption by the user', () => {
     expect(events.filter(({ type }) => type === 'playout.clear')).toEqual([]);
   });
 
-  test('uses the last report of a client that stops reporting its playout', async () => {
+  test('uses the last playout report of a client that stops reporting', async () => {
     const { start, play, model, environment } = voiceTalk({ voice: atOnce });
     await start();
     await voiceReply(model, 'tell me a story', environment);
@@ -257,7 +257,7 @@ describe('P5: an interruption by the user', () => {
     ]);
   });
 
-  test('no longer plays the rest on a wire that cannot cancel or truncate', async () => {
+  test('drops the rest of the speech even if the transport cannot cancel or truncate', async () => {
     const transport = new FakeTransport({ cancelsResponses: false, truncatesAudio: false });
     const { start, play, model, environment, session } = voiceTalk({ transport });
     const heard: string[] = [];
@@ -289,7 +289,7 @@ describe('P5: an interruption by the user', () => {
 });
 
 describe('P4: a delivery and its playout', () => {
-  test('SPEECH-3: repeats soon when the playout stalled', async () => {
+  test('SPEECH-3: repeats soon after the playout stalled', async () => {
     const { start, session, pause, play, speak, model, asked, state, environment } = voiceTalk();
     await start();
     session.notifyBackground('The mail has come');
@@ -354,7 +354,7 @@ describe('P4: a delivery and its playout', () => {
     expect(result()).toMatchObject({ state: 'pending', attempts: 1 });
   });
 
-  test('repeats when no client reports it as played, and then becomes a card', async () => {
+  test('repeats if no client reports playout, and then becomes a card', async () => {
     const { start, use, pause, model, result, environment, asked, session } = voiceTalk({
       subagents: { report },
     });
@@ -376,7 +376,7 @@ describe('P4: a delivery and its playout', () => {
     expect(result()).toMatchObject({ state: 'delivered', grade: 'shown' });
   });
 
-  test('keeps the session alive when no playout is ever reported', async () => {
+  test('keeps the session running if playout is never reported', async () => {
     const {
       start,
       say: utter,
@@ -442,7 +442,7 @@ describe('P4: a delivery and its playout', () => {
 });
 
 describe('urgent deliveries', () => {
-  test('skip the pause, but do not interrupt the user', { tags: ['B59'] }, async () => {
+  test('skip the wait for a pause, but do not interrupt the user', { tags: ['B59'] }, async () => {
     const { start, session, asked, model, environment } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -454,21 +454,25 @@ describe('urgent deliveries', () => {
     expect(asked()).toContain('Fire!');
   });
 
-  test('wait for the end of the speech if the wire cannot stop it', { tags: ['B59'] }, async () => {
-    const transport = new FakeTransport({ cancelsResponses: false });
-    const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
-    await start();
-    await voiceReply(model, 'tell me a story', environment);
-    const story = model().begin('Once upon a time', 4000);
-    await play(story.itemId, 1000);
-    session.notifyBackground('Fire!', { priority: 'urgent' });
-    await environment.settle();
-    expect(model().of('response.cancel')).toEqual([]);
-    story.end();
-    await play(story.itemId, 4000);
-    expect(asked()).toContain('Fire!');
-    await speak('Fire!');
-  });
+  test(
+    'wait for the end of the speech if the transport cannot stop it',
+    { tags: ['B59'] },
+    async () => {
+      const transport = new FakeTransport({ cancelsResponses: false });
+      const { start, session, asked, model, play, environment, speak } = voiceTalk({ transport });
+      await start();
+      await voiceReply(model, 'tell me a story', environment);
+      const story = model().begin('Once upon a time', 4000);
+      await play(story.itemId, 1000);
+      session.notifyBackground('Fire!', { priority: 'urgent' });
+      await environment.settle();
+      expect(model().of('response.cancel')).toEqual([]);
+      story.end();
+      await play(story.itemId, 4000);
+      expect(asked()).toContain('Fire!');
+      await speak('Fire!');
+    },
+  );
 
   test('do not wait for a slow tool', async () => {
     let finish: () => void = () => {};
@@ -505,7 +509,7 @@ describe('urgent deliveries', () => {
     expect(asked()).toContain('The order was sent');
   });
 
-  test('still give the user the answer that they interrupted', async () => {
+  test('resume the answer that they interrupted', async () => {
     const { start, session, asked, model, environment, speak, say: utter } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -537,7 +541,7 @@ describe('words in a voice session', () => {
     expect(state().transcript.at(-1)).toMatchObject({ role: 'user', text: 'stop, please' });
   });
 
-  test('stop no speech when typed while the user speaks, and get no reply during it', async () => {
+  test('stop no speech when typed while the user speaks, and get a reply only afterwards', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -552,7 +556,7 @@ describe('words in a voice session', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 0 });
   });
 
-  test('stop no speech when they are transcribed after the next sentence began', async () => {
+  test('stop no speech if they are transcribed after the next utterance began', async () => {
     const { start, session, asked, model, environment, state } = voiceTalk();
     await start();
     model().speechStarted('u1');
@@ -599,7 +603,7 @@ describe('words in a voice session', () => {
     },
   );
 
-  test('disappear when they are empty, as after a cough', async () => {
+  test('disappear if they are empty, as after a cough', async () => {
     const { start, say: utter, model, asked, state } = voiceTalk();
     await start();
     const id = await utter('  ');
@@ -613,7 +617,7 @@ describe('words in a voice session', () => {
     expect(state().floor).toBe('nobody');
   });
 
-  test('change nothing when they could not be transcribed', async () => {
+  test('have no effect if they could not be transcribed', async () => {
     const { start, use, pause, asked, model, errors, environment } = voiceTalk({
       subagents: { report },
     });
@@ -632,7 +636,7 @@ describe('words in a voice session', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('hold the floor only for a limited time when they never arrive', async () => {
+  test('hold the floor for a limited time if they never arrive', async () => {
     const { start, use, pause, asked, model, environment, state } = voiceTalk({
       subagents: { report },
     });
@@ -646,7 +650,7 @@ describe('words in a voice session', () => {
     expect(asked()).toContain('Sales are up.');
   });
 
-  test('allow a reply to a tool result even if they never arrive', async () => {
+  test('do not block the reply to a tool result if they never arrive', async () => {
     let finish: () => void = () => {};
     const {
       start,
@@ -672,7 +676,7 @@ describe('words in a voice session', () => {
   });
 
   test(
-    'TURNS-2: delay every request until their addressee is known',
+    'TURNS-2: delay every request until it is known for whom they are',
     { tags: ['B65'] },
     async () => {
       let finish: () => void = () => {};
@@ -721,7 +725,7 @@ describe('words in a voice session', () => {
   );
 
   test(
-    'appear in part on the screen, and the final words replace them',
+    'appear while they are partial, until the final words replace them',
     { tags: ['B63'] },
     async () => {
       const { start, model, state, environment } = voiceTalk();
@@ -747,7 +751,7 @@ describe('words in a voice session', () => {
   );
 });
 
-test('leaves nothing behind when it closes in mid-sentence', async () => {
+test('leaves no timer behind when it closes in mid-sentence', async () => {
   const { start, play, model, environment, session } = voiceTalk();
   await start();
   await voiceReply(model, 'tell me a story', environment);

@@ -34,7 +34,7 @@ async function untilAsked(talkOptions: VoiceTalkOptions = { subagents: ride }, n
   };
 }
 
-test('tells the transport which question the next words may answer, if it needs that', async () => {
+test('sends the open question to a transport that accepts it', async () => {
   const transport = new FakeTransport({ takesOpenQuestion: true });
   const { model, environment, play } = await untilAsked({ subagents: ride, transport });
   const expected = () =>
@@ -60,7 +60,7 @@ test('tells the transport which question the next words may answer, if it needs 
   expect(deaf.model().of('question.expect')).toEqual([]);
 });
 
-test('P5: ignores a question that the microphone hears again, but accepts a time said into it', async () => {
+test('P5: ignores an echo of the question, but accepts a time that the user says over it', async () => {
   const slots = ['Monday at 9:30', 'Monday at 16:00'].map((label, n) => ({ id: `s${n}`, label }));
   const question = 'Monday at 9:30 or Monday at 16:00?';
   const talk = await untilAsked({ subagents: { ride: asking(question, slots) } });
@@ -82,7 +82,7 @@ test('P5: ignores a question that the microphone hears again, but accepts a time
 });
 
 describe('speech over a question', () => {
-  test('counts from the moment at which the question began to play', async () => {
+  test('counts only if it began after the question started to play', async () => {
     const { model, environment, play, question, asked } = await untilAsked();
     // These words began before any part of the question was heard.
     const putting = model().begin('Economy', 2000);
@@ -98,7 +98,7 @@ describe('speech over a question', () => {
     await play(model().speak('Economy class? I see.'));
   });
 
-  test('counts when it interrupts its own question and names an option', async () => {
+  test('counts if it interrupts the question and names an option', async () => {
     const { model, environment, play, question, resultText } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -140,7 +140,7 @@ describe('speech over a question', () => {
       expect(talk.asked()).not.toContain('Ask the user');
     });
 
-    test('lets the lead agent settle it by words with a further request', async () => {
+    test('lets the lead agent settle it from words with a further request', async () => {
       const talk = await interrupted(`${words.slice(0, -1)}, and what is the weather like?`);
       expect(talk.asked()).toBe('reply');
       await talk.settles({ text: words, quote: words });
@@ -157,7 +157,7 @@ describe('speech over a question', () => {
     });
   });
 
-  test('accepts no words once a button was quicker', async () => {
+  test('accepts no words once a button was pressed', async () => {
     const { model, environment, speak, question, session, requestId, asked } = await untilAsked();
     await speak('Economy or Premium?');
     model().speechStarted('late');
@@ -174,7 +174,7 @@ describe('speech over a question', () => {
 });
 
 describe('the delivery of a closed question', () => {
-  test('ends as dismissed, during the speech as well as before', async () => {
+  test('ends as dismissed, even during its speech', async () => {
     const { model, environment, play, session, requestId, state } = await untilAsked();
     const putting = model().begin('Economy or Premium?', 2000);
     await play(putting.itemId, 700);
@@ -207,7 +207,7 @@ describe('the deadline of a question', () => {
     expect(question()).toMatchObject({ state: 'open', dueAt: environment.clock.now() + 120_000 });
   });
 
-  test('starts when its card is shown, if the question could not be said', async () => {
+  test('starts when its card is shown, if the question could not be spoken', async () => {
     const { model, environment, question, session, requestId, pause } = await untilAsked({
       subagents: ride,
       voice: { maxAttempts: 1 },
@@ -222,7 +222,7 @@ describe('the deadline of a question', () => {
     expect(await receipt).toEqual({ accepted: true });
   });
 
-  test('expires: the tool reports it, and the subagent ends after the third time', async () => {
+  test('expires: the tool reports it, and the third in a row ends the subagent', async () => {
     const { speak, environment, state, pause, asked } = await untilAsked({
       subagents: {
         ride: {
@@ -266,7 +266,7 @@ describe('words that are not an answer', () => {
     ['a choice', ride],
     ['a free-text question', { ride: asking('Economy or Premium?') }],
   ])(
-    'QUESTION-7: give time with "wait" over %s, and then it is put again',
+    'QUESTION-7: postpone the question with "wait" over %s, after which it is asked again',
     async (_, subagents) => {
       const {
         speak,
@@ -312,7 +312,7 @@ describe('words that are not an answer', () => {
   });
 
   test.each(['Say that again.', 'What were the options?', 'Repeat the question, please.'])(
-    'make the question repeat: %s',
+    'cause the question to be repeated: %s',
     async (words) => {
       const {
         speak,
@@ -355,7 +355,7 @@ describe('words that are not an answer', () => {
     },
   );
 
-  test('USER-WORDS-7: reach the lead agent when unclear, and the deadline of the question remains', async () => {
+  test("USER-WORDS-7: reach the lead agent when unclear, and the question's deadline remains", async () => {
     const { speak, say: utter, question, asked, environment } = await untilAsked();
     await speak('Economy or Premium?');
     const dueAt = question()?.dueAt;
@@ -380,7 +380,7 @@ describe('consent by voice', () => {
     ['yes please', 1],
     ['no', 0],
     ['yes no', 0],
-  ])('counts after the whole question was heard: %s', async (words, paid) => {
+  ])('counts only after the whole question was heard: %s', async (words, paid) => {
     const ran: string[] = [];
     const { speak, say: utter, question } = await untilAsked({ subagents: paying(ran) }, 'pay');
     await speak('May I pay 7?');
@@ -409,7 +409,7 @@ describe('consent by voice', () => {
 });
 
 describe('the floor of a question', () => {
-  test('passes on when its subagent is cancelled while the question is being said', async () => {
+  test('becomes free when the subagent is cancelled while the question is spoken', async () => {
     const { model, play, environment, session, question, asked, say: utter } = await untilAsked();
     const putting = model().begin('Economy or', 2000);
     await play(putting.itemId, 500);
@@ -424,7 +424,7 @@ describe('the floor of a question', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('belongs to only one of two subagents that ask in the same instant', async () => {
+  test('belongs to one of two subagents that ask at the same instant', async () => {
     const talk = voiceTalk({ subagents: { red: asking('Red?'), blue: asking('Blue?') } });
     const owners: string[][] = [];
     talk.session.questions.subscribe(() => {

@@ -31,7 +31,7 @@ async function conversation(ride: SubagentConfig = rideConfig) {
 describe('faults found in the browser', () => {
   // Two subagents asked at once. The screen showed only the active question; a queued one appeared only in its
   // turn, because only active questions were shown.
-  test('P2: shows a question that has to wait as queued', async () => {
+  test('P2: shows a waiting question as queued', async () => {
     const { book, state, asked, model, play, environment } = await conversation();
     await book('call_1', 'call_2');
     expect(state().questions.map(({ state: at }) => at)).toEqual(['presenting', 'queued']);
@@ -44,7 +44,7 @@ describe('faults found in the browser', () => {
 
   // The card of a working subagent has a line for its activity, which stayed empty: values that a tool yields before
   // its result were dropped.
-  test('shows the progress of a tool while it works, and not afterwards', async () => {
+  test("shows a tool's progress only while the tool works", async () => {
     let find: () => void = () => undefined;
     const found = new Promise<void>((resolve) => {
       find = resolve;
@@ -76,7 +76,7 @@ describe('faults found in the browser', () => {
 
   // The connection was lost on a wire that ends a transcript only with its turn: the heard words stayed grey on the
   // screen, as if they were still being said, and no subagent received them.
-  test('ends a reply in progress when the connection was lost', async () => {
+  test('ends a reply in progress when the connection is lost', async () => {
     const { environment, model, state, play } = await conversation();
     model().utterance('hello');
     await environment.settle();

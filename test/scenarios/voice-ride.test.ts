@@ -24,7 +24,7 @@ async function ride() {
 }
 
 describe('a ride by voice alone', () => {
-  test('asks, accepts the answer, books and delivers, and says nothing twice', async () => {
+  test('asks, accepts the answer, books and delivers, without repetition', async () => {
     const { environment, session, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
     expect(model().openRequests[0]?.about).toContain('Economy or Premium?');
@@ -59,7 +59,7 @@ describe('a ride by voice alone', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('P4: delivers an interrupted result again later, once', async () => {
+  test('P4: delivers an interrupted result once more later', async () => {
     const { environment, model, play, state, untilAsked } = await ride();
     await untilAsked();
     await play(model().speak('Economy or Premium?'));
@@ -95,7 +95,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests).toEqual([]);
   });
 
-  test('P3: does not count an utterance that began before the question played as an answer', async () => {
+  test('P3: does not accept an utterance that began before the question played as an answer', async () => {
     const { environment, model, state, untilAsked } = await ride();
     await untilAsked();
     // The question is offered, but no word of it was played.
@@ -132,7 +132,7 @@ describe('a ride by voice alone', () => {
     expect(state().subagents[0]).toMatchObject({ state: 'completed' });
   });
 
-  test('parks a question when the client detaches, and asks again under the same id', async () => {
+  test('parks a question when the client detaches, and asks again under the original id', async () => {
     const { environment, session, detach, untilAsked, state, model, play } = await ride();
     await untilAsked();
     await play(model().speak('Economy or Premium?'));
@@ -149,7 +149,7 @@ describe('a ride by voice alone', () => {
     expect(state().questions[0]).toMatchObject({ state: 'answered', answer: 'Economy' });
   });
 
-  test('asks again after a connection lost in mid-question, with the conversation', async () => {
+  test('asks again after the connection was lost in mid-question, with the conversation', async () => {
     const { environment, transport, untilAsked, state, model, play } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 1000);
@@ -173,7 +173,7 @@ describe('a ride by voice alone', () => {
     expect(model().openRequests[0]?.about).toContain('Your economy ride is booked.');
   });
 
-  test('interrupts for an urgent notice, and repeats the interrupted question', async () => {
+  test('interrupts for an urgent notice, and repeats the question that it interrupted', async () => {
     const { environment, session, model, play, state, untilAsked } = await ride();
     await untilAsked();
     const question = model().begin('Economy or Premium?', 3000);
@@ -193,7 +193,7 @@ describe('a ride by voice alone', () => {
 });
 
 describe('a model that falls silent', () => {
-  test('loses its response with a reported reason, and the session continues', async () => {
+  test('ends its response with a reported reason, and the session continues', async () => {
     const { environment, model, play, state, untilAsked, errors } = await ride();
     await untilAsked();
     // The lead agent begins to ask, and never ends.
@@ -207,7 +207,7 @@ describe('a model that falls silent', () => {
 });
 
 describe('a greeting', () => {
-  test('waits for a client, and is said once', async () => {
+  test('waits for a client, and is spoken once', async () => {
     const environment = simulatedEnvironment();
     const transport = new FakeTransport();
     const session = new VoiceSession({

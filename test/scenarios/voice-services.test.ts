@@ -21,7 +21,7 @@ async function talking() {
 }
 
 describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () => {
-  test('delivers a normal notice after the lead agent was heard, in a pause', async () => {
+  test('delivers a normal notice in a pause, after the lead agent was heard', async () => {
     const { happens, story, asked, play, pause, speak, state } = await talking();
     await happens({ say: 'Order 7 was shipped.' });
     expect(asked()).toBeNull();
@@ -72,7 +72,7 @@ describe('a service in a voice session', { tags: ['B74', 'B76', 'BW32'] }, () =>
     expect(state().deliveries).toMatchObject([{ state: 'delivered', attempts: 2 }]);
   });
 
-  test('keeps a notice for the next listener', async () => {
+  test('keeps a notice for the next client', async () => {
     const monitor = orderMonitor();
     const talk = voiceTalk({ services: [monitor.service] });
     await talk.start();

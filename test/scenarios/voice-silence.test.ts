@@ -79,7 +79,7 @@ describe('an unanswered question', () => {
     }
   });
 
-  test('repeats in full when the user asks for it, and after that twice in short form', async () => {
+  test("repeats in full at the user's request, and then twice in short form", async () => {
     const { environment, say: utter, told, speak, asked: request } = await asked();
     for (let time = 1; time <= 2; time += 1) {
       await environment.advance(15_000);
@@ -114,7 +114,7 @@ describe('an unanswered question', () => {
     expect(alone.question()?.state).toBe('parked');
   });
 
-  test('waits twice as long when the user asks for time', async () => {
+  test('waits twice as long if the user asks for time', async () => {
     const { environment, say: utter, asked: request, told } = await asked();
     await utter('hold on');
     await environment.advance(29_000);
@@ -169,7 +169,7 @@ describe('SILENCE-2, SILENCE-3: a silent user', () => {
     expect(away()).toEqual(['user.away', 'user.back']);
   });
 
-  test('never counts as away if the app configures it', async () => {
+  test('never counts as away if this is turned off', async () => {
     const { environment, away } = await asked({ voice: { awayAfterMs: null } });
     await environment.advance(60_000);
     expect(away()).toEqual([]);

@@ -90,7 +90,7 @@ async function isAnswered(work: Work): Promise<void> {
 }
 
 describe('TURNS-9: a lead agent whose tool works', () => {
-  test('delivers during its turn, and then the answer', async () => {
+  test('delivers a notice during its turn, and later the answer', async () => {
     const work = await atWork();
     const { environment, news, asked, told, saysIt, finish, turns, model, state } = work;
     news();
@@ -110,7 +110,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('also delivers late notices, one after another', async () => {
+  test('delivers late notices one after another', async () => {
     const work = await atWork();
     const { environment, session, asked, saysIt, finish, state } = work;
     await environment.advance(LONG_MS);
@@ -129,7 +129,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('speaks about the result of a quick tool first', async () => {
+  test('gives the result of a quick tool first', async () => {
     const work = await atWork();
     const { environment, news, asked, told, finish, saysIt } = work;
     news();
@@ -142,7 +142,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('TURNS-1: delays an answer that arrives during a delivery until its end', async () => {
+  test('TURNS-1: delays an answer that arrives during a delivery until the delivery ends', async () => {
     const work = await atWork();
     const { environment, news, told, finish, model, play } = work;
     news();
@@ -159,7 +159,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('TURNS-1: requests one reply when the answer arrives before a delivery is audible', async () => {
+  test('TURNS-1: requests one reply if the answer arrives before a delivery is audible', async () => {
     const work = await atWork();
     const { environment, news, told, finish, saysIt } = work;
     news();
@@ -186,7 +186,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('requests one reply to two tools when both have answered', async () => {
+  test('requests one reply once both of two tools have answered', async () => {
     const work = await atWork({}, ['look_up', 'search']);
     const { environment, news, told, saysIt, finish, asked } = work;
     news();
@@ -200,7 +200,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers again when the user interrupts, and answers the user with the tool', async () => {
+  test("repeats a delivery that the user interrupts, and answers the user with the tool's result", async () => {
     const work = await atWork();
     const { environment, news, told, model, asked, saysIt, finish } = work;
     news();
@@ -221,7 +221,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers nothing while the user speaks, nor before their words are known', async () => {
+  test("delivers nothing while the user speaks, nor before the user's words are known", async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork();
     news();
     await environment.advance(1900);
@@ -236,7 +236,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     expect(told()).toMatchObject({ state: 'delivered', attempts: 1 });
   });
 
-  test('delivers again to the next client when the client leaves during the delivery', async () => {
+  test('repeats the delivery to the next client if the client leaves during it', async () => {
     const work = await atWork();
     const { environment, news, told, model, leave, session, saysIt, finish } = work;
     news();
@@ -256,7 +256,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('delivers on the next connection when one is lost during the delivery, and answers there', async () => {
+  test('repeats the delivery on the next connection if one is lost during it, and then answers', async () => {
     const work = await atWork();
     const { environment, news, told, model, finish, asked, speak } = work;
     news();
@@ -328,7 +328,7 @@ describe('TURNS-9: a lead agent whose tool works', () => {
     await isAnswered(work);
   });
 
-  test('does not count a requested word as an attempt to deliver', async () => {
+  test('does not count its filler as a delivery attempt', async () => {
     const { environment, news, told, model, asked, saysIt } = await atWork(
       { speaksOutOfBand: true },
       ['look_up'],

@@ -70,7 +70,7 @@ async function talking() {
 }
 
 describe('a model with text output', () => {
-  test('P4: delivers again when the voice could not say its words', async () => {
+  test('P4: repeats a delivery whose words the voice could not speak', async () => {
     const { environment, voice, session, state, model, writes, events } = await talking();
     session.notifyBackground('The mail has come');
     await environment.advance(400);
@@ -86,7 +86,7 @@ describe('a model with text output', () => {
     expect(state().deliveries).toMatchObject([{ state: 'delivered', grade: 'played' }]);
   });
 
-  test('P5: stops at the heard part, in its words as well', async () => {
+  test('P5: stops at the heard part, and remembers only the heard words', async () => {
     const { environment, says, writes, state, model, played } = await talking();
     await says('tell me something');
     const itemId = await writes('One two three four.', 0);
@@ -104,7 +104,7 @@ describe('a model with text output', () => {
     expect(said?.text).not.toContain('four');
   });
 
-  test('says its filler in the same voice', async () => {
+  test("speaks its filler with the app's voice", async () => {
     const { environment, says, model, voice, frames, state } = await talking();
     await says('look it up');
     model.call({ callId: 'call_1', name: 'look_up', arguments: '{}' });

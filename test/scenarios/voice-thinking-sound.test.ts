@@ -48,7 +48,7 @@ async function waiting(options: VoiceTalkOptions = {}) {
 }
 
 describe('the thinking sound while a tool works', () => {
-  test('THINKING-SOUND-1, THINKING-SOUND-3: begins after a while, and is sent in real time', async () => {
+  test('THINKING-SOUND-1, THINKING-SOUND-3: starts after a delay, and is sent in real time', async () => {
     const { environment, sounds } = await waiting();
     await environment.advance(499);
     expect(sounds).toEqual([]);
@@ -73,7 +73,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(0);
   });
 
-  test('THINKING-SOUND-1: ends at once when the lead agent speaks, and not earlier', async () => {
+  test('THINKING-SOUND-1: stops once the lead agent speaks, and not earlier', async () => {
     const { environment, sounds, answer, clears, asked, model, play, state } = await waiting();
     await environment.advance(1000);
     await answer('found it');
@@ -90,7 +90,7 @@ describe('the thinking sound while a tool works', () => {
     expect(clears()).toBe(1);
   });
 
-  test('THINKING-SOUND-1: ends when the user speaks, and resumes after that', async () => {
+  test('THINKING-SOUND-1: stops when the user speaks, and resumes afterwards', async () => {
     const { environment, sounds, model, clears, events } = await waiting();
     await environment.advance(1000);
     model().speechStarted('u2');
@@ -104,7 +104,7 @@ describe('the thinking sound while a tool works', () => {
     expect(events.filter(({ type }) => type === 'speech.interrupted')).toEqual([]);
   });
 
-  test('THINKING-SOUND-1: does not precede a quick reply', async () => {
+  test('THINKING-SOUND-1: does not play before a quick reply', async () => {
     const { environment, sounds, answer, model, clears } = await waiting();
     await environment.advance(200);
     await answer('found it');
@@ -216,7 +216,7 @@ test('plays while a delegation is processed', async () => {
   expect(events.filter(({ type }) => type === 'playout.clear')).toHaveLength(1);
 });
 
-test('THINKING-SOUND-1: plays while a model finishes a silenced response', async () => {
+test('THINKING-SOUND-1: plays while a model continues a suppressed response', async () => {
   const ride = {
     script: steps(calls(['ask_user', { question: 'Which ride?', options }]), () => never()),
     config: { interactive: true },
@@ -261,7 +261,7 @@ test.each([
   [{ loop: { samples: new Int16Array(10), sampleRateHz: 24_000 } }, /at least 100 ms/],
   [{ loop: { samples: new Int16Array(24_000), sampleRateHz: 1 } }, /sampleRateHz/],
   [{ loop: workingSound(), afterMs: -1 }, /afterMs/],
-] as const)('the session refuses an impossible sound', (thinkingSound, message) => {
+] as const)('the session refuses an invalid sound', (thinkingSound, message) => {
   const make = () =>
     new VoiceSession({
       environment: simulatedEnvironment(),

@@ -17,49 +17,53 @@ const asking = (question: string) => ({
 });
 
 describe('a connection that is lost', () => {
-  test('retries with a growing delay, and rests with the reason', { tags: ['B88'] }, async () => {
-    const transport = new FakeTransport();
-    const { start, session, environment, events, errors, state } = voiceTalk({
-      transport,
-      voice: { maxReconnects: 3 },
-    });
-    await start();
-    transport.autoReady = false;
-    const begin = environment.clock.now();
-    const at: number[] = [];
-    for (let attempt = 1; attempt <= 4; attempt += 1) {
-      transport.current.drop(true, 'no route');
-      const before = transport.connections.length;
-      for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
-        await environment.advance(100);
+  test(
+    'retries with a growing delay, and then rests with the reason',
+    { tags: ['B88'] },
+    async () => {
+      const transport = new FakeTransport();
+      const { start, session, environment, events, errors, state } = voiceTalk({
+        transport,
+        voice: { maxReconnects: 3 },
+      });
+      await start();
+      transport.autoReady = false;
+      const begin = environment.clock.now();
+      const at: number[] = [];
+      for (let attempt = 1; attempt <= 4; attempt += 1) {
+        transport.current.drop(true, 'no route');
+        const before = transport.connections.length;
+        for (let waited = 0; waited < 30 && transport.connections.length === before; waited += 1) {
+          await environment.advance(100);
+        }
+        at.push(environment.clock.now() - begin);
       }
-      at.push(environment.clock.now() - begin);
-    }
-    const [first = 0, second = 0, third = 0] = at;
-    // Half to all of 1 s, 2 s and 4 s.
-    expect(first).toBeGreaterThanOrEqual(500);
-    expect(first).toBeLessThanOrEqual(1100);
-    expect(second - first).toBeGreaterThanOrEqual(1000);
-    expect(third - second).toBeGreaterThanOrEqual(2000);
-    expect(transport.connections).toHaveLength(4);
-    const outage = {
-      code: 'TRANSPORT_LOST',
-      message: expect.stringMatching(/fake.*1006.*no route/),
-      retryAt: expect.any(Number),
-    };
-    expect(state()).toMatchObject({ connection: 'resting', outage });
-    expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
-    expect(errors).toEqual([
-      { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
-    ]);
-    const closing = session.close();
-    await environment.settle();
-    await closing;
-    expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
-    expect(environment.pendingTimers).toBe(0);
-  });
+      const [first = 0, second = 0, third = 0] = at;
+      // Half to all of 1 s, 2 s and 4 s.
+      expect(first).toBeGreaterThanOrEqual(500);
+      expect(first).toBeLessThanOrEqual(1100);
+      expect(second - first).toBeGreaterThanOrEqual(1000);
+      expect(third - second).toBeGreaterThanOrEqual(2000);
+      expect(transport.connections).toHaveLength(4);
+      const outage = {
+        code: 'TRANSPORT_LOST',
+        message: expect.stringMatching(/fake.*1006.*no route/),
+        retryAt: expect.any(Number),
+      };
+      expect(state()).toMatchObject({ connection: 'resting', outage });
+      expect(events).toContainEqual({ type: 'connection.changed', state: 'resting', outage });
+      expect(errors).toEqual([
+        { error: expect.objectContaining({ message: outage.message }), where: 'connection' },
+      ]);
+      const closing = session.close();
+      await environment.settle();
+      await closing;
+      expect(events.at(-1)).toEqual({ type: 'session.ended', error: null });
+      expect(environment.pendingTimers).toBe(0);
+    },
+  );
 
-  test('keeps its work during an outage that outlasts the reconnects, and delivers it afterwards', async () => {
+  test('keeps its work during an outage longer than its reconnects, and delivers it afterwards', async () => {
     const transport = new FakeTransport();
     let finishWork: () => void = () => {};
     const worked = new Promise<void>((resolve) => (finishWork = resolve));
@@ -149,7 +153,7 @@ describe('a connection that is lost', () => {
     ['resting', true, 'HTTP 503'],
     ['refused', false, 'HTTP 401: Incorrect API key provided'],
   ] as const)(
-    'leaves its session %s, with its work, when a later process cannot connect',
+    'leaves its session %s, with its work, if a later process cannot connect',
     async (connection, retryable, reason) => {
       const environment = simulatedEnvironment();
       const journal = memoryJournal();
@@ -187,7 +191,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('rejects start with the reason if it was never connected', async () => {
+  test('rejects start() with the reason if it was never established', async () => {
     const transport = new FakeTransport();
     transport.autoReady = false;
     const { session, environment, errors } = voiceTalk({ transport, voice: { maxReconnects: 0 } });
@@ -199,7 +203,7 @@ describe('a connection that is lost', () => {
     expect(errors).toMatchObject([{ error: { code: 'TRANSPORT_LOST' }, where: 'connection' }]);
   });
 
-  test("reports once, with the provider's message, that it closes repeatedly", async () => {
+  test("reports repeated closes once, with the provider's message", async () => {
     const { start, model, environment, errors, transport } = voiceTalk();
     await start();
     const quota = 'You exceeded your current quota, please check your plan and billing details.';
@@ -222,7 +226,7 @@ describe('a connection that is lost', () => {
     ]);
   });
 
-  test('resets its failure count once it is connected again', async () => {
+  test('resets its failure count once it is established again', async () => {
     const { start, model, environment, state, transport } = voiceTalk({
       voice: { maxReconnects: 1 },
     });
@@ -235,7 +239,7 @@ describe('a connection that is lost', () => {
     expect(transport.connections).toHaveLength(5);
   });
 
-  test('does not lose the answer that was due to the user', async () => {
+  test('leads to a reply on the next connection to words that had no reply yet', async () => {
     const { start, say: utter, model, environment, asked } = voiceTalk();
     await start();
     await utter('what is my balance?');
@@ -250,7 +254,7 @@ describe('a connection that is lost', () => {
   });
 
   test(
-    'sends tool answers from the outage to the next connection, including errors',
+    'passes tool answers from the outage to the next connection, including errors',
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -289,7 +293,7 @@ describe('a connection that is lost', () => {
     },
   );
 
-  test('TOOL-CALL-1: passes a result that answers its call to the next connection as its answer', async () => {
+  test('TOOL-CALL-1: passes a delivered result to the next connection as the answer to its call', async () => {
     const { start, use, pause, speak, model, environment } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -308,7 +312,7 @@ describe('a connection that is lost', () => {
     });
   });
 
-  test('delivers a result again on the new connection when one is lost during the delivery', async () => {
+  test('repeats a delivery on the new connection if it is lost during the delivery', async () => {
     const { start, use, pause, speak, play, model, environment, result, asked } = voiceTalk({
       subagents: { report: { ...report, pending: null } },
     });
@@ -330,7 +334,7 @@ describe('a connection that is lost', () => {
 });
 
 describe('a response that is refused', () => {
-  test('offers its delivery again', async () => {
+  test('leads to another offer of its delivery', async () => {
     const { start, use, pause, speak, model, result, environment, errors } = voiceTalk({
       subagents: { report },
     });
@@ -360,7 +364,7 @@ describe('a response that is refused', () => {
     expect(result()).toMatchObject({ state: 'delivered', attempts: 2 });
   });
 
-  test('causes one more request, and then the user learns of it', async () => {
+  test('causes one more request, after which the user is informed', async () => {
     const { start, say: utter, model, environment, state, events } = voiceTalk();
     await start();
     await utter('hello');
@@ -434,7 +438,7 @@ describe('an error of the wire', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('does not crash the process when an adapter sends malformed events', async () => {
+  test('does not crash the process if an adapter sends malformed events', async () => {
     const { start, say: utter, model, errors, environment, asked } = voiceTalk();
     await start();
     model().events.next({ type: 'utterance.transcribed', utteranceId: 'u', final: true } as never);
@@ -445,7 +449,7 @@ describe('an error of the wire', () => {
     expect(asked()).toBe('reply');
   });
 
-  test('counts as a lost connection when the stream itself fails', async () => {
+  test('counts as a lost connection if the stream itself fails', async () => {
     const { start, model, environment, state, transport } = voiceTalk();
     await start();
     model().events.error(new Error('the stream broke'));
@@ -456,7 +460,7 @@ describe('an error of the wire', () => {
     expect(transport.connections).toHaveLength(2);
   });
 
-  test('P6: does not repeat a call that is announced twice', async () => {
+  test('P6: runs a call once even if it is announced twice', async () => {
     let ran = 0;
     const {
       start,
@@ -493,7 +497,7 @@ describe('an error of the wire', () => {
 
 describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', () => {
   test.each(['dismiss', 'shown'] as const)(
-    '%s: answers the call that waited for it, without a word',
+    '%s: answers the call that waited for it, without speech',
     async (how) => {
       const {
         start,
@@ -525,7 +529,7 @@ describe('TOOL-CALL-1: a result that is dismissed, or was seen on the screen', (
 });
 
 describe('a client that leaves', () => {
-  test('hears a result again after leaving during it, once, and so does the model', async () => {
+  test('hears a result once more after leaving during it, and the model receives it once', async () => {
     const talk = voiceTalk({ subagents: { report: { ...report, pending: null } } });
     const { start, use, pause, speak, play, model, result, session, environment, asked } = talk;
     await start();
@@ -549,7 +553,7 @@ describe('a client that leaves', () => {
     expect(asked()).toBeNull();
   });
 
-  test('ends its unfinished utterance without a wait', async () => {
+  test('ends its unfinished utterance at once', async () => {
     const talk = voiceTalk();
     const { start, model, session, environment, asked, pause, speak, state } = talk;
     await start();
@@ -567,7 +571,7 @@ describe('a client that leaves', () => {
     expect(state().deliveries[0]).toMatchObject({ attempts: 1 });
   });
 
-  test('hears a notice after returning, and the model receives it once', async () => {
+  test('hears a notice again after returning, and the model receives it once', async () => {
     const talk = voiceTalk();
     const { start, pause, play, model, session, environment, asked, speak, state } = talk;
     await start();
@@ -632,7 +636,7 @@ async function settleAll(
 
 const emptySchema = jsonSchema<never>({ type: 'object', properties: {} });
 
-test('passes the code of a wire error to the app', async () => {
+test('passes the code of a transport error to the app', async () => {
   const { start, model, events, environment } = voiceTalk();
   await start();
   model().events.next({

@@ -100,7 +100,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(outcomeOf('pay')?.status).toBe('completed');
   });
 
-  test('closes when a user who may answer denies it', async () => {
+  test('closes when an allowed user denies it', async () => {
     const { type, answer, idOf, questionOf, ran, outcomeOf } = await talk();
     await type('use pay');
     await answer(idOf('pay'), { approved: false }, { by: 'manager' });
@@ -114,7 +114,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     });
   });
 
-  test('stays open after typed words of another user, which are passed to the lead agent', async () => {
+  test("stays open after another user's typed words, which reach the lead agent", async () => {
     const { type, said, session, environment, questionOf, ran } = await talk({ user: 'alice' });
     await type('use pay');
     await type('yes');
@@ -131,7 +131,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
-  test('accepts words of a user who may answer', async () => {
+  test("accepts an allowed user's words", async () => {
     const { type, questionOf, outcomeOf } = await talk({ user: 'manager' });
     await type('use name');
     await type('Ada');
@@ -146,7 +146,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     ]);
   });
 
-  test('takes the author of a client message from the app, not from the message', async () => {
+  test("takes a client message's author from the app, not from the message", async () => {
     const { type, session, idOf, environment, questionOf, ran } = await talk();
     await type('use pay');
     const message = { type: 'ui.response', requestId: idOf('pay'), approved: true, by: 'manager' };
@@ -167,7 +167,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(ran).toEqual([{ requester: null, approver: 'manager' }]);
   });
 
-  test('ignores a report of it as shown by a user who may not answer', async () => {
+  test("ignores another user's report that it was shown", async () => {
     const { type, session, idOf, entriesOf, environment } = await talk();
     await type('use pay');
     const before = entriesOf('question.shown').length;
@@ -180,7 +180,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(entriesOf('question.shown').at(-1)?.event).toMatchObject({ by: 'manager' });
   });
 
-  test("does not accept the user's spoken yes as consent if another user has to give it", async () => {
+  test("does not accept the speaking user's yes as consent if another user must give it", async () => {
     const ran: Who[] = [];
     const spoken = voiceTalk({ subagents: cast(ran), user: 'alice' });
     await spoken.start();
@@ -203,7 +203,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(ran).toEqual([{ requester: 'alice', approver: 'manager' }]);
   });
 
-  test('takes its rule from its tool before the configuration', async () => {
+  test("prefers its tool's rule to the configuration's", async () => {
     const tools = { pay: simpleTool(() => {}, { needsApproval: true }) };
     const own = { pay: simpleTool(() => {}, { needsApproval: true, answerableBy: ['cfo'] }) };
     const script = steps(calls(['pay']), say('Paid.'));
@@ -220,7 +220,7 @@ describe('WHO-1: a question that names who may answer it', () => {
     expect(questionOf('free')?.answerableBy).toBeUndefined();
   });
 
-  test('does not widen the circle when its subagent was spawned by another', async () => {
+  test('stays limited to the same users when another agent spawned its subagent', async () => {
     const pay = simpleTool(() => {}, { needsApproval: true });
     const { type, questionOf, session, environment } = await talk({
       subagents: {
@@ -293,7 +293,7 @@ describe('WHO-1: a question that names who may answer it', () => {
   });
 });
 
-describe('WHO-2: the name of the responder', () => {
+describe('WHO-2: the name of the user who acts', () => {
   test('appears in the journal for messages, cancellations and dismissals', async () => {
     const { type, session, environment, state, entriesOf } = await talk({ user: 'alice' });
     await type('use pay');
@@ -336,7 +336,7 @@ describe('WHO-2: the name of the responder', () => {
     ]);
   });
 
-  test('survives a crash: the question names who may answer, and the tool who did', async () => {
+  test('survives a crash: the question keeps who may answer, and the tool who did', async () => {
     const environment = simulatedEnvironment();
     const journal = memoryJournal();
     const ran: Who[] = [];

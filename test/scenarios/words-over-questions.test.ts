@@ -188,7 +188,7 @@ describe.each([
     ['typed', typed, all.filter(({ began }) => began === 'after_heard')],
     ['spoken', spoken, all],
   ] as const)(
-    'P3, USER-WORDS-7: cause no harmful outcome when %s',
+    'P3, USER-WORDS-7: cause no harmful outcome if %s',
     async (_channel, play, some) => {
       const fates: { readonly one: Case; readonly fate: Fate }[] = [];
       for (const one of some)
