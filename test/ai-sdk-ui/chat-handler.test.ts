@@ -69,7 +69,7 @@ const words = (text: string, id = 'c1') => ({
   messages: [{ id: 'm1', role: 'user', parts: [{ type: 'text', text }] }],
 });
 
-test('sends a reply, a task with its question, an answer by a button, and a late result', async () => {
+test('sends a reply, a task with its question, an answer by button, and a late result', async () => {
   const session = closing(rideSession());
   const { chat, until } = talkTo(handlerOf(session));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -98,7 +98,7 @@ test.each([
   ['words with the answer beside them', { text: 'Premium' }],
   ['a button', { optionId: 'premium' }],
 ])(
-  'CHAT-FEED-4: hides an answer by %s from the chat that sent it, and sends it to others',
+  'CHAT-FEED-4: hides an answer by %s from the chat that sent it, but sends it to other chats',
   async (_how, answer) => {
     const session = closing(rideSession());
     const handle = handlerOf(session);
@@ -127,7 +127,7 @@ test.each([
   },
 );
 
-test('does nothing for a denied approval', async () => {
+test('runs no tool if its approval is denied', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
@@ -148,7 +148,7 @@ test('does nothing for a denied approval', async () => {
   expect(ran).toEqual([]);
 });
 
-test('shows that another user has to answer a question, but not which one', async () => {
+test('shows that another user has to answer a question, but not which user', async () => {
   const mail = {
     script: steps(calls(['do_mail', { to: 'all' }]), say('It is over.')),
     config: {
@@ -166,7 +166,7 @@ test('shows that another user has to answer a question, but not which one', asyn
   expect(JSON.stringify(open)).not.toContain('the secret manager');
 });
 
-test('sends words from before a message separately, not as the reply', async () => {
+test('sends earlier words as separate messages, not as the reply', async () => {
   const session = closing(rideSession());
   await session.start();
   await session.sendText('hello');
@@ -181,7 +181,7 @@ test('sends words from before a message separately, not as the reply', async () 
   ]);
 });
 
-test('does not count a delivery as shown that only a supervisor received', async () => {
+test('does not count a delivery as shown if only an observer received it', async () => {
   const session = closing(rideSession());
   const along = talkTo(chatHandler({ authorize: () => ({ session, user: 'root', hears: false }) }));
   await along.chat.sendMessage({ text: 'use book_ride' });
@@ -227,7 +227,7 @@ test.each([
   expect(errors).toEqual([]);
 });
 
-test('sends nothing to a refused client, and reports an app failure only to the app', async () => {
+test("sends a refused client no details, and reports an app's failure only to the app", async () => {
   const errors: unknown[] = [];
   const refused = chatHandler({ authorize: () => null });
   expect((await refused(post(words('hello')))).status).toBe(403);
@@ -242,7 +242,7 @@ test('sends nothing to a refused client, and reports an app failure only to the 
   expect(errors).toHaveLength(1);
 });
 
-test('drops the least recently used chat, and sends it everything again', async () => {
+test('drops the least recently used chat, which then receives everything again', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, { maxChats: 1 });
   const sse = async (id: string, text?: string): Promise<string> => {
@@ -255,7 +255,7 @@ test('drops the least recently used chat, and sends it everything again', async 
   expect(await sse('c1')).toContain('"hello"');
 });
 
-test('refuses wrong options by name', () => {
+test('refuses invalid options by name', () => {
   expect(() => chatHandler({} as ChatHandlerOptions)).toThrow('`authorize`: expected a function');
   expect(() => chatHandler({ authorize: () => null, maxChats: 0 })).toThrow('`maxChats`');
 });
@@ -303,7 +303,7 @@ describe('a held request', () => {
   const get = (signal?: AbortSignal, id = 'c1') =>
     new Request(`${URL_OF_CHAT}/${id}/stream`, { signal: signal ?? null });
 
-  test('CHAT-HANDLER-6: ends empty after `holdMs`, and the page requests again by itself', async () => {
+  test('CHAT-HANDLER-6: ends empty after `holdMs`, and the page repeats the request', async () => {
     const environment = simulatedEnvironment();
     const session = closing(rideSession());
     let asked = 0;
@@ -319,7 +319,7 @@ describe('a held request', () => {
     expect([chat.error, chat.messages]).toEqual([undefined, []]);
   });
 
-  test('CHAT-HANDLER-5: ends for the next one of a user with too many, and does not request again', async () => {
+  test('CHAT-HANDLER-5: ends when the same user opens too many, and is not repeated', async () => {
     const session = closing(rideSession());
     const handle = handlerOf(session, { responsesPerUser: 2 });
     const gone = new AbortController();
@@ -336,7 +336,7 @@ describe('a held request', () => {
   });
 });
 
-test('CHAT-HANDLER-5: refuses only the user with too many running replies', async () => {
+test('CHAT-HANDLER-5: the handler refuses only the user with too many running replies', async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session, {
     responsesPerUser: 2,
@@ -353,7 +353,7 @@ test('CHAT-HANDLER-5: refuses only the user with too many running replies', asyn
   expect((await handle(post(words('more', 'c3')))).status).toBe(200);
 });
 
-test('CHAT-HANDLER-6: sends headers at once for a slow reply, and signs of activity', async () => {
+test('CHAT-HANDLER-6: the handler sends headers at once for a slow reply, followed by keep-alive parts', async () => {
   const environment = simulatedEnvironment();
   const runtime = createRuntime({ environment, journal: memoryJournal() });
   const model = scriptedModel({
@@ -378,7 +378,7 @@ test('CHAT-HANDLER-6: sends headers at once for a slow reply, and signs of activ
   expect(rest.join('')).toContain('hello');
 });
 
-test("reads only the last message, which the AI SDK's recipe for long chats sends", async () => {
+test("accepts a request with only the last message, as in the AI SDK's recipe for long chats", async () => {
   const session = closing(rideSession());
   const handle = handlerOf(session);
   const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] };
@@ -388,7 +388,7 @@ test("reads only the last message, which the AI SDK's recipe for long chats send
   expect(again.status).toBe(400);
 });
 
-test('reports an identity without a session id of the pool as an app error', async () => {
+test('reports an identity without the session id that a pool needs as an app error', async () => {
   const errors: unknown[] = [];
   const session = closing(rideSession());
   const handle = chatHandler({
@@ -409,7 +409,7 @@ test.each([
   ],
   // Vitest reports unhandled rejections.
   ['rejects', (): unknown => Promise.reject(new Error('the log is full'))],
-])('a page has its answer when `onError` %s', async (_how, onError) => {
+])('completes the response even if `onError` %s', async (_how, onError) => {
   const handle = chatHandler({
     authorize: () => {
       throw new Error('no database');

@@ -62,7 +62,7 @@ async function closing<S extends TextSession>(session: S): Promise<S> {
 }
 
 test.each(['websocket', 'stream'] as const)(
-  'carries a reply, a task, a question with its answer, and an unprompted result over a %s',
+  'transmits a reply, a task, a question with its answer, and an unprompted result over a %s',
   async (way) => {
     const session = await closing(rideSession());
     const it = await served({ session: () => session });
@@ -121,7 +121,7 @@ test('runs no tool whose approval is denied', async () => {
   expect(ran).toEqual([]);
 });
 
-test('shows the same messages once after connection and server were lost in mid-question', async () => {
+test('shows each message once after connection and server were lost in mid-question', async () => {
   const session = await closing(rideSession());
   const first = await served({ session: () => session });
   const { chat, until, transport, ann } = talkTo(first);
@@ -145,7 +145,7 @@ test('shows the same messages once after connection and server were lost in mid-
   expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
 });
 
-test('shows in one chat what another says and answers, but does not return its own words', async () => {
+test("shows what another chat says and answers, but does not repeat the chat's own words", async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [one, two] = [talkTo(it), talkTo(it)];
@@ -174,7 +174,7 @@ test('shows in one chat what another says and answers, but does not return its o
   expect(one.chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('gives no reply to words that answer a question, and leaves the chat ready again', async () => {
+test('ends without a reply after words that answer a question, and the chat is ready again', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -184,7 +184,7 @@ test('gives no reply to words that answer a question, and leaves the chat ready 
   await expect.poll(() => chat.status).toBe('ready');
 });
 
-test('refuses an answer to an ended question, and to an unknown one', async () => {
+test('refuses an answer to an ended or unknown question', async () => {
   const session = await closing(rideSession());
   const { chat, until, transport } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'use book_ride' });
@@ -229,7 +229,7 @@ test.each([
     (chat: Chat<SessionMessage>) =>
       chat.sendMessage({ role: 'assistant', parts: [{ type: 'text', text: 'I said so' }] }),
   ],
-])('refuses %s by name, and sends the session nothing', async (_, send) => {
+])('refuses %s by name without sending the session anything', async (_, send) => {
   const session = await closing(rideSession());
   const { chat } = talkTo(await served({ session: () => session }));
   await chat.sendMessage({ text: 'hello' });
@@ -243,7 +243,7 @@ test.each([
   expect(textOf(chat.messages.at(-1)!)).toBe('You said: hello again');
 });
 
-test('lets the page report what it shows, if configured', async () => {
+test('leaves reports of shown deliveries to the page, if configured', async () => {
   const session = await closing(rideSession());
   const { chat, until, ann } = talkTo(await served({ session: () => session }), {
     shownBy: 'page',
@@ -258,7 +258,7 @@ test('lets the page report what it shows, if configured', async () => {
   await until((messages) => questionsOf(messages)[0]?.state === 'open');
 });
 
-test('shows everything to a watcher, who can do nothing', async () => {
+test('shows an observer everything, but accepts nothing from an observer', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const [ann, eve] = [talkTo(it), talkTo(it, {}, { token: 'eve' })];
@@ -268,7 +268,7 @@ test('shows everything to a watcher, who can do nothing', async () => {
   expect(eve.chat.error).toMatchObject({ code: 'NOT_ALLOWED' });
 });
 
-test('ends a held stream and refuses words when the client is closed', async () => {
+test('ends a held stream and refuses words once the client is closed', async () => {
   const session = await closing(rideSession());
   const { chat, ann, transport } = talkTo(await served({ session: () => session }));
   const held = transport.reconnectToStream({ chatId: 'c', abortSignal: undefined });
@@ -317,7 +317,7 @@ test('counts a result as shown when the page is visible', async () => {
   await ann.until(() => result()?.grade === 'shown');
 });
 
-test('delivers unprompted messages on a held stream to a chat with only a transport', async () => {
+test('delivers unprompted messages on a held stream to a chat that has only a transport', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const transport = chatTransport(it.client().it);
@@ -342,7 +342,7 @@ test('delivers unprompted messages on a held stream to a chat with only a transp
   expect(chat.error).toBeUndefined();
 });
 
-test('keeps words that repeat those before the chat separate', async () => {
+test('keeps words separate that repeat words from before the chat', async () => {
   const session = await closing(rideSession());
   const it = await served({ session: () => session });
   const bob = it.client({ token: 'bob' });
@@ -362,7 +362,7 @@ test('keeps words that repeat those before the chat separate', async () => {
   expect(chat.messages.filter(({ role }) => role === 'user')).toHaveLength(1);
 });
 
-test('stops no work, and still delivers what is said afterwards', async () => {
+test('stop() cancels no work, and later words still arrive', async () => {
   const session = await closing(rideSession());
   const { chat, until } = talkTo(await served({ session: () => session }));
   const sent = chat.sendMessage({ parts: [{ type: 'text', text: 'hello' }] });
@@ -394,7 +394,7 @@ test('keeps an app message in its position', async () => {
   ]);
 });
 
-test('extends the text of a reply on the screen, and never shortens it', async () => {
+test("extends a reply's text on the screen, and never shortens it", async () => {
   const session = await closing(rideSession());
   const { chat } = talkTo(await served({ session: () => session }));
   const lengths: number[] = [];
@@ -409,7 +409,7 @@ test('extends the text of a reply on the screen, and never shortens it', async (
   expect(lengths).toEqual(lengths.toSorted((a, b) => a - b));
 });
 
-test('refuses to follow anything but a function', async () => {
+test('refuses to follow a value that is not a function', async () => {
   const session = await closing(rideSession());
   const transport = chatTransport((await served({ session: () => session })).client().it);
   expect(() => transport.follow(null as never)).toThrow(
@@ -417,7 +417,7 @@ test('refuses to follow anything but a function', async () => {
   );
 });
 
-test('connects once, at the first use, so server rendering opens no connection', async () => {
+test('connects once at the first use, so that server rendering opens no connection', async () => {
   const session = await closing(rideSession());
   const host = await served({ session: () => session });
   let connections = 0;
@@ -433,7 +433,7 @@ test('connects once, at the first use, so server rendering opens no connection',
   expect([connections, textOf(chat.messages.at(-1)!)]).toEqual([1, 'You said: hello']);
 });
 
-test('refuses a function that returns no client at the first use', () => {
+test('refuses, at the first use, a function that returns no client', () => {
   const transport = chatTransport(() => null as never);
   expect(() => transport.follow(() => undefined)).toThrow(
     expect.objectContaining({ code: 'INVALID_OPTION' }),

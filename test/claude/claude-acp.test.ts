@@ -86,14 +86,14 @@ describe('ACP-SESSION-5: its mode', () => {
     expect(done).toEqual(['ask']);
   });
 
-  test('requests no permission with `bypassPermissions`, which shows that the mode is set', async () => {
+  test('requests no permission with `bypassPermissions`, which proves that the mode is set', async () => {
     const { outcome, asked, done } = await play({ mode: 'bypassPermissions' });
     expect(outcome).toMatchObject({ status: 'completed', text: 'permitted. Done.' });
     expect(asked).toEqual([]);
     expect(done).toEqual(['ask']);
   });
 
-  test('fails for an unknown mode with the known ones, before anything starts', async () => {
+  test('fails for an unknown mode before anything starts, and lists the known modes', async () => {
     const { outcome, done } = await play({ mode: 'cautious' });
     expect(outcome).toMatchObject({
       status: 'failed',

@@ -26,7 +26,7 @@ const manifestIn = (folder: string) =>
   };
 
 describe('offstage create', () => {
-  test('creates a project in a new folder, and prints what to do', async () => {
+  test('creates a project in a new folder, and prints the next steps', async () => {
     const folder = join(newFolder(), 'deep', 'My Chat!');
     const { status, said } = await run('terminal', folder);
     expect(said).toContain('npm install\n  npm start');
@@ -62,7 +62,7 @@ describe('offstage create', () => {
     },
   );
 
-  test('gives a Worker the name of its project, but no project the name of a dependency', async () => {
+  test('names a Worker after its project, but never a project after a dependency', async () => {
     const [chats, same] = ['My Chats', 'wrangler'].map((name) => join(newFolder(), name));
     const { said } = await run('cloudflare', chats ?? '');
     expect(said).toContain('npm run deploy');
@@ -79,7 +79,7 @@ describe('offstage create', () => {
     expect(await run('web', newFolder())).toMatchObject({ status: 0 });
   });
 
-  test('overwrites nothing', async () => {
+  test('overwrites no files', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'notes.txt'), 'mine');
     const { status, said } = await run('web', folder);
@@ -105,7 +105,7 @@ describe('offstage create', () => {
     [['web', 'a\0b'], 'Expected the name of a folder'],
     [['web', 'a', 'b'], 'Expected a template and a folder'],
     [['--force'], '--force'],
-  ])('refuses the wrong call %j with what it expected', async (args, expected) => {
+  ])('refuses the invalid call %j with what it expected', async (args, expected) => {
     const { status, said } = await run(...args);
     expect(said).toContain(expected);
     expect(status).toBe(2);

@@ -49,7 +49,7 @@ const texts = (found: Machine, name: string): string[] =>
     .map(({ status, text }) => `${status}: ${text}`);
 
 describe('keys', () => {
-  test('FINDINGS-1: never prints a key, however malformed', async () => {
+  test('FINDINGS-1: never prints a key, even a malformed one', async () => {
     for (const value of [KEY, ` ${KEY}`, `"${KEY}"`, `${KEY} ${KEY}`]) {
       const { printed } = await run([], {
         variables: { OPENAI_API_KEY: value, GOOGLE_API_KEY: value },
@@ -88,7 +88,7 @@ describe('keys', () => {
     ['openai-realtime', openaiRealtime],
     ['openai-live', openaiLive],
     ['gemini-live', geminiLive],
-  ])('names the keys that %s requires, in the same order', (name, make) => {
+  ])('names the keys that %s requires, in the order in which they are tried', (name, make) => {
     const { keys } = REQUIREMENTS.find((one) => one.name === name)!;
     for (const key of keys) vi.stubEnv(key, undefined);
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -113,7 +113,7 @@ test('shows only the host of a URL, because the rest may contain a secret', () =
 });
 
 describe('packages', () => {
-  test('names a missing variable with its remedy', () => {
+  test('names a missing variable, and how to set it', () => {
     const found = texts(machine({ installed: () => null }), 'local-voice');
     expect(found).toContain('missing: The package ws is missing: run npm install ws');
   });
@@ -163,20 +163,23 @@ describe('packages', () => {
 });
 
 describe('the exit status', () => {
-  test('fails for a named transport that lacks something, but not for an unnamed one', async () => {
+  test('reports failure for a named transport that lacks something, but not for an unnamed one', async () => {
     expect((await run([])).status).toBe(0);
     expect((await run(['gemini-live'])).status).toBe(1);
     expect((await run(['gemini-live'], { variables: { GEMINI_API_KEY: KEY } })).status).toBe(0);
   });
 
-  test.each([[['gemini']], [['--nonsense']]])('reports a wrong call: %j', async (args) => {
-    const { status, printed } = await run(args);
-    expect(status).toBe(2);
-    expect(printed).toContain('offstage doctor [adapter');
-  });
+  test.each([[['gemini']], [['--nonsense']]])(
+    'reports failure for the invalid call %j',
+    async (args) => {
+      const { status, printed } = await run(args);
+      expect(status).toBe(2);
+      expect(printed).toContain('offstage doctor [adapter');
+    },
+  );
 });
 
-test('has a row for every adapter of the package, which can be selected', async () => {
+test("has a row for each of the package's adapters, which can be selected", async () => {
   const { exports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     exports: Record<string, { 'offstage-source'?: string }>;
   };
@@ -197,7 +200,7 @@ test('has a row for every adapter of the package, which can be selected', async 
   expect((await run(['--all'])).printed).toContain('encrypted-journal: ready');
 });
 
-test('prints the findings as --json for a script', async () => {
+test('prints its findings as JSON with --json', async () => {
   const { printed } = await run(['openai-realtime', '--json'], {
     variables: { OPENAI_API_KEY: KEY },
   });
@@ -248,7 +251,7 @@ describe('--connect', () => {
     expect(printed).toContain(`MISSING ${reason}`);
   });
 
-  test('reports a transport that cannot be created', async () => {
+  test('reports a transport that cannot be constructed', async () => {
     const { status, printed } = await tried(() => Promise.reject(new Error('no such adapter')));
     expect(status).toBe(1);
     expect(printed).toContain('no such adapter');
@@ -256,7 +259,7 @@ describe('--connect', () => {
 });
 
 describe('for programs', () => {
-  test('refuses an unknown adapter with the known ones', () => {
+  test('refuses an unknown adapter, and lists the known ones', () => {
     expect(() => examine(machine(), ['gemini'])).toThrow(
       /^examine\(machine, names\): expected names in a list, of openai-realtime, .*, got "gemini"$/,
     );

@@ -163,7 +163,7 @@ const isRoot = process.getuid?.() === 0;
 
 // Root has every right: another user runs the commands.
 test.skipIf(process.platform === 'win32' || (isRoot && !isForAll(import.meta.dirname)))(
-  'a journal without the right to write: it is read, and a command that acts says which right is missing',
+  'reads a journal without write permission, and a command that writes names the missing permission',
   () => {
     const unprivileged = 65_534;
     const of = (name: string, mode: number): string => {

@@ -56,7 +56,7 @@ async function run(...args: string[]) {
   return { status, printed };
 }
 
-test('draws speech, calls, questions and reports with --mermaid', async () => {
+test('prints speech, calls, questions and reports as a diagram with --mermaid', async () => {
   const { status, printed } = await run(recorded, '--mermaid');
   expect(status).toBe(0);
   const lines = printed.trimEnd().split('\n');
@@ -73,7 +73,7 @@ test('draws speech, calls, questions and reports with --mermaid', async () => {
     expect(line).toMatch(/^ {2}(?:actor|participant|Note over|[a-z0-9]+-{1,2}>>[a-z0-9]+:)/);
 });
 
-test('MERMAID-1: reads no session text as a line or as syntax of the diagram', () => {
+test('MERMAID-1: escapes session text that would be a line or syntax of the diagram', () => {
   const entry = { scope: 's', unit: 's', seq: 1, at: 0, actor: 'user', definitionVersion: 2 };
   const changes = { 'user u1': 'so;end\nuser->>lead: <b>#35;%%{init}%%' };
   const step = { number: 1, entry: { ...entry, event: { type: 'user.said' } }, isAccepted: true };
@@ -97,7 +97,7 @@ describe('a journal', () => {
     ]);
   });
 
-  test('does not change when it is read', async () => {
+  test('stays unchanged when it is read', async () => {
     const own = join(folder, 'looked-at');
     mkdirSync(own);
     const file = join(own, 'calls.db');
@@ -120,7 +120,7 @@ describe('a journal', () => {
     expect((await run(file)).printed).toContain('3 sessions');
   });
 
-  test('explains how to update an older layout, and does not update it by reading', async () => {
+  test('keeps its older layout when it is read, and the error explains how to update it', async () => {
     const old = join(folder, 'old.db');
     copyFileSync(new URL('../corpus/sqlite-layout-2.journal', import.meta.url), old);
     const before = readFileSync(old);
@@ -167,13 +167,13 @@ describe('a journal', () => {
 });
 
 describe('a recording', () => {
-  test('prints its session without an option', async () => {
+  test('needs no session option to print its session', async () => {
     const { status, printed } = await run(recorded);
     expect(status).toBe(0);
     expect(printed).toMatch(/^ses, /);
   });
 
-  test('shows the whole state at a moment with --at', async () => {
+  test('shows the whole state after an entry with --at', async () => {
     const { status, printed } = await run(recorded, '--at', String(asked));
     expect(status).toBe(0);
     expect(printed).toMatch(/^ {2}sub_1\.q1 +open +ride: Which class\?$/m);
@@ -191,7 +191,7 @@ describe('a recording', () => {
     );
   });
 
-  test('prints a line for each entry with --json', async () => {
+  test('becomes one line per entry with --json', async () => {
     const { printed } = await run(recorded, '--json');
     const lines = printed
       .trimEnd()
@@ -207,7 +207,7 @@ describe('a recording', () => {
     });
   });
 
-  test('finds no difference with --check, or names the first one', async () => {
+  test('has no difference with --check, or the first difference is named', async () => {
     expect(await run(recorded, '--check')).toEqual({
       status: 0,
       printed: `${recorded}: ${length} entries, and each leads to what it led to\n`,
@@ -221,7 +221,7 @@ describe('a recording', () => {
     });
   });
 
-  test('forks into a journal with --fork', async () => {
+  test('becomes a fork in another journal with --fork', async () => {
     const into = join(folder, 'forks.db');
     const { status } = await run(recorded, '--fork', 'f', '--after', '12', '--into', into);
     expect(status).toBe(0);
@@ -238,7 +238,7 @@ describe('a recording', () => {
     expect(printed).toMatch(/would not accept \d+ of them/);
   });
 
-  test('waits after each entry with --step, until the reader stops', async () => {
+  test('waits after each entry with --step, until the user stops', async () => {
     let waited = 0;
     let printed = '';
     const say = (text: string) => (printed += text);
@@ -282,7 +282,7 @@ describe('a wrong call', () => {
     expect(printed).toContain(message());
   });
 
-  test('names a file that is neither, and does not create it', async () => {
+  test('names a file that is neither a journal nor a recording, and does not create it', async () => {
     const nothing = join(folder, 'nothing.db');
     expect(await run(nothing)).toEqual({
       status: 2,
@@ -299,7 +299,7 @@ describe('a wrong call', () => {
     }
   });
 
-  test('reports the place where a recording is damaged', async () => {
+  test('reports where a recording is damaged', async () => {
     const path = join(folder, 'cut.jsonl');
     writeFileSync(path, readFileSync(recorded, 'utf8').slice(0, -30));
     expect(await run(path)).toEqual({
@@ -317,7 +317,7 @@ describe('a wrong call', () => {
   });
 });
 
-test('prints a session when it is run as a program', async () => {
+test('prints a session when it runs as a program', async () => {
   const file = new URL('../../src/cli/offstage.ts', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)(
     process.execPath,

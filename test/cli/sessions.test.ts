@@ -60,7 +60,7 @@ function entriesOf(path: string) {
 }
 
 describe('a journal', () => {
-  test('changes nothing with ls and show, as text and as JSON', async () => {
+  test('stays unchanged by ls and show, as text and as JSON', async () => {
     const before = readFileSync(database);
     expect((await run('ls', '--journal', database)).printed).toMatch(
       /1 session\n\n.*\n {2}ses +\d+ /,
@@ -84,7 +84,7 @@ describe('a journal', () => {
     expect(readFileSync(database)).toEqual(before);
   });
 
-  test('SESSIONS-1: writes one entry each for answer, message and cancel under the name, and prints the receipt', async () => {
+  test("SESSIONS-1: gets one entry for each answer, message and cancel, with the user's name, and the receipt is printed", async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses', '--by', 'ann'];
     const { length } = entriesOf(path);
@@ -113,7 +113,7 @@ describe('a journal', () => {
     expect(entriesOf(path)).toHaveLength(length + 3);
   });
 
-  test('SESSIONS-2: refuses a session that a process has with instructions, and changes nothing', async () => {
+  test('SESSIONS-2: stays unchanged if a process holds the session, and the error explains what to do', async () => {
     const path = copied();
     const journal = sqliteJournal({ path, environment: nodeEnvironment() });
     onTestFinished(() => journal.close());
@@ -176,7 +176,7 @@ describe('a journal', () => {
     expect(complained).toContain(message);
   });
 
-  test('refuses an unknown subagent, an unknown question and hostile ids, and writes nothing', async () => {
+  test('stays unchanged for an unknown subagent, an unknown question or a hostile id', async () => {
     const path = copied();
     const at = ['--journal', path, '--session', 'ses'];
     const { length } = entriesOf(path);
@@ -214,7 +214,7 @@ describe('a running process', () => {
     return { session, url, requestId: open()?.requestId ?? '' };
   }
 
-  test("SESSIONS-1: shows the process, and acts as a client under the token's identity", async () => {
+  test("SESSIONS-1: appears in the list, and accepts commands under the token's identity", async () => {
     const { session, url, requestId } = await running();
     expect((await run('ls', '--url', url)).printed).toContain('1 questions open');
     const shown = await run('show', '--url', url);
@@ -257,7 +257,7 @@ describe('a running process', () => {
     expect(none.complained).toContain('it has no limit of tokens of its own');
   });
 
-  test('cancels a subagent for a user, but not for a watcher', async () => {
+  test('cancels a subagent for a user, but not for an observer', async () => {
     const { session, url } = await running();
     const { id = '' } = session.subagents.list()[0] ?? {};
     const watcher = await run('cancel', id, '--url', url, '--token', 'eve');
@@ -268,7 +268,7 @@ describe('a running process', () => {
     expect(await run('cancel', id, '--url', url)).toMatchObject({ status: 1 });
   });
 
-  test('refuses a wrong token, and a URL without a server', async () => {
+  test('an invalid token or a URL without a server is refused', async () => {
     const { url } = await running();
     const refused = await run('show', '--url', url, '--token', 'nobody');
     expect(refused.status).toBe(1);

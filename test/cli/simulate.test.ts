@@ -44,7 +44,7 @@ export default {
 };
 `;
 
-test("prints a seed's script and events, and a summary for a range", async () => {
+test("prints a seed's script and events, or a summary for a range of seeds", async () => {
   const one = await call('--seed', '3', '--session', 'text');
   expect(one.status).toBe(0);
   expect(one.printed).toMatch(/^Seed 3, by text\.\n +0\.000 s {2}the user says/);
@@ -57,7 +57,7 @@ test("prints a seed's script and events, and a summary for a range", async () =>
   expect(range.printed).toMatch(/^3 runs, and every promise was kept\.\n {2}subagents: \d+/);
 });
 
-test("runs a user's scenario; its first failing seed, minimised, ends a range", async () => {
+test("runs a user's scenario, and minimises the first failing seed of a range", async () => {
   const path = await fileOf('silence.mjs', scenario);
   const { status, printed } = await call('--seeds', '5', '--scenario', path);
   expect(status).toBe(1);
@@ -69,7 +69,7 @@ test("runs a user's scenario; its first failing seed, minimised, ends a range", 
   expect(again.printed).toContain('SILENCE: somebody spoke');
 });
 
-test('overrides the scenario with the options of the call', async () => {
+test('overrides the scenario with command-line options', async () => {
   const path = await fileOf('spoken.mjs', scenario.replace("session: 'text'", "session: 'voice'"));
   const said = await call('--seed', '1', '--scenario', path, '--session', 'text');
   expect(said.printed).toContain('Seed 1, by text.');
@@ -77,7 +77,7 @@ test('overrides the scenario with the options of the call', async () => {
   expect(unsaid.printed).toContain('Seed 1, by voice.');
 });
 
-test('does not report a failing app as a wrong call', async () => {
+test('does not treat a failing app as an invalid call', async () => {
   const text = `export default { app() { return null.agents; } };`;
   const path = await fileOf('failing.mjs', text);
   await expect(call('--seed', '1', '--scenario', path)).rejects.toThrow(TypeError);
@@ -110,7 +110,7 @@ test.each([
   [['--seed', '1', '--oops'], 'oops'],
   [['--script', 'no-such-file.json'], 'no-such-file.json'],
   [['--seed', '1', '--scenario', 'no-such-file.mjs'], 'cannot be loaded'],
-])('reports the expectation for a wrong call: %j', async (args, expected) => {
+])('prints what it expected for the invalid call %j', async (args, expected) => {
   const { status, printed } = await call(...args);
   expect(printed).toContain(expected);
   expect(printed).toContain('offstage simulate --seed');

@@ -56,7 +56,7 @@ const filesOf = (name: string): readonly string[] => {
 };
 
 describe('offstage voice install', () => {
-  test('keeps the needed files, of this platform, and the licences; a second call finds them', async () => {
+  test('keeps only needed files for this platform, with their licences; a second call finds them', async () => {
     const to = await newFolder();
     vi.stubEnv('OFFSTAGE_VOICE_DIR', to);
     const { status, said } = await run(INSTALLS, 'install');
@@ -101,7 +101,7 @@ describe('offstage voice install', () => {
     expect(readdirSync(to)).toEqual([]);
   });
 
-  test("passes the project's settings to npm, and removes them afterwards", async () => {
+  test("passes the project's npm settings on, and removes them afterwards", async () => {
     const [to, project] = [await newFolder(), await newFolder()];
     mkdirSync(project, { recursive: true });
     writeFileSync(join(project, '.npmrc'), 'registry=http://127.0.0.1:1/\n');

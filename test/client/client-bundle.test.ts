@@ -11,7 +11,7 @@ import { bundle } from '../support/bundle.ts';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const KILOBYTES = 1_024;
 
-test('has at most 15 KB with all its imports', async () => {
+test('has at most 15 KB including its imports', async () => {
   const built = await build({
     root,
     configFile: false,
@@ -39,6 +39,6 @@ test('imports no Node.js module, no zod and no AI SDK', async () => {
     expect((await bundle('src/client/index.ts', host)).builtIns).toEqual([]);
 });
 
-test('imports nothing in the file of the audio thread', () => {
+test("imports nothing in the audio worklet's file", () => {
   expect(readFileSync(`${root}src/client/worklet.ts`, 'utf8')).not.toMatch(/^import|import\(/m);
 });

@@ -111,7 +111,7 @@ async function listening() {
   };
 }
 
-test('sends the words of a short disconnect after it, in order', async () => {
+test('sends words from a short disconnection afterwards, in order', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   say(1, 2);
   lose();
@@ -123,7 +123,7 @@ test('sends the words of a short disconnect after it, in order', async () => {
   expect(sent).toEqual([1, 2, 3, 4, 5]);
 });
 
-test('refuses a wrong option by name', async () => {
+test('refuses an invalid option by name', async () => {
   const { microphone } = await listening();
   await expect(microphone.start({ mode: 'hold' as never })).rejects.toMatchObject({
     code: 'INVALID_OPTION',
@@ -133,7 +133,7 @@ test('refuses a wrong option by name', async () => {
   expect(microphone.status.get().state).toBe('on');
 });
 
-test('reports a browser that accepts the microphone at no rate, without an unhandled rejection', async () => {
+test('reports a browser that supports the microphone at no sample rate, without an unhandled rejection', async () => {
   const { microphone } = await listening();
   let made = 0;
   vi.stubGlobal(
@@ -158,7 +158,7 @@ test('reports a browser that accepts the microphone at no rate, without an unhan
   expect(made).toBe(2);
 });
 
-test('keeps the last 10 s, even across several attempts', async () => {
+test('keeps the last 10 s, even across several connection attempts', async () => {
   const { say, lose, comeBack, sent } = await listening();
   lose();
   say(...Array.from({ length: 300 }, (_, index) => index));
@@ -168,7 +168,7 @@ test('keeps the last 10 s, even across several attempts', async () => {
   expect(sent).toEqual(Array.from({ length: 500 }, (_, index) => 100 + index));
 });
 
-test('drops audio that another client must not hear', async () => {
+test('drops audio while another client owns the voice', async () => {
   const { microphone, say, lose, comeBack, sent } = await listening();
   lose();
   say(1);
@@ -189,7 +189,7 @@ test('drops audio that another client must not hear', async () => {
   expect(sent).toEqual([]);
 });
 
-test('sends buffered audio on a new connection at once, and limits what is said after it', () => {
+test('sends buffered audio at once on a new connection, and limits what is said afterwards', () => {
   let unsent = 0;
   class Socket implements SocketLike {
     binaryType = '';
@@ -223,7 +223,7 @@ test('sends buffered audio on a new connection at once, and limits what is said 
   expect(usual).toEqual([true, true, true, true, true, true, true, false]);
 });
 
-test('reports `blocked` while the browser pauses it, and records again afterwards', async () => {
+test('reports `blocked` while the browser suspends it, and records again afterwards', async () => {
   const { microphone, say, sent } = await listening();
   become('interrupted');
   expect(microphone.status.get()).toMatchObject({ state: 'blocked', isOpen: false });
@@ -238,7 +238,7 @@ test('reports `blocked` while the browser pauses it, and records again afterward
   expect(microphone.status.get().state).toBe('off');
 });
 
-test('reports an insecure page, and requests nothing', async () => {
+test('reports an insecure page without requesting the microphone', async () => {
   const { microphone } = await listening();
   microphone.stop();
   vi.stubGlobal('isSecureContext', false);

@@ -39,7 +39,7 @@ describe('frames', () => {
     expect(readClientFrame(frame)).toMatch(why);
   });
 
-  test("never throws for a value, and returns a copy of a frame without its sender's prototype", () => {
+  test('never throws for a value, and copies a frame without its prototype', () => {
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.jsonValue()), (value) => {
         for (const read of [readClientFrame, readServerFrame, readPostedFrames]) {
@@ -54,7 +54,7 @@ describe('frames', () => {
     expect(valueOfJson('{')).toBeUndefined();
   });
 
-  test("ignores a later server's frame, but not a broken one", () => {
+  test("ignores a later server's unknown frame, but not a malformed one", () => {
     expect(readServerFrame({ type: 'weather', sun: true })).toBeNull();
     expect(readServerFrame({ type: 'alive', seq: 1, now: 2, more: 3 })).toMatch(/unknown field/);
     expect(readServerFrame({ type: 'events', seq: 1, now: 2, events: [{}] })).toMatch(/events/);

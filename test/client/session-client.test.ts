@@ -83,7 +83,7 @@ function clientOfFakes(options: Partial<ConnectOptions> = {}) {
   };
 }
 
-test("creates an open client with the tests' socket", async () => {
+test('opens with a welcome frame on an injected socket', async () => {
   const { client, socket, status } = clientOfFakes();
   (await socket()).welcome();
   expect(status()).toBe('open');
@@ -92,7 +92,7 @@ test("creates an open client with the tests' socket", async () => {
 
 const changes = ['connecting', 'open', 'waiting'] as const;
 test.each(changes)(
-  'SESSION-CLIENT-5: closes permanently when a status listener closes the client while it is %s',
+  'SESSION-CLIENT-5: stays closed if a status listener closes it while it is %s',
   async (state) => {
     const { client, environment, socket, status, live } = clientOfFakes();
     const first = await socket();
@@ -111,7 +111,7 @@ test.each(changes)(
   },
 );
 
-test('SESSION-CLIENT-5: closes permanently when a store listener does, or when the server says goodbye', async () => {
+test('SESSION-CLIENT-5: stays closed if a store listener closes it, or if the server ends the session', async () => {
   const welcomed = clientOfFakes();
   const first = await welcomed.socket();
   welcomed.client.store.subscribe(() => welcomed.client.close());
@@ -131,7 +131,7 @@ test('SESSION-CLIENT-5: closes permanently when a store listener does, or when t
   }
 });
 
-test('SESSION-CLIENT-5: opens one connection when a listener connects again at once, and no second one later', async () => {
+test('SESSION-CLIENT-5: opens one connection if a listener reconnects at once, and no second one later', async () => {
   const { client, environment, socket, sockets, status, live } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -146,7 +146,7 @@ test('SESSION-CLIENT-5: opens one connection when a listener connects again at o
   expect(status()).toBe('connecting');
 });
 
-test("SESSION-CLIENT-2: sends a listener's words once when the client opens", async () => {
+test('SESSION-CLIENT-2: sends words from a listener once when it opens', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   const { unsubscribe } = client.status.subscribe(({ state }) => {
@@ -158,7 +158,7 @@ test("SESSION-CLIENT-2: sends a listener's words once when the client opens", as
   expect(first.sent.map(({ type }) => type)).toEqual(['hello', 'send']);
 });
 
-test('gives the other listeners the newest value when a listener causes it', async () => {
+test('passes other listeners the newest value if one listener changes it', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();
@@ -171,7 +171,7 @@ test('gives the other listeners the newest value when a listener causes it', asy
   expect(seen).toEqual(['connecting']);
 });
 
-test('delivers values although `onError` throws, and rethrows its error in a separate task', async () => {
+test('delivers values even if `onError` throws, and rethrows that error in a separate task', async () => {
   const later: (() => void)[] = [];
   const { clock, scheduler, ids, random } = simulatedEnvironment();
   const { client, socket, status } = clientOfFakes({
@@ -204,7 +204,7 @@ test('delivers values although `onError` throws, and rethrows its error in a sep
   expect(later[0]).toThrow('of onError');
 });
 
-test("remembers this client's answers as long as their questions are shown", async () => {
+test('keeps its own answers while their questions are shown', async () => {
   const { client, socket } = clientOfFakes();
   const first = await socket();
   first.welcome();

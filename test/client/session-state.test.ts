@@ -16,7 +16,7 @@ const item = (id: string, change: Partial<TranscriptItem> = {}): SessionEvent =>
 });
 
 describe('the reducer', () => {
-  test('gives a client that applies the events the state of the session', () => {
+  test("produces the session's state from its events", () => {
     const id = fc.integer({ min: 0, max: 30 }).map((n) => `i${n}`);
     const event = fc.oneof(
       fc.record({ id, text: fc.string(), final: fc.boolean() }).map((each) => item(each.id, each)),
@@ -61,7 +61,7 @@ describe('the reducer', () => {
     );
   });
 
-  test('keeps ended views up to a limit, and always the open ones', () => {
+  test('keeps a limited number of ended views, and all open ones', () => {
     let state = applySessionEvent(emptySessionState, item('i0', { final: false }));
     for (let n = 1; n <= 600; n++) state = applySessionEvent(state, item(`i${n}`));
     expect(state.transcript).toHaveLength(501);
@@ -95,14 +95,14 @@ describe('patches', () => {
     );
   });
 
-  test('sends a continuing text as its continuation', () => {
+  test('sends only the added part of a growing text', () => {
     const before = { id: 'i1', text: 'The lead agent says', final: false };
     const after = { id: 'i1', text: 'The lead agent says more', final: false };
     expect(patchOf(before, after)).toEqual({ append: { text: ' more' } });
     expect(patchOf(before, before)).toEqual({});
   });
 
-  test('requests the whole state for a patch of a missing view', () => {
+  test('requests the whole state when the patched view is missing', () => {
     const patch = { type: 'patch', of: 'questions', id: 'q1', set: { state: 'open' } } as const;
     expect(eventOfPatch(emptySessionState, patch)).toBeNull();
     expect(eventOfPatch(emptySessionState, { ...patch, of: 'nothing' as 'questions' })).toBeNull();

@@ -87,7 +87,7 @@ function speaker(workletUrl = () => 'worklet.js') {
   };
 }
 
-test('opens no audio for requested silence, and switches between audio and silence', async () => {
+test('opens no audio output in silent mode, and switches between the modes', async () => {
   const { it, contexts, noticed } = speaker();
   expect(await it.start({ silent: true })).toBe('silent');
   expect(contexts()).toBe(0);
@@ -100,7 +100,7 @@ test('opens no audio for requested silence, and switches between audio and silen
   it.stop();
 });
 
-test('stays silent on a host whose audio fails in any way, and can be started again', async () => {
+test('stays silent on a host where audio fails in any way, and can start again', async () => {
   const nowhere = speaker(() => {
     throw new TypeError('no address');
   });
@@ -114,7 +114,7 @@ test('stays silent on a host whose audio fails in any way, and can be started ag
   expect(it.status.get().state).toBe('off');
 });
 
-test('takes no voice if a listener stops the speaker as soon as it is on', async () => {
+test('does not request the voice if a listener stops the speaker when it turns on', async () => {
   const { it, noticed, contexts } = speaker();
   it.status.subscribe(({ state }) => {
     if (state === 'on') it.stop();
@@ -124,7 +124,7 @@ test('takes no voice if a listener stops the speaker as soon as it is on', async
   expect(contexts()).toBe(0);
 });
 
-test('refuses a wrong option by name', async () => {
+test('refuses an invalid option by name', async () => {
   const { it, noticed } = speaker();
   await expect(it.start({ silent: 'yes' as never })).rejects.toMatchObject({
     code: 'INVALID_OPTION',
@@ -134,7 +134,7 @@ test('refuses a wrong option by name', async () => {
   expect(noticed).toEqual([]);
 });
 
-test('SPEAKER-3: takes the voice again after a reconnect, unless another client has taken it', async () => {
+test('SPEAKER-3: requests the voice again after a reconnect, unless another client has it', async () => {
   const { it, onOpen, onFrame, noticed } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'voice', own: true });
@@ -149,7 +149,7 @@ test('SPEAKER-3: takes the voice again after a reconnect, unless another client 
   it.stop();
 });
 
-test('SPEAKER-4: counts speech as heard on arrival in silent mode, item by item, in few reports', async () => {
+test('SPEAKER-4: counts speech as heard on arrival in silent mode, for each item, in few reports', async () => {
   const { it, onFrame, sound, played, environment } = speaker();
   await it.start({ silent: true });
   onFrame.emit({ type: 'audio.item', ref: 1, itemId: 'greeting' });
@@ -174,7 +174,7 @@ test('SPEAKER-4: counts speech as heard on arrival in silent mode, item by item,
   expect(played).toHaveLength(4);
 });
 
-test('SPEAKER-5: releases the voice while the browser pauses the audio, and takes it when it runs again', async () => {
+test('SPEAKER-5: releases the voice while the browser suspends audio, and requests it afterwards', async () => {
   const { it, device, noticed, onFrame, onOpen, contexts } = speaker();
   expect(await it.start()).toBe('on');
   device.mayResume = false;
@@ -200,7 +200,7 @@ test('SPEAKER-5: releases the voice while the browser pauses the audio, and take
   expect(it.status.get().state).toBe('off');
 });
 
-test("takes no other client's voice when its audio runs again", async () => {
+test("does not request another client's voice when its audio resumes", async () => {
   const { it, device, noticed, onFrame } = speaker();
   await it.start();
   onFrame.emit({ type: 'voice', own: false });
@@ -211,7 +211,7 @@ test("takes no other client's voice when its audio runs again", async () => {
   expect(noticed).toEqual(['voice.take']);
 });
 
-test('resumes paused audio when the page is visible again', async () => {
+test('resumes suspended audio when the page becomes visible', async () => {
   let seen = (): void => undefined;
   const page = {
     visibilityState: 'hidden',
@@ -231,7 +231,7 @@ test('resumes paused audio when the page is visible again', async () => {
   expect(it.status.get().state).toBe('on');
 });
 
-test('reports an insecure page, where the user reads', async () => {
+test('counts speech as heard on arrival on an insecure page, which it reports', async () => {
   const { it, sound, onFrame, played, environment, noticed } = speaker();
   vi.stubGlobal('isSecureContext', false);
   vi.stubGlobal('AudioWorkletNode', undefined);

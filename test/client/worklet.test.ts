@@ -50,7 +50,7 @@ describe('the queue of the speaker', () => {
     expect(output.every((sample) => sample === 0)).toBe(true);
   });
 
-  test('plays audio without an item and does not report it', () => {
+  test('plays audio without an item, but does not report it', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push(null, samplesOf(300));
     const output = new Float32Array(2_400);
@@ -60,7 +60,7 @@ describe('the queue of the speaker', () => {
   });
 });
 
-test('sends a second of silence for a muted microphone, and then nothing', () => {
+test('sends a second of silence for a muted microphone, then nothing', () => {
   const framer = new CaptureFramer(RATE_HZ);
   const loud = new Float32Array(480).fill(0.5);
   expect(framer.push(loud)).toEqual([]);

@@ -63,7 +63,7 @@ const clientOf = (session: string, token: string): TestClient =>
 const told = (client: TestClient, words: string) =>
   client.until(({ transcript }) => transcript.some(({ text }) => text.includes(words)));
 
-test('answers a question with options after the object was evicted, and books the ride', async () => {
+test('keeps a question with options while the object is evicted, and books the ride after the answer', async () => {
   const { evict } = await deployed();
   const page = clientOf('ann', '');
   await page.it.send('Book me a ride to the airport.');
@@ -91,19 +91,19 @@ test('refuses every client with a key and no token', async () => {
   expect(reason?.code).toBe('UNAUTHORIZED');
 });
 
-test('routes other paths, and a chat without a name, to no object', async () => {
+test('routes neither other paths nor a chat without a name to an object', async () => {
   const { url } = await deployed();
   for (const path of ['offstage', 'offstage?session=', 'elsewhere?session=ann'])
     expect((await fetch(new URL(path, url))).status).toBe(404);
 });
 
-test('bundles the page where wrangler serves it, and names the Worker after the project', () => {
+test('bundles the page for wrangler, and names the Worker after the project', () => {
   expect(readFileSync(join(project, 'web', 'index.html'), 'utf8')).toContain('src="/page.js"');
   expect(readFileSync(join(project, 'web', 'page.js'), 'utf8')).toContain('/offstage');
   expect(readFileSync(join(project, 'wrangler.jsonc'), 'utf8')).toContain('"name": "my-chats"');
 });
 
-test('gives the project the programs that it is tested with', () => {
+test('pins the tool versions with which the project is tested', () => {
   const read = (path: string) =>
     JSON.parse(readFileSync(path, 'utf8')) as Record<string, Readonly<Record<string, string>>>;
   const { dependencies = {} } = read(fileURLToPath(new URL('package.json', import.meta.url)));

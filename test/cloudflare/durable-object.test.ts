@@ -107,7 +107,7 @@ test('DURABLE-JOURNAL-1 DURABLE-JOURNAL-2: passes the journal suite, and stores 
 });
 
 describe('the clients of an object', () => {
-  test('DURABLE-JOURNAL-3: wait with a question whose deadline is the alarm, and nothing else in memory', async () => {
+  test('DURABLE-JOURNAL-3: keep a waiting question in storage only, with its deadline as the alarm', async () => {
     await run();
     const ann = clientOf('a');
     await ann.it.send('Book me a ride');
@@ -130,7 +130,7 @@ describe('the clients of an object', () => {
     expect(await asleep('a')).toMatchObject({ alarm: null, errors: [] });
   });
 
-  test('SESSION-HOST-1: stay connected when the object is evicted, answer, and hear the result', async () => {
+  test('SESSION-HOST-1: stay connected when the object is evicted, answer, and get the result', async () => {
     const { evict } = await run();
     const ann = await connected('b', 'ann');
     const eve = await connected('b', 'eve');
@@ -160,7 +160,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: hello');
   });
 
-  test('get an answer to a ping while the object sleeps', async () => {
+  test('get an answer to a ping while the object is evicted', async () => {
     const { evict } = await run();
     let [pings, pongs] = [0, 0];
     let ponged = (): void => undefined;
@@ -192,7 +192,7 @@ describe('the clients of an object', () => {
     await told(ann, 'You said: again');
   });
 
-  test("SESSION-HOST-4: fail with a bad token or another session's identity, and open nothing", async () => {
+  test("SESSION-HOST-4: fail with an invalid token or another session's identity, without opening the session", async () => {
     await run();
     for (const token of ['nobody', 'mallory']) {
       const { it, status } = clientOf('e', token);
@@ -207,7 +207,7 @@ describe('the clients of an object', () => {
     });
   });
 
-  test('see everything as watchers but do nothing; the first valid answer wins', async () => {
+  test('see everything as observers but cannot act; the first valid answer counts', async () => {
     await run();
     const [ann, bob, eve] = [clientOf('f'), clientOf('f', 'bob'), clientOf('f', 'eve')];
     await ann.it.send('Book me a ride');
@@ -228,7 +228,7 @@ describe('the clients of an object', () => {
     await told(eve, 'Booked: economy');
   });
 
-  test('fail from foreign pages, for other paths, plain requests and large frames', async () => {
+  test('fail from foreign pages, for other paths, for plain requests and with large frames', async () => {
     const { url } = await run();
     expect(await upgrade('g', {})).toBe(101);
     expect(await upgrade('g', { origin: new URL(url).origin })).toBe(101);
@@ -245,7 +245,7 @@ describe('the clients of an object', () => {
     expect((await look('g')).errors).toEqual([]);
   });
 
-  test('learn that a session was deleted, which leaves no row with its words and no alarm', async () => {
+  test('learn that a session was deleted, which removes every row with its words and its alarm', async () => {
     await run();
     const ann = clientOf('h');
     await ann.it.send('Book me a ride to the xylophone');

@@ -15,7 +15,7 @@ beforeAll(() => bundle('helix-worker.js', worker));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test(
-  'continues the run by its alarm after a kill, and repeats no ended sub-agent',
+  'continues the run by its alarm after a kill, and repeats no finished sub-agent',
   { tags: ['H7'] },
   async () => {
     const begun: string[] = [];

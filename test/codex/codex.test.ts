@@ -76,7 +76,7 @@ async function stage(acts: readonly RelayAct[], asks = false) {
 }
 
 describe('a permission', () => {
-  test('names the exact command, and lets it run once', async () => {
+  test('names the exact command, which runs once if permitted', async () => {
     const { begin, asked, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: true })).result;
     expect(outcome).toMatchObject({ status: 'completed', text: 'Done.' });
@@ -89,7 +89,7 @@ describe('a permission', () => {
     ended();
   });
 
-  test('ends the turn when denied: the subagent fails as denied, and not as cancelled', async () => {
+  test('ends the turn when denied, and the subagent fails as denied rather than cancelled', async () => {
     const { begin, noted, ended } = await stage([NOTE, { say: 'Done.' }]);
     const outcome = await begin(() => ({ approved: false })).result;
     expect(outcome).toMatchObject({ status: 'failed', error: { code: 'RELAY_DENIED' } });
@@ -98,7 +98,7 @@ describe('a permission', () => {
   });
 });
 
-test('puts words that are a question to the user, by a rule of the task manager', async () => {
+test('asks the user a question that Codex states in words, by a rule of the task manager', async () => {
   const { begin, asked, ended } = await stage([{ question: 'Which one?' }], true);
   const outcome = await begin(() => ({ text: 'The blue one' })).result;
   expect(asked.map(({ kind, question }) => [kind, question])).toEqual([
@@ -123,7 +123,7 @@ test('ends its turn and its processes at a cancellation', async () => {
   ended();
 });
 
-test('reconnects to a Codex that was killed while it asks, which asks again', async () => {
+test('reconnects to a Codex process that was killed during a question, which it asks again', async () => {
   const { begin, asked, doubts, endpoint, marks, noted, ended } = await stage([
     NOTE,
     { say: 'Done.' },

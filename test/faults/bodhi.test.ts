@@ -56,7 +56,7 @@ describe('questions', () => {
   );
 
   test(
-    'passes the user’s next sentence on after a question has expired',
+    "passes the user's next words to the lead agent after a question has expired",
     { tags: ['BW2'] },
     async () => {
       const { start, type, environment, said, question } = textTalk({
@@ -72,7 +72,7 @@ describe('questions', () => {
   );
 
   test(
-    'queues a second question behind the others, once, and starves none',
+    "queues a subagent's second question once behind the others, without starvation",
     { tags: ['BW3'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -107,7 +107,7 @@ describe('questions', () => {
   );
 
   test(
-    'ends a question that is removed from the queue, and leaves nothing waiting',
+    'ends a question that is removed from the queue, and leaves no caller waiting',
     { tags: ['BW4'] },
     async () => {
       const { start, type, state, session, environment } = textTalk({
@@ -125,7 +125,7 @@ describe('questions', () => {
   );
 
   test(
-    'counts an answer at the very moment at which the question is put',
+    'accepts an answer at the instant at which the question is presented',
     { tags: ['BW5'] },
     async () => {
       const { start, type, session, state } = textTalk({ subagents: { ask: asking('Well?') } });
@@ -145,7 +145,7 @@ describe('questions', () => {
   );
 
   test(
-    'allows ten minutes for a run, two for an answer; a run outlives all its questions',
+    'allows ten minutes for a run and two for an answer; a run outlives all its questions',
     { tags: ['BW13'] },
     async () => {
       const { start, type, environment, state } = textTalk({
@@ -170,7 +170,7 @@ describe('questions', () => {
     },
   );
 
-  test('never delays a run whose time is over by a question', { tags: ['BW14'] }, async () => {
+  test("never delays a run's timeout by a question", { tags: ['BW14'] }, async () => {
     const { start, type, environment, state } = textTalk({
       subagents: {
         ask: {
@@ -192,7 +192,7 @@ describe('questions', () => {
   });
 
   test(
-    'puts the second question when the first is over, and its timeout begins then',
+    'presents the second question after the first, and starts its timeout only then',
     { tags: ['BW15'] },
     async () => {
       const {
@@ -226,27 +226,23 @@ describe('questions', () => {
     },
   );
 
-  test(
-    'releases the floor by a button in the same way as by words',
-    { tags: ['BW16'] },
-    async () => {
-      const { start, type, session, said, question, environment } = textTalk({
-        subagents: {
-          ask: {
-            ...asking('Well?'),
-            script: steps(calls(['ask_user', { question: 'Well?' }]), () => never()),
-          },
+  test('releases the floor after a button as after words', { tags: ['BW16'] }, async () => {
+    const { start, type, session, said, question, environment } = textTalk({
+      subagents: {
+        ask: {
+          ...asking('Well?'),
+          script: steps(calls(['ask_user', { question: 'Well?' }]), () => never()),
         },
-      });
-      await start();
-      await type('use ask');
-      void session.answer(question()?.requestId ?? '', { text: 'yes' });
-      await environment.settle();
-      // The run continues; the user talks to the lead agent again.
-      await type('hello');
-      expect(said().at(-1)).toBe('You said: hello');
-    },
-  );
+      },
+    });
+    await start();
+    await type('use ask');
+    void session.answer(question()?.requestId ?? '', { text: 'yes' });
+    await environment.settle();
+    // The run continues; the user talks to the lead agent again.
+    await type('hello');
+    expect(said().at(-1)).toBe('You said: hello');
+  });
 
   test('shows the client the options as buttons', { tags: ['BW17'] }, async () => {
     const options = [{ id: 'a', label: 'Economy', description: '$12' }];
@@ -270,7 +266,7 @@ describe('questions', () => {
   });
 
   test(
-    'ignores a stale or doubled click for other questions, and an unknown option',
+    'ignores outdated and repeated clicks, and unknown options',
     { tags: ['BW18'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -301,7 +297,7 @@ describe('questions', () => {
   );
 
   test(
-    "does not answer a subagent's answer with the lead model as well",
+    "does not reply to a subagent's answer with the lead model",
     { tags: ['BW19'] },
     async () => {
       const {
@@ -367,7 +363,7 @@ describe('the runtime', () => {
   };
 
   test(
-    'isolates senders from a throw during an effect, and blocks nothing',
+    'reports an exception in an effect without affecting senders or blocking',
     { tags: ['BW6'] },
     () => {
       const { send, taken, errors } = unitOf((name) => {
@@ -380,7 +376,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'accepts nothing before the start is over, or after the end',
+    'accepts nothing before the start has completed, or after the end',
     { tags: ['BW7'] },
     async () => {
       const { send, unit, taken } = unitOf(() => {});
@@ -402,7 +398,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'disposes an instance under construction at the close with the session',
+    "disposes an instance that is created during the session's close",
     { tags: ['BW12'] },
     async () => {
       const made: string[] = [];
@@ -433,7 +429,7 @@ describe('the runtime', () => {
   );
 
   test(
-    'ends every subagent at a close, and withdraws questions after a grace period',
+    'cancels every subagent at a close, and withdraws questions after a grace period',
     { tags: ['BW20'] },
     async () => {
       const { start, type, session, state, environment } = textTalk({
@@ -453,7 +449,7 @@ describe('the runtime', () => {
     },
   );
 
-  test('leaves no timer, and no rejection, after a settled wait', { tags: ['BW27'] }, async () => {
+  test('leaves no timer behind once a question is answered', { tags: ['BW27'] }, async () => {
     const { start, type, environment, state } = textTalk({ subagents: { ask: asking('Well?') } });
     await start();
     await type('use ask');
@@ -462,28 +458,24 @@ describe('the runtime', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test(
-    'deletes ended records, however long the conversation lasts',
-    { tags: ['BW31'] },
-    async () => {
-      const prompts: number[] = [];
-      const { start, type, state } = textTalk({
-        subagents: { work: done },
-        onModelCall: (who, { prompt }) => {
-          if (who === 'lead') prompts.push(JSON.stringify(prompt).length);
-        },
-      });
-      await start();
-      for (let round = 0; round < 130; round += 1)
-        await type(`use work {"text":"${'x'.repeat(3000)}"}`);
-      expect(state().subagents).toHaveLength(100);
-      expect(state().deliveries).toHaveLength(100);
-      expect(state().transcript.length).toBeLessThanOrEqual(500);
-      // The conversation that the model reads is bounded too.
-      expect(Math.max(...prompts)).toBeLessThan(400_000);
-      expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
-    },
-  );
+  test('deletes ended records during a long conversation', { tags: ['BW31'] }, async () => {
+    const prompts: number[] = [];
+    const { start, type, state } = textTalk({
+      subagents: { work: done },
+      onModelCall: (who, { prompt }) => {
+        if (who === 'lead') prompts.push(JSON.stringify(prompt).length);
+      },
+    });
+    await start();
+    for (let round = 0; round < 130; round += 1)
+      await type(`use work {"text":"${'x'.repeat(3000)}"}`);
+    expect(state().subagents).toHaveLength(100);
+    expect(state().deliveries).toHaveLength(100);
+    expect(state().transcript.length).toBeLessThanOrEqual(500);
+    // The conversation that the model reads is bounded too.
+    expect(Math.max(...prompts)).toBeLessThan(400_000);
+    expect(prompts.at(-1)).toBeLessThan((prompts.at(-20) ?? 0) * 1.2);
+  });
 
   test('tolerates a hook that throws in a run', { tags: ['BW33'] }, async () => {
     const { start, type, state } = textTalk({
@@ -525,9 +517,9 @@ describe('the runtime', () => {
   });
 });
 
-describe('told results', () => {
+describe('delivered results', () => {
   test(
-    'delivers five notices of a quiet time one by one, the important ones first',
+    'delivers five notices one by one after silence, by priority',
     { tags: ['BW8'] },
     async () => {
       const { start, session, asked, speak, pause, model } = voiceTalk();
@@ -552,7 +544,7 @@ describe('told results', () => {
   );
 
   test(
-    'drops the result of a cancelled call, and reports no failure',
+    "drops a cancelled call's result without reporting a failure",
     { tags: ['BW24'] },
     async () => {
       const results: string[] = [];
@@ -589,7 +581,7 @@ describe('told results', () => {
   );
 
   test(
-    'limits notices in text by number and time, and clears none silently',
+    'limits notices in text by number and time, and reports every dropped one',
     { tags: ['BW29'] },
     async () => {
       let release: () => void = () => {};
@@ -621,7 +613,7 @@ describe('told results', () => {
   );
 
   test(
-    'delivers in the next pause after an interruption without a further turn',
+    'repeats an interrupted delivery in the next pause without another user turn',
     { tags: ['BW29'] },
     async () => {
       const { start, session, asked, model, play, pause, environment, speak, state } = voiceTalk();
@@ -642,29 +634,33 @@ describe('told results', () => {
     },
   );
 
-  test('delivers a result once, in one way', { tags: ['BW30'] }, async () => {
-    const { start, use, pause, speak, asked, model, environment } = voiceTalk({
-      subagents: { pending: done, deferred: { ...done, pending: null } },
-    });
-    await start();
-    await use('pending', 'deferred');
-    const told: (string | null)[] = [];
-    for (let round = 0; round < 5; round += 1) {
-      await pause();
-      if (asked() === null) continue;
-      told.push(asked());
-      await speak('It is done.');
-    }
-    await environment.advance(3_600_000);
-    expect(told.filter((line) => line !== 'reply')).toHaveLength(2);
-    expect(
-      model()
-        .of('tool.answer')
-        .map(({ callId }) => callId),
-    ).toEqual(['call_1', 'call_2']);
-  });
+  test(
+    "delivers a result once, either as a delivery or as its call's answer",
+    { tags: ['BW30'] },
+    async () => {
+      const { start, use, pause, speak, asked, model, environment } = voiceTalk({
+        subagents: { pending: done, deferred: { ...done, pending: null } },
+      });
+      await start();
+      await use('pending', 'deferred');
+      const told: (string | null)[] = [];
+      for (let round = 0; round < 5; round += 1) {
+        await pause();
+        if (asked() === null) continue;
+        told.push(asked());
+        await speak('It is done.');
+      }
+      await environment.advance(3_600_000);
+      expect(told.filter((line) => line !== 'reply')).toHaveLength(2);
+      expect(
+        model()
+          .of('tool.answer')
+          .map(({ callId }) => callId),
+      ).toEqual(['call_1', 'call_2']);
+    },
+  );
 
-  test('delays no other call by a slow tool', { tags: ['BW30'] }, async () => {
+  test('does not delay other calls during a slow tool', { tags: ['BW30'] }, async () => {
     const results: string[] = [];
     const tool = (name: string, execute: () => unknown) =>
       defineTool({ name, description: name, parameters: emptySchema, execute });
@@ -697,7 +693,7 @@ describe('told results', () => {
   );
 
   test(
-    'applies "when idle" itself: the wire hears of a result only then',
+    'holds a result itself until idle, and only then sends it to the transport',
     { tags: ['BW36'] },
     async () => {
       const {
@@ -724,7 +720,7 @@ describe('told results', () => {
   );
 
   test(
-    'keeps a result that arrives during a lost connection, and an error’s text',
+    "keeps a result that arrives during a lost connection, and an error's text",
     { tags: ['BW9', 'BW37'] },
     async () => {
       let finish: () => void = () => {};
@@ -759,7 +755,7 @@ describe('told results', () => {
 });
 
 describe('tool calls', () => {
-  test('gives every call of a batch its result, and none twice', { tags: ['BW22'] }, async () => {
+  test('gives every call of a batch exactly one result', { tags: ['BW22'] }, async () => {
     const answered: string[] = [];
     const { start, type } = textTalk({
       subagents: { work: done, ask: asking('Well?') },
@@ -795,7 +791,7 @@ describe('tool calls', () => {
   });
 
   test(
-    'disposes once, after the end, even if it fails, without affecting others that share it',
+    'disposes an instance once after its end, even if that fails, without affecting others that share it',
     { tags: ['BW25'] },
     async () => {
       const log: string[] = [];
@@ -831,24 +827,20 @@ describe('tool calls', () => {
     },
   );
 
-  test(
-    'treats a repeated call id as another call, not as the end of the first',
-    { tags: ['BW26'] },
-    async () => {
-      const { start, type, session, state, environment } = textTalk({
-        subagents: { work: hanging },
-        lead: ({ user, prompt }) =>
-          prompt.at(-1)?.role === 'tool' ? say('On it.') : calls(['work', { user }, 'call_0']),
-      });
-      await start();
-      await type('one');
-      await type('two');
-      expect(new Set(state().subagents.map(({ callId }) => callId)).size).toBe(2);
-      session.subagents.cancel(state().subagents[1]?.id ?? '');
-      await environment.settle();
-      expect(state().subagents.map((subagent) => subagent.state)).toEqual(['running', 'cancelled']);
-    },
-  );
+  test('treats a repeated call id as another call', { tags: ['BW26'] }, async () => {
+    const { start, type, session, state, environment } = textTalk({
+      subagents: { work: hanging },
+      lead: ({ user, prompt }) =>
+        prompt.at(-1)?.role === 'tool' ? say('On it.') : calls(['work', { user }, 'call_0']),
+    });
+    await start();
+    await type('one');
+    await type('two');
+    expect(new Set(state().subagents.map(({ callId }) => callId)).size).toBe(2);
+    session.subagents.cancel(state().subagents[1]?.id ?? '');
+    await environment.settle();
+    expect(state().subagents.map((subagent) => subagent.state)).toEqual(['running', 'cancelled']);
+  });
 });
 
 describe('the conversation', () => {

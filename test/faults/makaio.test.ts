@@ -6,7 +6,7 @@ import { scriptedModel } from '../../src/testing/index.ts';
 import { puppets } from '../support/puppets.ts';
 
 test(
-  'emits an event for every end of a subagent, which matches the state',
+  'emits an event for every kind of subagent end, consistent with its state',
   { tags: ['MW8'] },
   async () => {
     const stage = puppets({ graceMs: 1000 });

@@ -36,7 +36,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test("leaves the app's pages and forms unchanged", async () => {
+  test("leaves the app's own pages and forms working", async () => {
     const session = rideSession();
     const { url } = await inHost(session);
     expect(await (await fetch(new URL('/', url))).text()).toBe('the page');
@@ -50,7 +50,7 @@ describe.each(Object.keys(hosts))('%s', (host) => {
     await session.close();
   });
 
-  test('lets its clients wait for the next server when it closes', async () => {
+  test('makes its clients wait for the next server when it closes', async () => {
     const session = rideSession();
     const it = await inHost(session);
     const ann = it.client({ transport: 'stream' });

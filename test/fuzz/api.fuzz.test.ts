@@ -13,7 +13,7 @@ test('has a row for every exported function and class', async () => {
   expect((await publicSurface()).unknown).toEqual([]);
 });
 
-test('accepts the correct arguments of each row', async () => {
+test('accepts valid arguments for each row', async () => {
   const { callables } = await publicSurface();
   const directory = mkdtempSync(join(tmpdir(), 'offstage-rows-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
@@ -79,7 +79,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   );
 }
 
-test('shows hostile values in a report', () => {
+test('prints hostile values readably in a report', () => {
   for (let index = 0; index < hostileCount; index += 1)
     expect(typeof inWords(hostileValueAt(index))).toBe('string');
 });

@@ -93,7 +93,7 @@ test('prints nothing when the installed packages match the lock file', () => {
   expect(ensureInstall()).toEqual({ status: 0, stdout: '', stderr: '', calls: '' });
 });
 
-test('does not miss an optional package that this platform cannot have', () => {
+test('does not report an optional package that is not for this platform', () => {
   installed('1.0.0');
   const mac = { version: '1.0.0', optional: true };
   write(
@@ -131,13 +131,13 @@ test.each<[when: string, arrange: () => void, why: string]>([
   expect(status).toBe(0);
 });
 
-test('fetches Node when npm ran no scripts', () => {
+test('fetches Node if npm ran no install scripts', () => {
   installed('1.0.0');
   rmSync(join(root, 'node_modules/node/bin/node'));
   expect(ensureInstall().calls).toMatch(/^rebuild node .*\n$/);
 });
 
-test('exits like npm when the install fails', () => {
+test("exits with npm's status when the install fails", () => {
   npmExitsWith(7);
   const { status, stderr } = ensureInstall();
   expect(status).toBe(7);

@@ -330,7 +330,7 @@ test.each(
   expect(reported[index]?.filter((rule) => houseRules.has(rule))).toEqual([]);
 });
 
-test('keeps the rows of the table free of cycles, each for a file or a folder', () => {
+test('allows no cycles between rows, each of which names an existing file or folder', () => {
   const rows = layers.flatMap(({ files, sources }) =>
     files.endsWith('/*') ? [] : ([[files, sources]] as const),
   );

@@ -27,15 +27,15 @@ function runWith(globals: object, code: string): unknown {
   return new Script(code).runInContext(createContext({ ...globals }));
 }
 
-describe('on a platform about which nothing is known, with nothing left out', () => {
-  test('runs a machine of offstage/machines with only the language', async () => {
+describe('on a platform without host APIs, with all modules bundled', () => {
+  test('runs a machine of offstage/machines with the language alone', async () => {
     const { code, builtIns } = await bundle('src/entries/machines.ts');
     expect(builtIns).toEqual([]);
     const states = 'Object.keys(bundled.subagentMachine.states).join()';
     expect(runWith({}, `${code}; ${states}`)).toContain('waiting_for_input');
   });
 
-  test('converts audio in offstage/voice, and names wrong options', async () => {
+  test('converts audio in offstage/voice, and names invalid options', async () => {
     const { code, builtIns } = await bundle('src/voice/index.ts');
     expect(builtIns).toEqual([]);
     const text = 'bundled.encodePcm16Base64(Int16Array.of(1, -2))';
@@ -50,7 +50,7 @@ describe('on a platform about which nothing is known, with nothing left out', ()
     );
   });
 
-  test('starts the unit of a subagent, which requests what it needs first', async () => {
+  test("starts a subagent's unit, which first requests what it needs", async () => {
     const { code, builtIns } = await bundle('src/actors/subagent/subagent-unit.ts');
     expect(builtIns).toEqual([]);
     const input = { at: 0, limits: { maxSteps: 9, timeoutMs: 60_000, maxInputRetries: 1 } };

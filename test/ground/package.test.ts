@@ -30,7 +30,7 @@ const locked = Object.entries(
   (readJson('package-lock.json') as { packages: Record<string, LockedPackage> }).packages,
 );
 
-test('shows programs the version of the manifest', () => {
+test("exports the manifest's version", () => {
   expect(OFFSTAGE_VERSION).toBe(manifest.version);
 });
 

@@ -67,7 +67,7 @@ describe('finds the import paths', () => {
       '/** Buffer, require */ export const BufferSize = 1;',
     ].join('\n'),
   };
-  test('counts values, but no types and comments', () => {
+  test('counts value imports, but no types and comments', () => {
     const reached = reachedFrom(['src/a.ts'], (file) => files[file] ?? '');
     const way = ['src/a.ts', 'src/deep/b.ts', 'src/c.ts'];
     const names = ['Buffer', 'ai', 'node:fs', 'node:os', 'zod'];

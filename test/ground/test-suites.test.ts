@@ -19,12 +19,12 @@ test.each([...longTests, ...testsWithOldestXState])('%s names files that exist',
   expect(globSync(pattern, { cwd: root })).not.toEqual([]);
 });
 
-test('names every command in `npm test` that runs what it omits', () => {
+test('prints at the end of `npm test` every command that runs the omitted tests', () => {
   const commands = Object.keys(scripts).filter((name) => /^test:(?!all$)/.test(name));
   expect(new Set(suites)).toEqual(new Set(commands));
 });
 
-test('runs every project of vitest.config.ts with a command', () => {
+test('runs every project of vitest.config.ts in some command', () => {
   const projects = [...read('vitest.config.ts').matchAll(/ name: '([^']+)'/g)].map(([, it]) => it);
   const run = ['test', ...suites].flatMap((name) =>
     [...(scripts[name] ?? '').matchAll(/--project (\S+)/g)].map(([, it]) => it),

@@ -72,7 +72,7 @@ function factsOf(entries: Iterable<JournalEntry>): Map<string, string> {
   return facts;
 }
 
-test('INSPECTED-5: reports dropped entries of an in-memory journal, and shows all others', async () => {
+test('INSPECTED-5: reports entries that an in-memory journal dropped, and shows the remaining ones', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const kept = memoryJournal({ keep: 120 });
   const both: Journal = {
@@ -146,7 +146,7 @@ test('INSPECTED-5: reports dropped entries of an in-memory journal, and shows al
   await again.close();
 });
 
-test('INSPECTED-5: shows the entries without a snapshot, and the state from the next snapshot on', async () => {
+test('INSPECTED-5: shows entries without a snapshot, and the state from the next snapshot on', async () => {
   const whole = memoryJournal({ keep: Infinity });
   const { close } = await long(whole, 150, 50);
   await close();
@@ -201,7 +201,7 @@ test('INSPECTED-5: shows the entries without a snapshot, and the state from the 
   expect(page.errors).toEqual([]);
 });
 
-test('MEMORY-JOURNAL-3: continues a session from its snapshot after more entries than are kept', async () => {
+test('MEMORY-JOURNAL-3: continues a session from its snapshot after more entries than the limit', async () => {
   const journal = memoryJournal({ keep: 100 });
   const { session } = await long(journal, 60);
   const { transcript, questions } = session.store.getSnapshot().context;

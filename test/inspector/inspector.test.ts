@@ -75,7 +75,7 @@ test('INSPECTOR-1: sends nothing without the token, under a foreign name, or to 
   await session.close();
 });
 
-test('INSPECTED-2: sends words only if the app allows it', async () => {
+test('INSPECTED-2: sends words only if the app allows them', async () => {
   const { journal, session } = await lived();
   const hidden = await mounted({ journal });
   const count = journal.read({ scope: 'ses_1' }).length;
@@ -91,7 +91,7 @@ test('INSPECTED-2: sends words only if the app allows it', async () => {
   await session.close();
 });
 
-test('INSPECTOR-2: acts only with `act`, by client frames and under a name', async () => {
+test("INSPECTOR-2: acts only with `act`, by client frames and with a user's name", async () => {
   const { journal, session } = await lived();
   const post = (page: Awaited<ReturnType<typeof mounted>>, body: unknown) =>
     page.ask('act', {
@@ -136,7 +136,7 @@ test('INSPECTOR-2: acts only with `act`, by client frames and under a name', asy
   await session.close();
 });
 
-test('shows a queued subagent which run slots are held, and by which subagents, until it gets one', async () => {
+test('shows a queued subagent which subagents hold the run slots, until it gets one', async () => {
   const journal = memoryJournal();
   const worked = Promise.withResolvers<void>();
   const worker = {
@@ -196,7 +196,7 @@ test('shows a queued subagent which run slots are held, and by which subagents, 
   await session.close();
 });
 
-test('saves a session up to an entry as a test that fails once its machines react differently', async () => {
+test('saves a session up to an entry as a test that fails once the machines behave differently', async () => {
   const journal = memoryJournal();
   const hostile = "`${process.exit(7)}` '); process.exit(7); //\u2028";
   const session = rideSession({ sessionId: 'ses 1/../x', runtime: createRuntime({ journal }) });
@@ -244,7 +244,7 @@ test('saves a session up to an entry as a test that fails once its machines reac
   expect(await refused.text()).not.toContain('process');
 });
 
-test('forks a session from an entry only if allowed, and does not change the original', async () => {
+test('forks a session from an entry only if allowed, without changing the original', async () => {
   const { journal, session } = await lived();
   await session.close();
   const before = JSON.stringify(journal.read({ scope: 'ses_1' }));
@@ -301,7 +301,7 @@ test('reports a journal that fails, and keeps the process alive', async () => {
 });
 
 test.each([true, false])(
-  'INSPECTED-4: reads new entries when following, and keeps those trimmed meanwhile (readAfter: %s)',
+  'INSPECTED-4: reads new entries when following, and keeps entries that are trimmed meanwhile (readAfter: %s)',
   async (hasIt) => {
     const journal = memoryJournal({ keep: Infinity });
     const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -361,14 +361,14 @@ test.each([true, false])(
   },
 );
 
-test('refuses wrong options by name', () => {
+test('refuses invalid options by name', () => {
   const journal = memoryJournal();
   expect(() => inspector({ journal, token: 'short' })).toThrow(/token/);
   expect(() => inspector({ journal, token: TOKEN, path: '/"><script>' })).toThrow(/path/);
   expect(() => inspector({ journal, token: TOKEN, password: 'x' } as never)).toThrow(/password/);
 });
 
-test('shows the conversation of an ended subagent, live and from the journal', async () => {
+test("shows an ended subagent's conversation, live and from the journal", async () => {
   const journal = memoryJournal({ keep: Infinity });
   const session = rideSession({
     sessionId: 'ses_1',

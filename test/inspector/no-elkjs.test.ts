@@ -11,7 +11,7 @@ vi.mock('node:module', () => ({
   }),
 }));
 
-test('gets a script that reports the absence, because a refused one would be an error in its console', async () => {
+test('receives a script that reports that elkjs is missing, instead of a failed request', async () => {
   const { url } = await mounted({});
   const script = await fetch(`${url.slice(0, url.indexOf('#'))}/elk-api.js`);
   expect(script.status).toBe(200);

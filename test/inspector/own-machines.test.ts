@@ -38,7 +38,7 @@ function watched(redact: Redact = redactWords) {
   return { machines, errors };
 }
 
-test('shows a machine after two lines: its state, its last transition, its chart, and its events', () => {
+test("shows a machine's state, last transition, chart and events after two lines of setup", () => {
   const { machines, errors } = watched();
   const actor = createActor(light, { id: 'crossing', inspect: machines.inspect });
   actor.start();
@@ -66,7 +66,7 @@ test('shows a machine after two lines: its state, its last transition, its chart
   expect(errors).toEqual([]);
 });
 
-test('shows children below their parent, a status if stateless, and one chart for two of one machine', async () => {
+test('shows children below their parent, a status for actors without states, and one chart for two actors of a machine', async () => {
   const { machines } = watched();
   const work = fromPromise(() => Promise.resolve('done'));
   const parent = createMachine({
@@ -91,7 +91,7 @@ test('shows children below their parent, a status if stateless, and one chart fo
   actor.stop();
 });
 
-test('OWN-MACHINES-2: sends words only if the app allows it', () => {
+test('OWN-MACHINES-2: sends words only if the app allows them', () => {
   const all = (redact: Redact): string => {
     const { machines } = watched(redact);
     const actor = createActor(light, { id: 'crossing', inspect: machines.inspect }).start();
@@ -102,7 +102,7 @@ test('OWN-MACHINES-2: sends words only if the app allows it', () => {
   expect(all(redactNothing)).toContain(SECRET);
 });
 
-test('OWN-MACHINES-1, OWN-MACHINES-3: limits what it keeps, and handles every report of XState', () => {
+test('OWN-MACHINES-1, OWN-MACHINES-3: limits its memory, and handles every inspection event', () => {
   const { machines, errors } = watched();
   const actor = createActor(light, { id: 'crossing', inspect: machines.inspect }).start();
   for (let round = 0; round < 1_000; round += 1) actor.send({ type: 'next' });
@@ -136,7 +136,7 @@ const boxesOf = (state: ChartState, box: Box | undefined): unknown =>
 const areThere = (state: ChartState, box: Box | undefined): boolean =>
   box !== undefined && state.states.every((child, index) => areThere(child, box.children?.[index]));
 
-test('CHARTS-1: orders the boxes of a graph like the states, whatever their names', () => {
+test("CHARTS-1: keeps the states' order in a graph, whatever their names", () => {
   const names = fc.uniqueArray(
     fc.oneof(
       fc.string({ minLength: 1, maxLength: 60 }).filter((name) => !/[.\\#]/.test(name)),
@@ -171,7 +171,7 @@ test('CHARTS-1: orders the boxes of a graph like the states, whatever their name
   );
 });
 
-test('places the charts of each session: each state has a box, and the page gets both', async () => {
+test('contains a box for each state of each session chart, and the page receives both', async () => {
   const placed = JSON.parse(laidOutCharts) as Record<
     string,
     Box & { edges: readonly { line?: string }[] }
@@ -194,7 +194,7 @@ test('places the charts of each session: each state has a box, and the page gets
   expect(Object.keys(got.charts)).toEqual(Object.keys(got.placed));
 });
 
-test('draws no chart that is too large for a picture', () => {
+test('renders no chart that is too large for an image', () => {
   const states = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`s${index}`, {}]));
   expect(graphOf(createMachine({ initial: 's0', states }))).toBeNull();
 });
@@ -223,7 +223,7 @@ test("gives XState's events readable names", () => {
   ]);
 });
 
-test('INSPECTOR-1: requires the token for own machines; the layout algorithm is a file of elkjs', async () => {
+test('INSPECTOR-1: requires the token for own machines, and serves the layout algorithm from elkjs', async () => {
   const { ask, url, page } = await mounted({});
   createActor(light, { id: 'crossing', inspect: page.inspect }).start();
   for (const path of ['machines', 'machine?id=crossing', 'chart?of=1'])

@@ -7,7 +7,7 @@ import { textTalk } from '../support/text-talk.ts';
 
 describe('a background call', () => {
   test(
-    'acknowledges with its announcement, is recorded, delegated, run and delivered, in this order',
+    'acknowledges, records, delegates, runs and delivers, in this order',
     { tags: ['B3', 'B11', 'B12'] },
     async () => {
       const outputs: unknown[] = [];
@@ -51,7 +51,7 @@ describe('a background call', () => {
   );
 
   test(
-    'finds its subagent by the name of the tool, which may have its own model',
+    "finds its subagent by the tool's name, and the subagent may have its own model",
     { tags: ['B4', 'B25'] },
     async () => {
       const { start, type, state, said } = textTalk({

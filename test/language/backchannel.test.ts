@@ -58,7 +58,7 @@ describe('words that take the turn', () => {
     expect(backchannelIn(text)).toBe('none');
   });
 
-  test('knows no backchannels of another language', () => {
+  test('recognises no backchannels of another language', () => {
     expect(backchannelIn('genau', 'en')).toBe('none');
     expect(backchannelIn('yeah', 'ja')).toBe('none');
   });
@@ -75,7 +75,7 @@ describe('a hum', () => {
 });
 
 test.each(['', '  ', 'got', 'yeah that makes', 'all'])(
-  'recognises an unfinished one: %j',
+  'recognises an incomplete one: %j',
   (text) => {
     expect(backchannelIn(text)).toBe('beginning');
   },

@@ -156,13 +156,13 @@ describe.each(Object.entries(corpus))('P3: %s', (kind, phrases) => {
   });
 });
 
-test('has more than a hundred phrases, each once', () => {
+test('contains more than a hundred phrases, each once', () => {
   const all = Object.values(corpus).flat();
   expect(all.length).toBeGreaterThan(100);
   expect(new Set(all).size).toBe(all.length);
 });
 
-test('does not name another tool by the words of this one', () => {
+test('does not mistake the words for one tool for another tool', () => {
   const ask = (action: string, said: string): string =>
     matchAnswer({ kind: 'approval', options: [], action }, said).kind;
   expect(ask('sendEmail', 'yes, send the email')).toBe('approved');

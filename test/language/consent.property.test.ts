@@ -83,8 +83,8 @@ const condition = row(
   from('it is free', 'he agrees', 'it costs less than ten', 'that is safe', 'I am home'),
 );
 
-describe('P3: consent is what is nothing but consent', () => {
-  test('accepts every generated consent, however it is written', () => {
+describe('P3: only words of consent count as consent', () => {
+  test('accepts every generated phrase of consent in any spelling', () => {
     fc.assert(
       fc.property(written(pureConsent), (said) => {
         // "Oh sure" may be meant ironically.
@@ -96,7 +96,7 @@ describe('P3: consent is what is nothing but consent', () => {
     );
   });
 
-  test('treats additional words around a yes as unclear', () => {
+  test('treats a yes with additional words as unclear', () => {
     const unrelated = fc.oneof(
       condition,
       row(verb, object),
@@ -113,7 +113,7 @@ describe('P3: consent is what is nothing but consent', () => {
     );
   });
 
-  test('reads no consent from a negation after a recogniser drops, swaps or invents a word', () => {
+  test('reads no consent from a negation in which a word was lost, swapped or invented', () => {
     const noise = fc.tuple(
       row(opening, negation, yes, polite),
       fc.nat(9),
@@ -137,7 +137,7 @@ describe('P3: consent is what is nothing but consent', () => {
 });
 
 describe('P3: any negation wins', () => {
-  test('reads no consent from a sentence with a negation, wherever it is', () => {
+  test('reads no consent from a sentence with a negation in any position', () => {
     const sentence = fc.oneof(
       row(opening, negation, pureConsent),
       row(pureConsent, from('but', 'and', 'though', ''), negation),
@@ -170,7 +170,7 @@ describe('P3: any negation wins', () => {
   });
 });
 
-describe('P3: a hesitation or a question is neither', () => {
+describe('P3: a hesitation or a question is no answer', () => {
   test('reads no answer from a hesitation, and no consent from a yes with one', () => {
     const alone = fc.oneof(hesitation, row(opening, hesitation, polite));
     fc.assert(
@@ -330,7 +330,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
         language: code,
       }).kind;
 
-    test('reads a yes with an echo of the action as consent, in any order', () => {
+    test('reads a yes that repeats the action as consent, in any order', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -346,11 +346,11 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads the action alone as neither a yes nor a no', () => {
+    test('reads the action alone as neither yes nor no', () => {
       for (const echo of echoes) expect([echo, about(echo)]).toEqual([echo, 'unclear']);
     });
 
-    test('reads no consent from another action, more or less than this one, or a condition', () => {
+    test('reads no consent from another action, a part, an addition or a condition', () => {
       fc.assert(
         fc.property(
           from(...plain[code], ...tables.consent.yes),
@@ -368,7 +368,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads no consent from a negation, a hesitation or a question with the echo', () => {
+    test('reads no consent from a negation, a hesitation or a question that repeats the action', () => {
       fc.assert(
         fc.property(
           from(...plain[code]),
@@ -387,7 +387,7 @@ describe.each(['en', 'de', 'fr', 'es'] as const)(
       );
     });
 
-    test('reads no consent from irony, even with politeness and an echo', () => {
+    test('reads no consent from irony, even if it is polite and repeats the action', () => {
       fc.assert(
         fc.property(
           from(...tables.consent.ironies),
@@ -412,7 +412,10 @@ test.each([
   ['May I delete the 38 old photos?', 'yes, delete the old ones'],
   ['May I book the flight?', 'yes, cancel it'],
   ['May I book the flight?', 'yes, book the hotel'],
-])('MATCH-APPROVAL-1: distinguishes part of an action from the action: %s %s', (question, said) => {
-  const match = matchAnswer({ kind: 'approval', options: [], question }, said);
-  expect([said, match.kind]).not.toEqual([said, 'approved']);
-});
+])(
+  'MATCH-APPROVAL-1: distinguishes a part of the action from the whole: %s %s',
+  (question, said) => {
+    const match = matchAnswer({ kind: 'approval', options: [], question }, said);
+    expect([said, match.kind]).not.toEqual([said, 'approved']);
+  },
+);

@@ -53,7 +53,7 @@ const repeated = (said: string, chars: number): string =>
   said.repeat(Math.ceil(chars / said.length)).slice(0, chars);
 
 describe('matchers', () => {
-  it('take a bounded number of steps for an answer, however long it is', async () => {
+  it('take a bounded number of steps for an answer of any length', async () => {
     await withCountedSteps(async (steps) => {
       for (const { code, said } of [...SAID, ...SIGNS])
         for (const question of QUESTIONS) {
@@ -72,7 +72,7 @@ describe('matchers', () => {
   }, 300_000);
 
   it.each(['backchannel', 'unfinished', 'put off', 'acknowledgement'])(
-    'read a %s in a number of steps proportional to its length',
+    'take a number of steps proportional to the length of a %s',
     async (kind) => {
       const read = (text: string, language: string): unknown => {
         if (kind === 'backchannel') return backchannelIn(text, language);

@@ -73,7 +73,7 @@ test('MATCH-APPROVAL-2: never approves a sentence that contains a negation', () 
   );
 });
 
-test('MATCH-APPROVAL-1: approves only as long as nothing is added', () => {
+test('MATCH-APPROVAL-1: approves only if nothing is added', () => {
   const odd = fc
     .string({
       unit: fc.constantFrom(...'abcdefghijklmnopqrstuvwxyz'.split('')),
@@ -130,7 +130,7 @@ test('MATCH-ANSWER-1: ignores case, punctuation and politeness', () => {
   );
 });
 
-test('matches every label of any set of options with itself', () => {
+test('matches every label of any set of options', () => {
   const label = fc
     .oneof(
       fc.string({ unit: 'grapheme', maxLength: 12 }),
@@ -157,7 +157,7 @@ test('matches every label of any set of options with itself', () => {
   );
 });
 
-test('returns a result for any words about any options, with no id but theirs', () => {
+test('returns a result for any words and options, with no ids except those of the options', () => {
   const anything = fc.string({ unit: 'binary', maxLength: 40 });
   fc.assert(
     fc.property(fc.array(anything, { maxLength: 4 }), anything, (labels, utterance) => {
@@ -190,7 +190,7 @@ const frames = [
   'yeah, {}',
 ];
 
-test('finds a label in the sentences around it', () => {
+test('finds a label in common phrases around it', () => {
   for (const name of names) {
     for (const frame of frames) {
       const match = matchAnswer(question(names), frame.replace('{}', name.toLowerCase()));
@@ -199,7 +199,7 @@ test('finds a label in the sentences around it', () => {
   }
 });
 
-test('chooses nothing from a sentence that negates it', () => {
+test('selects nothing from a sentence that negates the option', () => {
   for (const name of names) {
     for (const frame of [
       'not {}',
@@ -237,7 +237,7 @@ const slip = fc
     }
   });
 
-test('tolerates one error in a name of five letters or more, if no other name is similar', () => {
+test('tolerates one wrong letter in a name of at least five, if no other name is similar', () => {
   const cases = fc.tuple(fc.constantFrom(...names), slip);
   fc.assert(
     fc.property(cases, ([name, change]) => {
@@ -251,7 +251,7 @@ test('tolerates one error in a name of five letters or more, if no other name is
   );
 });
 
-test('MATCH-ANSWER-2: guesses nothing between two names that differ by one letter', () => {
+test('MATCH-ANSWER-2: does not choose between two names that differ by one letter', () => {
   const three = fc.uniqueArray(letters, { minLength: 3, maxLength: 3 });
   fc.assert(
     fc.property(fc.constantFrom(...names), fc.nat(20), three, (name, position, [a, b, c]) => {

@@ -50,7 +50,7 @@ test.each([
   expect(matchAnswer(open, utterance)).toEqual({ kind });
 });
 
-test('reads an answer with an app’s own language tables', () => {
+test("reads an answer with an app's own language tables", () => {
   const language = {
     ...literal,
     code: 'de',

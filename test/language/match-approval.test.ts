@@ -55,7 +55,7 @@ describe('MATCH-APPROVAL-1: the closed list of consent', () => {
   });
 });
 
-describe('MATCH-APPROVAL-2: any negation, which wins', () => {
+describe('MATCH-APPROVAL-2: any negation, which takes precedence', () => {
   test.each(['no', 'No thanks.', 'nope', 'NO!', "don't", 'do not', 'please do not', 'stop'])(
     'denies: %s',
     (utterance) => {
@@ -90,7 +90,7 @@ describe('MATCH-APPROVAL-2: any negation, which wins', () => {
     },
   );
 
-  test('does not occur in a phrase of the yes list', () => {
+  test('occurs in no phrase of the yes list', () => {
     const negations = [...english.negations, 'stop', 'cancel'].map((word) =>
       wordsOf(word, english),
     );
@@ -124,7 +124,7 @@ describe('MATCH-APPROVAL-3: neither yes nor no', () => {
   });
 });
 
-describe('MATCH-APPROVAL-6: signs next to a yes', () => {
+describe('MATCH-APPROVAL-6: symbols next to a yes', () => {
   test.each([
     'Yes ❌',
     'yes 👎',
@@ -141,7 +141,7 @@ describe('MATCH-APPROVAL-6: signs next to a yes', () => {
   });
 
   test.each(['Yes!', '¡Sí!', '“Yes.”', 'Yes…', 'Yes — go ahead.'])(
-    'ignores the signs of a sentence: %s',
+    'do not include punctuation: %s',
     (utterance) => {
       expect(verdict(utterance, utterance.includes('Sí') ? 'es' : 'en')).toBe('approved');
     },
@@ -156,14 +156,14 @@ describe('MATCH-APPROVAL-7: a request after a yes or a no', () => {
     ['No, and book a table for two.', 'en'],
     ['Forget it, make me the report instead.', 'en'],
     ['Nein, und buch einen Tisch für zwei.', 'de'],
-  ])('appears with a denial: %s', (utterance, language) => {
+  ])('comes with a denial: %s', (utterance, language) => {
     expect(read(utterance, language)).toEqual({ kind: 'denied', more: true });
   });
 
   test.each([
     ['Yes, and then book a table.', 'en'],
     ['Ja, und dann buch einen Tisch.', 'de'],
-  ])('appears with consent: %s', (utterance, language) => {
+  ])('comes with consent: %s', (utterance, language) => {
     expect(read(utterance, language)).toEqual({ kind: 'approved', more: true });
   });
 

@@ -78,7 +78,7 @@ describe('the label', () => {
     expect(outcome(options, utterance)).toBe(label);
   });
 
-  test('matches an ordinary word only if it is the point of the sentence', () => {
+  test('matches a common word only if it is the focus of the sentence', () => {
     const letters = labelled('A', 'B', 'C');
     expect(outcome(letters, "I'd like a premium")).toBe('unclear');
     expect(outcome(letters, "I'll go with a")).toBe('A');
@@ -129,12 +129,12 @@ describe('the position', () => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('applies the former and the latter only to two options', () => {
+  test('applies "the former" and "the latter" only to two options', () => {
     expect(outcome(labelled('Red', 'Green', 'Blue'), 'the latter')).toBe('unclear');
     expect(outcome(labelled('Red', 'Green', 'Blue'), 'the last')).toBe('Blue');
   });
 
-  test('prefers a number in the labels to a position, but not an ordinal', () => {
+  test('prefers a number in a label to a position, but an ordinal is always a position', () => {
     const tickets = labelled('2 tickets', '4 tickets', '1 ticket');
     expect(outcome(tickets, 'two')).toBe('2 tickets');
     expect(outcome(tickets, 'one ticket please')).toBe('1 ticket');
@@ -143,7 +143,7 @@ describe('the position', () => {
     expect(outcome(labelled('2 adults', '2 children', 'Pets'), 'two')).toBe('ambiguous');
   });
 
-  test('reads an ordinal that is also a word of a label as ambiguous', () => {
+  test('treats an ordinal that is also part of a label as ambiguous', () => {
     const classes = labelled('Second class', 'First class');
     expect(outcome(classes, 'the first')).toBe('ambiguous');
     expect(outcome(classes, '2nd class')).toBe('Second class');
@@ -163,7 +163,7 @@ describe('words that only one option has', () => {
     expect(outcome(rides, utterance)).toBe(expected);
   });
 
-  test('match part of a label that only one option has', () => {
+  test('match a part of a label that only one option contains', () => {
     const seats = labelled('Window seat', 'Aisle seat');
     expect(choose(seats, 'the window one')).toMatchObject({ optionId: 'o0', how: 'words' });
     expect(outcome(seats, 'seat')).toBe('ambiguous');
@@ -173,7 +173,7 @@ describe('words that only one option has', () => {
   });
 });
 
-describe('errors of speech recognition, as they really occurred', () => {
+describe('real errors of speech recognition', () => {
   test.each([
     ['A con me please', rides, 'Economy', 'sound'],
     ['premier', rides, 'Premium', 'sound'],
@@ -207,22 +207,22 @@ describe('errors of speech recognition, as they really occurred', () => {
     expect(choose(options, utterance)).toEqual({ kind: 'unclear' });
   });
 
-  test('MATCH-ANSWER-2: remain ambiguous between two options that are about equally similar', () => {
+  test('MATCH-ANSWER-2: remain ambiguous between two equally similar options', () => {
     expect(outcome(labelled('Premium', 'Premier'), 'premiem')).toBe('ambiguous');
     expect(outcome(labelled('Window seat', 'Aisle seat'), "I'll seat.")).toBe('ambiguous');
   });
 
-  test('never turn into another number', () => {
+  test('never become another number', () => {
     expect(outcome(labelled('1200 miles', '5000 miles'), '1250 miles')).toBe('described');
   });
 
-  test('never turn into the opposite', () => {
+  test('never become the opposite', () => {
     expect(outcome(labelled('Subscribe', 'Later'), 'unsubscribe')).toBe('unclear');
     expect(outcome(labelled('Deactivate', 'Later'), 'activate')).toBe('unclear');
     expect(outcome(labelled('Deactivate', 'Activate'), 'activite')).toBe('Activate');
   });
 
-  test('do not include words of politeness and framing as names', () => {
+  test('do not turn polite or framing words into names', () => {
     expect(outcome(labelled('Replace', 'Keep'), 'please')).toBe('unclear');
     expect(outcome(labelled('Thai', 'Indian'), "I'd like that")).toBe('unclear');
   });
@@ -248,7 +248,7 @@ describe('a yes or a no among the options', () => {
   });
 });
 
-describe('no answer', () => {
+describe('words that decline', () => {
   test.each([
     ['not economy', 'unclear'],
     ['anything but premium', 'unclear'],
@@ -288,7 +288,7 @@ describe('no answer', () => {
     },
   );
 
-  test('matches the option with that name', () => {
+  test('select an option with that name', () => {
     const options = [...rides, { id: 'none', label: 'None' }];
     expect(choose(options, 'None')).toMatchObject({ optionId: 'none' });
   });

@@ -33,17 +33,17 @@ describe.each([
 ] as const)('the %s corpus', (_, corpus, figures) => {
   const all = judged(corpus);
 
-  test('P3, MATCH-APPROVAL-1: reads no consent from people who gave none', () => {
+  test('P3, MATCH-APPROVAL-1: contains no utterance read as consent without consent', () => {
     expect(all.filter(({ isFalseConsent }) => isFalseConsent).map(({ said }) => said)).toEqual([]);
   });
 
-  test('reads at least as many utterances correctly as before', () => {
+  test('has at least as many correct readings as the recorded baseline', () => {
     const misread = all.filter(({ verdict }) => verdict === 'wrong');
     const shown = misread.map(({ asked, said, read }) => `${asked.name}: ${said} → ${read}`);
     expect({ ...tableOf(all), shown }).toEqual({ ...figures, shown: expect.anything() });
   });
 
-  test('labels no utterance twice', () => {
+  test('labels each utterance once', () => {
     const keys = corpus.flatMap(({ name, said }) =>
       Object.values(said).flatMap((some) => some.map((one) => `${name}: ${one}`)),
     );

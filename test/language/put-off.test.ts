@@ -81,11 +81,14 @@ const others = {
 const rows = (by: Readonly<Record<string, readonly string[]>>) =>
   Object.entries(by).flatMap(([language, texts]) => texts.map((text) => ({ language, text })));
 
-test.each(rows(putOffs))('$language: "$text" puts off what is being said', ({ language, text }) => {
-  expect(putsOff(text, language)).toBe(true);
-});
+test.each(rows(putOffs))(
+  '$language: "$text" postpones the current delivery',
+  ({ language, text }) => {
+    expect(putsOff(text, language)).toBe(true);
+  },
+);
 
-test.each(rows(others))('$language: "$text" puts nothing off', ({ language, text }) => {
+test.each(rows(others))('$language: "$text" postpones nothing', ({ language, text }) => {
   expect(putsOff(text, language)).toBe(false);
 });
 

@@ -222,7 +222,7 @@ describe.each(codes)('side talk over any question, %s', (code) => {
         ]);
   });
 
-  test.each(repeats[code])('asks to hear it again: %s', (said) => {
+  test.each(repeats[code])('asks to hear the question again: %s', (said) => {
     for (const text of written(said))
       for (const question of [rides[code], words[code], approvals])
         expect([text, question.kind, read(question, text, code).kind]).toEqual([
@@ -306,7 +306,7 @@ describe.each(codes)('a corrected choice, %s', (code) => {
   const pair = fc.shuffledSubarray(names, { minLength: 2, maxLength: 4 });
   const gap = fc.constantFrom(' ', ', ', '... ', '. ', ' - ');
 
-  test('selects the option after the last hold or correction', () => {
+  test('selects the option that follows the last hold or correction', () => {
     fc.assert(
       fc.property(
         pair,
@@ -330,7 +330,7 @@ describe.each(codes)('a corrected choice, %s', (code) => {
     );
   });
 
-  test('asks for time when it is withdrawn without another', () => {
+  test('asks for time when an option is withdrawn without a replacement', () => {
     fc.assert(
       fc.property(
         pair,
@@ -380,7 +380,7 @@ test.each([
   ['yes, no wait, no', 'n'],
   ['actually no', 'n'],
   ['yes please', 'y'],
-] as const)('selects by a yes or a no that is an option: %s', (said, optionId) => {
+] as const)('selects an option that is itself a yes or a no: %s', (said, optionId) => {
   const options = [
     { id: 'y', label: 'Yes' },
     { id: 'n', label: 'No' },
@@ -394,7 +394,7 @@ test.each([
   ['cancel the trip', 'cancel'],
   ['order a taxi', 'taxi'],
   ['taxi, no, wait for the next bus', 'wait'],
-] as const)('selects among options that read like side talk: %s', (said, optionId) => {
+] as const)('selects an option that resembles side talk: %s', (said, optionId) => {
   const options = [
     { id: 'wait', label: 'Wait for the next bus' },
     { id: 'taxi', label: 'Book a taxi' },

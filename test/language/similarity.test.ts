@@ -14,7 +14,7 @@ test.each([
   expect(editDistance(a, b)).toBe(distance);
 });
 
-test('measures distances that are symmetric, zero only for equals, and at most the longer length', () => {
+test('measures distances that are symmetric, zero only for equal words, and at most the longer length', () => {
   const word = fc.string({ unit: fc.constantFrom(...'abc'.split('')), maxLength: 6 });
   fc.assert(
     fc.property(word, word, (a, b) => {
@@ -41,7 +41,7 @@ test.each([
   expect(soundKey(a, english)).toBe(soundKey(b, english));
 });
 
-test('compares names of another script by their letters', () => {
+test('compares names in another script letter by letter', () => {
   expect(similarity('москва', 'масква', english)).toEqual({
     letters: 1 - 1 / 6,
     sound: 0,

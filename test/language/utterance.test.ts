@@ -48,7 +48,7 @@ test.each([
   ['"Economy?" ', true],
   ['Economy? Yes.', false],
   ['経済？', true],
-])('reads whether %s asks', (text, asks) => {
+])('detects whether %s is a question', (text, asks) => {
   expect(readUtterance(text, english).asks).toBe(asks);
 });
 

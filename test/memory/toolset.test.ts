@@ -61,7 +61,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('TOOLSET-3: report a value that was not saved as not saved', { tags: ['RW5'] }, async () => {
+  test('TOOLSET-3: report a value that could not be saved', { tags: ['RW5'] }, async () => {
     const { call, memory } = setUp();
     for (const key of ['1', '2', '3'])
       await call('save_to_working_memory', { key, value: key }, context('a'));
@@ -73,7 +73,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
   });
 
   test(
-    'use the caller’s namespace: lead agent, subagent, nested subagent',
+    "use the caller's namespace: lead agent, subagent or nested subagent",
     { tags: ['R35'] },
     async () => {
       const { call } = setUp();
@@ -94,7 +94,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('P8: use the caller, whatever the factory was given', async () => {
+  test('P8: prefer the caller to the owner option', async () => {
     const { call } = setUp({ owner: { sessionId: 's1', path: [] } });
     await call('save_to_working_memory', { key: 'plan', value: 'v' }, context(null));
     expect(
@@ -105,7 +105,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     ).toEqual({ deleted: false, error: { code: 'NOT_OWNER', message: expect.any(String) } });
   });
 
-  test('require the owner as an option outside Offstage', async () => {
+  test('require an owner option outside Offstage', async () => {
     const owner: MemoryOwner = { sessionId: 'app', path: [] };
     expect(
       await setUp({ owner }).call('save_to_working_memory', { key: 'k', value: 'v' }),
@@ -115,7 +115,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     ).rejects.toMatchObject({ code: 'NO_MEMORY_OWNER' });
   });
 
-  test.each(['ttl_minutes', 'ttlMinutes'])('keep an entry for %s', async (name) => {
+  test.each(['ttl_minutes', 'ttlMinutes'])('keep an entry for the minutes in %s', async (name) => {
     const { call, environment } = setUp();
     const entry = { key: 'note', value: 'v' };
     await call('save_to_working_memory', { ...entry, [name]: 2 }, context('a'));
@@ -168,7 +168,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
   });
 
   test(
-    'TOOLSET-4: return a long text in pages that lose nothing, whatever it contains',
+    'TOOLSET-4: return a long text in pages without losing any of it',
     { tags: ['MW9'] },
     async () => {
       const { call, memory } = setUp({ pageBytes: 1024 });
@@ -191,7 +191,7 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     },
   );
 
-  test('TOOLSET-4: state how many entries an incomplete list omits', async () => {
+  test('TOOLSET-4: state how many entries a partial list omits', async () => {
     const { call, memory } = setUp({ pageBytes: 1024 });
     for (const key of ['1', '2', '3'])
       await memory.save(
@@ -210,13 +210,13 @@ describe('working memory as tools', { tags: ['R37'] }, () => {
     });
   });
 
-  test('refuse a page too small to be useful when configured', () => {
+  test('refuse a page size below the minimum at construction', () => {
     expect(() => setUp({ pageBytes: 100 })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION' }),
     );
   });
 
-  test('recognise the read tool whatever its name', () => {
+  test('recognise the read tool under any name', () => {
     const { tools } = setUp();
     expect(memoryReaderIn({ x: {}, recall: tools.get_from_working_memory })).toBe('recall');
     expect(memoryReaderIn({ save: tools.save_to_working_memory, odd: null })).toBeNull();

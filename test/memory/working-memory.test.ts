@@ -56,7 +56,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
   );
 
   test(
-    'treats a key with a slash that is not a namespace as relative in every operation',
+    'treats a key with a slash as relative unless it begins with a namespace',
     { tags: ['R37', 'RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -77,7 +77,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
     ['session', 'a kind'],
     ['subagent/ab', 'a namespace without a key'],
     ['x'.repeat(201), 'a very long one'],
-  ])('WORKING-MEMORY-4: %j is no key (%s)', async (key) => {
+  ])('WORKING-MEMORY-4: %j is not a valid key (%s)', async (key) => {
     const { memory, save, text } = setUp();
     expect(await save(ab, key)).toBe('INVALID_KEY');
     expect(await text(ab, key)).toBe('INVALID_KEY');
@@ -93,7 +93,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
 });
 
 describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
-  test('allow reads of ancestors and descendants, by full path', async () => {
+  test("allow reads of ancestors' and descendants' entries by full path", async () => {
     const { save, text } = setUp();
     await save(lead, 'plan');
     await save(ab, 'notes');
@@ -104,7 +104,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     expect(await text(lead, 'subagent/kid/finding')).toBe('finding');
   });
 
-  test('P8: hide entries and their existence from a sibling', async () => {
+  test('P8: hide entries, and even their existence, from a sibling', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     expect(await text(abc, 'subagent/ab/secret')).toBe('NOT_FOUND');
@@ -119,7 +119,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     });
   });
 
-  test('WORKING-MEMORY-1 P8: hide entries from another session, even under the same ids', async () => {
+  test('WORKING-MEMORY-1 P8: hide entries from another session with equal ids', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'secret');
     await save(lead, 'plan');
@@ -153,7 +153,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     },
   );
 
-  test('let one more subagent read a shared entry, including a new value, and nothing else', async () => {
+  test('let one more subagent read a shared entry, including later values, and no other entry', async () => {
     const { memory, save, text, keys } = setUp();
     await save(ab, 'report');
     await save(ab, 'secret');
@@ -170,7 +170,7 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
     expect(await text({ ...abc, path: ['abc', 'kid2'] }, 'subagent/ab/report')).toBe('NOT_FOUND');
   });
 
-  test('do not let an agent share an entry that it cannot read', async () => {
+  test('prevent an agent from sharing an entry that it cannot read', async () => {
     const { memory, save } = setUp();
     await save(ab, 'secret');
     expect(await memory.share(abc, 'subagent/ab/secret', 'abc')).toMatchObject({
@@ -179,24 +179,20 @@ describe('WORKING-MEMORY-5: permissions', { tags: ['R35'] }, () => {
   });
 });
 
-describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
-  test(
-    'keeps an entry without a time limit for 4 hours, for every owner',
-    { tags: ['RW4'] },
-    async () => {
-      const { environment, memory, save, text } = setUp();
-      await save(ab, 'notes');
-      await save(lead, 'plan');
-      await environment.advance(4 * HOUR - 1);
-      expect(await text(lead, 'subagent/ab/notes')).toBe('notes');
-      await environment.advance(1);
-      expect(await text(lead, 'subagent/ab/notes')).toBe('NOT_FOUND');
-      expect(await text(ab, 'notes')).toBe('NOT_FOUND');
-      expect(await memory.list(lead)).toMatchObject({ total: 0 });
-    },
-  );
+describe('ENTRY-TABLE-2: retention', { tags: ['R35'] }, () => {
+  test('lasts 4 hours by default, for every owner', { tags: ['RW4'] }, async () => {
+    const { environment, memory, save, text } = setUp();
+    await save(ab, 'notes');
+    await save(lead, 'plan');
+    await environment.advance(4 * HOUR - 1);
+    expect(await text(lead, 'subagent/ab/notes')).toBe('notes');
+    await environment.advance(1);
+    expect(await text(lead, 'subagent/ab/notes')).toBe('NOT_FOUND');
+    expect(await text(ab, 'notes')).toBe('NOT_FOUND');
+    expect(await memory.list(lead)).toMatchObject({ total: 0 });
+  });
 
-  test('follow the options, and an entry may have its own', async () => {
+  test('follows the options, and may differ for an entry', async () => {
     const { environment, memory, text } = setUp({ subagentTtlMs: 10, sessionTtlMs: 20 });
     await memory.save(ab, { key: 'notes', value: '1' });
     await memory.save(ab, { key: 'long', value: '2', ttlMs: HOUR });
@@ -210,7 +206,7 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
   });
 
   test(
-    'remove an expired entry from every list and search, and free its space',
+    'ends with the removal of the entry from lists and searches, which frees its space',
     { tags: ['R36'] },
     async () => {
       const { environment, memory, save } = setUp({ maxEntries: 1, maxSessionBytes: 40 });
@@ -222,7 +218,7 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
     },
   );
 
-  test('hide an entry that is deleted during a search', async () => {
+  test('a search omits an entry that is deleted meanwhile', async () => {
     const { memory, save } = setUp();
     await save(ab, 'a', 'words');
     const searching = memory.search(ab, { query: 'words' });
@@ -230,19 +226,16 @@ describe('ENTRY-TABLE-2: time', { tags: ['R35'] }, () => {
     expect(await searching).toMatchObject({ matches: [], total: 0 });
   });
 
-  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])(
-    'refuse %d ms as the time to keep an entry',
-    async (ttlMs) => {
-      const { memory } = setUp();
-      expect(await memory.save(ab, { key: 'k', value: 'v', ttlMs })).toMatchObject({
-        error: { code: 'INVALID_ENTRY' },
-      });
-    },
-  );
+  test.each([0, -1, Number.NaN, 8 * 24 * HOUR])('cannot be %d ms', async (ttlMs) => {
+    const { memory } = setUp();
+    expect(await memory.save(ab, { key: 'k', value: 'v', ttlMs })).toMatchObject({
+      error: { code: 'INVALID_ENTRY' },
+    });
+  });
 });
 
-describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] }, () => {
-  test('holds 50 entries in a namespace, and allows an overwrite at the limit', async () => {
+describe('ENTRY-TABLE-3: limits', { tags: ['R36', 'RW5'] }, () => {
+  test('allow 50 entries in a namespace, and an overwrite at the limit', async () => {
     const { memory, save, text } = setUp();
     for (let number = 1; number <= 50; number += 1)
       expect(await save(ab, `key-${number}`)).toBe(`subagent/ab/key-${number}`);
@@ -264,7 +257,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     expect(await save(ab, 'key-51')).toBe('subagent/ab/key-51');
   });
 
-  test('restrict the bytes of an entry, of a session and of all', async () => {
+  test('apply to the bytes of an entry, of a session and in total', async () => {
     const { memory, save } = setUp({ maxEntryBytes: 10, maxSessionBytes: 60, maxTotalBytes: 80 });
     expect(await memory.save(ab, { key: 'k', value: 'ä'.repeat(5) })).toMatchObject({
       ok: true,
@@ -281,7 +274,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     expect(await save({ sessionId: 's3', path: [] }, 'k', 'xxxxx')).toBe('session/s3/k');
   });
 
-  test('WORKING-MEMORY-4: keep the old value at a refused overwrite', async () => {
+  test('WORKING-MEMORY-4: keep the old value if an overwrite is refused', async () => {
     const { save, text } = setUp({ maxEntryBytes: 5 });
     await save(ab, 'k', 'old');
     expect(await save(ab, 'k', 'much too long')).toBe('ENTRY_TOO_LARGE');
@@ -298,7 +291,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     },
   );
 
-  test('restrict labels', async () => {
+  test('apply to labels', async () => {
     const { memory } = setUp();
     const entry = { key: 'k', value: 'v' };
     for (const labels of [
@@ -322,7 +315,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
     expect(() => setUp(limits)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
-  test('keep the counts correct for any saving, overwriting, deleting and expiring', async () => {
+  test('remain correct after any sequence of saves, overwrites, deletions and expiries', async () => {
     const step = fc.record({
       who: fc.constantFrom(lead, ab, childOfAb, otherLead),
       key: fc.constantFrom('a', 'b', 'c', 'd'),
@@ -367,7 +360,7 @@ describe('ENTRY-TABLE-3: limits, with honest answers', { tags: ['R36', 'RW5'] },
 });
 
 describe('lists and searches', { tags: ['R36'] }, () => {
-  test('KEYS-2: end a prefix at the end of a segment', { tags: ['RW5'] }, async () => {
+  test('KEYS-2: match a prefix only up to whole segments', { tags: ['RW5'] }, async () => {
     const { keys, save } = setUp();
     await save(ab, 'x');
     await save(ab, 'report');
@@ -402,7 +395,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await memory.list(ab, { limit: 0 })).toMatchObject({ error: { code: 'INVALID_ENTRY' } });
   });
 
-  test('filter by the beginning of a category, and by all of the tags', async () => {
+  test('filter by a category prefix, and by all tags', async () => {
     const { memory } = setUp();
     await memory.save(ab, { key: 'a', value: '', category: 'Research/Flights', tags: ['x', 'Y'] });
     await memory.save(ab, { key: 'b', value: '', category: 'research', tags: ['x'] });
@@ -419,7 +412,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await found({ tags: [] })).toEqual(['a', 'b', 'c']);
   });
 
-  test('rank a search by words of text, key and labels, with an excerpt', async () => {
+  test('rank a search by words in text, key and labels, with an excerpt', async () => {
     const { memory, environment } = setUp();
     const long = `${'filler '.repeat(100)}the VISAS for Brazil ${'filler '.repeat(100)}`;
     await memory.save(ab, { key: 'long', value: long });

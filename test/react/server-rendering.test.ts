@@ -42,7 +42,7 @@ test('renders every hook without opening a connection (REACT-2)', () => {
   expect(opened).toBe(0);
 });
 
-test("shows others' words as text in the components", () => {
+test("escapes others' words in the components", () => {
   const hostile = '<img src=x onerror="alert(1)">';
   const html = renderToString(
     h(
@@ -97,7 +97,7 @@ test("shows others' words as text in the components", () => {
 test.each([
   [{ lasting: 'Always allow <b>edits</b>' }, 3],
   [{}, 2],
-])('shows a button for each thing that an approval may permit: %j', (offer, buttons) => {
+])('shows a button for each permission that an approval may grant: %j', (offer, buttons) => {
   const input = { title: 'Edit', kind: 'edit', input: {}, ...offer };
   const html = renderToString(
     h(QuestionCard, {
@@ -150,7 +150,7 @@ test.each([
   [false, 'open', 2],
   [false, 'queued', 2],
 ] as const)(
-  'REACT-PARTS-3: shows on a card whether its user may answer: %s, %s',
+  'REACT-PARTS-3: shows on a card whether the user may answer: %s, %s',
   (mayAnswer, state, disabled) => {
     const input = { sum: 7 };
     const html = renderToString(
@@ -216,7 +216,7 @@ describe('the card of a question', () => {
   });
 });
 
-test('names the other user who has said or answered something', () => {
+test('names another user who has spoken or answered', () => {
   const said = { role: 'user', final: true, at: 0 } as const;
   const items = [
     { ...said, id: '1', text: 'Refund me.', by: 'ann' },
@@ -258,7 +258,7 @@ test('names the other user who has said or answered something', () => {
   expect(answered('bob')).toContain('>Answered: Premium<');
 });
 
-test('marks a repeated question, with the words of that time', () => {
+test('shows a repeated question with its original words', () => {
   const card = (times: number) =>
     renderToString(
       h(QuestionCard, {

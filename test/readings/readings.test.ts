@@ -10,8 +10,8 @@ const recorded = conversations
   .map((conversation) => ({ ...conversation, recording: readRecording(conversation.name) }))
   .filter(({ recording }) => recording.isComplete);
 
-describe('a conversation that was read', () => {
-  it.each(recorded)('plays "$name" as it was read: $about', async (conversation) => {
+describe('a conversation that was recorded with a reader', () => {
+  it.each(recorded)('replays "$name" as recorded: $about', async (conversation) => {
     const { waiting, calls, failed } = await play(conversation, conversation.recording);
     // A failure shows what a reader would get now: `npm run readings -- play NAME` asks for a new answer.
     expect(waiting.map(({ who, after, keeps, reads }) => ({ who, after, keeps, reads }))).toEqual(
@@ -21,15 +21,18 @@ describe('a conversation that was read', () => {
     expect(failed).toEqual([]);
   });
 
-  it.each(conversations)('stops "$name" at a call that has no answer', async (conversation) => {
-    const nothing = { calls: [], isComplete: false };
-    const { waiting, calls } = await play(conversation, nothing);
-    expect(calls).toEqual([]);
-    expect(waiting).toMatchObject([{ after: null, keeps: 0, isStale: false }]);
-  });
+  it.each(conversations)(
+    'stops "$name" at a model call without a recorded answer',
+    async (conversation) => {
+      const nothing = { calls: [], isComplete: false };
+      const { waiting, calls } = await play(conversation, nothing);
+      expect(calls).toEqual([]);
+      expect(waiting).toMatchObject([{ after: null, keeps: 0, isStale: false }]);
+    },
+  );
 
   it.each(recorded.filter(({ wire }) => wire === undefined))(
-    'begins each call of "$name" that continues a turn as the call before it',
+    'starts each call of "$name" that continues a turn with the previous call\'s messages',
     ({ recording: { calls } }) => {
       const broken = calls.filter(({ after, keeps, reads }) => {
         const roles = rolesIn(reads).join('');

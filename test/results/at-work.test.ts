@@ -54,7 +54,7 @@ function setUp(scripts: Record<string, Script>, options: object = {}) {
 }
 
 describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
-  test("lets a parent read its child's entries, but not a sibling", async () => {
+  test("lets a parent read its child's entries, but not a sibling's", async () => {
     let found: unknown[] = [];
     const { memory, spawn, ended, lead } = setUp({
       'I am writer': steps(
@@ -83,7 +83,7 @@ describe('working memory in subagents', { tags: ['R35', 'R37'] }, () => {
   });
 
   test(
-    "lets a nested subagent read its ancestors' entries, and write in its own place",
+    "lets a nested subagent read its ancestors' entries, and write in its own namespace",
     { tags: ['R37'] },
     async () => {
       let read: unknown;
@@ -174,7 +174,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(await memory.get(lead, reference)).toMatchObject({ entry: { text: rows } });
   });
 
-  test('also keep the output of toModelOutput', async () => {
+  test('keep a large result of toModelOutput', async () => {
     let read: unknown;
     const { spawn, ended } = setUp({
       'I am reader': steps(calls(['fetch', {}, 'c1']), (prompt) => {
@@ -206,7 +206,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
     expect(read).toMatchObject({ truncated: true, originalBytes: 300_000, reference: null });
   });
 
-  test('show a large result as a summary, an excerpt and a reference, to every reader', async () => {
+  test('give every reader a large result as a summary, an excerpt and a reference', async () => {
     const report = `# Report\n\nIt is long. ${'A line of it. '.repeat(4000)}`;
     const { service, spawn, ended } = setUp({ 'I am writer': () => say(report) });
     const id = spawn('writer');
@@ -221,7 +221,7 @@ describe('large outputs in subagents', { tags: ['MW9'] }, () => {
 });
 
 describe('claims in subagents', { tags: ['R27'] }, () => {
-  test("compare a tool's declared effects with the report", async () => {
+  test("pass or fail by a tool's declared effects", async () => {
     const { spawn, ended } = setUp({
       'I am clerk': steps(calls(['post_letter']), say('I sent the email to Anna.')),
     });
@@ -265,7 +265,7 @@ describe('failures in subagents', { tags: ['R25'] }, () => {
     });
   });
 
-  test('report a subagent that is killed during its verification at once, unverified', async () => {
+  test('report a subagent that is killed during its verification at once, without verification', async () => {
     const { environment, service, spawn, ended } = setUp(
       { 'I am done': () => say('Done.') },
       { claimJudge: () => new Promise(() => {}), graceMs: 10 },

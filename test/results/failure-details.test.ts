@@ -76,7 +76,7 @@ describe('the record of an unsuccessful end', { tags: ['R25'] }, () => {
     },
   );
 
-  test('has nulls for missing words and calls', () => {
+  test('has null for missing words and calls', () => {
     const { partial: _, ...bare } = failed;
     expect(failureDetails(bare, facts)).toMatchObject({
       lastAssistantText: null,
@@ -84,7 +84,7 @@ describe('the record of an unsuccessful end', { tags: ['R25'] }, () => {
     });
   });
 
-  test('stays small for any run', { tags: ['MW9'] }, () => {
+  test('stays within a size limit for any run', { tags: ['MW9'] }, () => {
     const long = 'x'.repeat(100_000);
     const details = failureDetails(
       {

@@ -26,7 +26,7 @@ const family = fc.record({
 });
 
 describe('the sources of prior work', { tags: ['R26'] }, () => {
-  test('include results of ended subagents, with what can be read in full', () => {
+  test('include results of ended subagents, and what can be read in full', () => {
     const large = { truncated: true, reference: 'subagent/b/final-result', howToRead: '' };
     const base = { name: 'n', task: 't', endedAt: 5 };
     const results = priorResults([
@@ -65,7 +65,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     expect(inputKeys({ inputs })).toEqual(keys);
   });
 
-  test("P8: read an input in its giver's name, and let its receiver read it", async () => {
+  test('P8: give the receiver read access to an input, but only if the giver can read it', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const a = { sessionId: 's', path: ['a'] };
     const b = { sessionId: 's', path: ['b'] };
@@ -87,7 +87,7 @@ describe('the sources of prior work', { tags: ['R26'] }, () => {
     });
   });
 
-  test('LIN-2: refuse missing inputs with similar names, and share nothing', async () => {
+  test('LIN-2: name similar keys for missing inputs, and share nothing', async () => {
     const memory = workingMemory({ environment: simulatedEnvironment() });
     const lead = { sessionId: 's', path: [] };
     await memory.save(lead, { key: 'sales-table', value: 'text' });

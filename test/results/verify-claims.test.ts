@@ -40,7 +40,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     });
   });
 
-  test('remain unverified by a call that only reads', () => {
+  test('remain unverified after a call that only reads', () => {
     const { unverified } = verify('All good. I sent the email to Anna.', [
       'get_contacts',
       'search_mail',
@@ -49,7 +49,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     expect(unverified).toEqual([{ claim: 'I sent the email to Anna.', reason: 'no_call' }]);
   });
 
-  test('remain unverified by a call of another kind, or of the runtime', () => {
+  test("remain unverified after a call of another kind, or of the runtime's own tools", () => {
     expect(verify('I sent the email.', ['save_note']).verified).toBe(false);
     expect(verify('I booked it.', ['save_note', 'send_mail']).verified).toBe(false);
     expect(verify('I sent the email.', ['complete_task', 'report_progress']).verified).toBe(false);
@@ -73,7 +73,7 @@ describe('claims without a call', { tags: ['R27', 'RW13'] }, () => {
     ]);
   });
 
-  test('each need a check, and all are listed', () => {
+  test('each need a check, and all of them are listed', () => {
     const { claims, unverified, verified } = verify(
       'I booked the flight. I emailed the itinerary to you.',
       ['book_flight'],
@@ -114,11 +114,11 @@ describe('claims with a call', { tags: ['R27'] }, () => {
     'gmail',
     'zapier',
     'spawn_subagent',
-  ])('VERIFY-CLAIMS-2: %s may have done anything', (toolName) => {
+  ])('VERIFY-CLAIMS-2: count as verified by %s, which may have done anything', (toolName) => {
     expect(verify('I sent the email.', [toolName]).verified).toBe(true);
   });
 
-  test('follow a declared effect instead of the tool’s name', () => {
+  test("follow a declared effect rather than the tool's name", () => {
     const effects = effectsOf({
       notify: { effects: ['email.sent'] },
       send: { effects: [] },
@@ -174,7 +174,7 @@ describe('FIND-CLAIMS-1: do not include mere descriptions', { tags: ['R27'] }, (
     expect(verify(text)).toEqual({ verified: true, claims: [], unverified: [], incomplete: false });
   });
 
-  test("match an effect that a tool's finding confirms", () => {
+  test("match an effect that a tool's result confirms", () => {
     const text = 'Your order has been cancelled.';
     expect(verify(text, ['get_order']).claims).toEqual([]);
     expect(verify(text).unverified).toHaveLength(1);
@@ -189,7 +189,7 @@ describe('FIND-CLAIMS-1: do not include mere descriptions', { tags: ['R27'] }, (
   });
 });
 
-describe('reports that end where work was about to begin', { tags: ['R33', 'RW13'] }, () => {
+describe('reports that announce work instead of doing it', { tags: ['R33', 'RW13'] }, () => {
   test.each([
     'I found three flights.\n\nNow let me save the results.',
     'Now let me save these findings to working memory:',

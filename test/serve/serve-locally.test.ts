@@ -107,7 +107,7 @@ function status(
   });
 }
 
-test('LOCAL-1, LOCAL-2: allows the inspector only with the link, and lets it act on the session', async () => {
+test('LOCAL-1, LOCAL-2: opens the inspector only with the link, and the inspector can act on the session', async () => {
   expect((await ask(await start(), '/inspect')).status).toBe(404);
   const journal = memoryJournal();
   const inspected = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -155,13 +155,13 @@ describe('the page', () => {
     ['<!-- <head> -->\n<html lang="en"><body>', '<!-- <head> -->\n<html lang="en">'],
     ['<header>A page</header>', ''],
     ['<!DOCTYPE html><HTML><HEAD class="a">', '<!DOCTYPE html><HTML><HEAD class="a">'],
-  ])('has its import map before its content: %j', async (html, before) => {
+  ])('has its import map before other content: %j', async (html, before) => {
     write({ 'page/index.html': html });
     const { body } = await ask(await start(), '/');
     expect(body.startsWith(`${before}<script type="importmap">`)).toBe(true);
   });
 
-  test('has its scripts without types, its pictures unchanged, and compressed text', async () => {
+  test('has its scripts without types, its images unchanged, and compressed text', async () => {
     const server = await start();
     const script = await ask(server, '/main.ts');
     expect(script.headers['content-type']).toBe('text/javascript; charset=utf-8');
@@ -176,7 +176,7 @@ describe('the page', () => {
     expect((await ask(server, client)).headers['content-encoding']).toBe(undefined);
   });
 
-  test('has every module that it imports by name, with all its imports', async () => {
+  test("has every module that it imports by name, and that module's imports", async () => {
     write({
       'node_modules/both/package.json': JSON.stringify({
         exports: { '.': { require: './a.cjs', browser: { import: './b.mjs' }, import: './c.mjs' } },
@@ -240,7 +240,7 @@ describe('the page', () => {
       expect((await ask(server, path, { headers: { host: 'evil.example:80' } })).status).toBe(403);
   });
 
-  test("accepts a handler, such as a bundler's, with its own sockets", async () => {
+  test("accepts a handler with its own sockets, such as a bundler's", async () => {
     const server = await start({
       page: (http) => {
         http.on('upgrade', ({ url }, socket) => {
@@ -256,7 +256,7 @@ describe('the page', () => {
     expect((await ask(server, '/hot', { headers })).status).toBe(418);
   });
 
-  test('ends an upgrade that no route accepts', async () => {
+  test('closes an upgrade that no route accepts', async () => {
     const { port } = await start();
     const socket = connectTcp(port, '127.0.0.1');
     socket.write(
@@ -267,7 +267,7 @@ describe('the page', () => {
 });
 
 describe('the link', () => {
-  test('admits everyone who has it, as the user', async () => {
+  test('admits every holder, as the user', async () => {
     const server = await start({ user: 'ann' });
     expect(server.url).toBe(`http://127.0.0.1:${server.port}/#${server.token}`);
     const client = visit(server);
@@ -286,7 +286,7 @@ describe('the link', () => {
       expect((await ask(server, '/news', { headers: { authorization } })).status).toBe(401);
   });
 
-  test('LOCAL-3: changes at each start, or stays the same with a file that only its owner may read', async () => {
+  test('LOCAL-3: changes at each start, or stays constant with a file that only its owner may read', async () => {
     expect((await start()).token).not.toBe((await start()).token);
     const tokenFile = join(folder, 'token');
     const first = await start({ tokenFile });
@@ -303,14 +303,14 @@ describe('the link', () => {
     expect((await start({ tokenFile })).token).toMatch(/^[\w-]{32,}$/);
   });
 
-  test('causes an error that names a file that is unavailable', async () => {
+  test('causes an error that names an unreadable file', async () => {
     await expect(start({ tokenFile: join(folder, 'none', 'token') })).rejects.toMatchObject({
       code: 'INVALID_OPTION',
       message: expect.stringMatching(/tokenFile: expected a file .*none/) as string,
     });
   });
 
-  test('refuses a pipe as its file, and does not change the mode', async () => {
+  test('refuses a pipe as its file, without changing its mode', async () => {
     const tokenFile = join(folder, 'pipe');
     execFileSync('mkfifo', ['-m', '644', tokenFile]);
     await expect(start({ tokenFile })).rejects.toMatchObject({
@@ -322,7 +322,7 @@ describe('the link', () => {
 });
 
 describe('the routes', () => {
-  test('get JSON and answer with JSON, or with a response', async () => {
+  test('parse JSON, and answer with JSON or with a response', async () => {
     const told: unknown[] = [];
     const server = await start({
       routes: {
@@ -370,7 +370,7 @@ describe('the routes', () => {
 });
 
 describe('the port', () => {
-  test('moves forward when it is in use', async () => {
+  test('increases while it is in use', async () => {
     const first = await start();
     expect((await start({ port: first.port })).port).toBeGreaterThan(first.port);
   });

@@ -41,7 +41,7 @@ function breakable({ http }: Served): () => void {
 }
 
 describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
-  test("shows a subagent's question, answers with its button, and shows the result", async () => {
+  test("shows a subagent's question, accepts a button, and shows the result", async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session, share: ['subagent.ended'] });
     const ann = client({ transport });
@@ -103,7 +103,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('shows each repetition of a question', async () => {
+  test('shows a question again each time it is repeated', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -120,7 +120,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('keeps the ledger of a subagent on the server', async () => {
+  test("keeps a subagent's ledger on the server", async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const ann = client({ transport });
@@ -139,7 +139,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('restores a connection that is lost in mid-question, and gives the answer once', async () => {
+  test('restores a connection lost in mid-question, and applies the answer once', async () => {
     const session = rideSession();
     const it = await served({ session: () => session });
     const cut = breakable(it);
@@ -160,7 +160,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('refuses a client without an identity, which does not retry', async () => {
+  test('refuses a client without an identity, and the client does not retry', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const unauthorized = client({ transport, token: 'nobody' });
@@ -183,7 +183,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('shows everything to a watcher, who can do nothing', async () => {
+  test('shows an observer everything, but accepts nothing from an observer', async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const [ann, eve] = [client({ transport }), client({ transport, token: 'eve' })];
@@ -199,7 +199,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('SESSION-HUB-6: shows a user only whether they may answer, even after a lost connection', async () => {
+  test('SESSION-HUB-6: shows a user only whether that user may answer, even after a lost connection', async () => {
     const ask = {
       script: steps(
         calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -251,7 +251,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
     await session.close();
   });
 
-  test('uses the identity of a client as the `by` of its answer, whatever it sends', async () => {
+  test("takes the `by` of an answer from the client's identity, whatever the client sends", async () => {
     const session = rideSession();
     const { client } = await served({ session: () => session });
     const [ann, bob] = [client({ transport }), client({ transport, token: 'bob' })];
@@ -266,7 +266,7 @@ describe.each(['websocket', 'stream'] as const)('over a %s', (transport) => {
   });
 });
 
-test('sends the whole state after a lost frame', async () => {
+test('sends the whole state after a missing frame', async () => {
   const session = rideSession();
   const node = nodeEnvironment();
   const aliveMs = 60_000;
@@ -318,7 +318,7 @@ test('sends the whole state after a lost frame', async () => {
   await session.close();
 });
 
-test('does not resend words that a new server does not know', async () => {
+test('does not resend words that a restarted server has lost', async () => {
   const session = rideSession();
   await session.start();
   const said: string[] = [];
@@ -354,7 +354,7 @@ test('does not resend words that a new server does not know', async () => {
   await second.stop();
 });
 
-test('disconnects a client that never reads, with a reason, and serves the others', async () => {
+test('disconnects a client that never reads, with a reason, and serves other clients', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -383,7 +383,7 @@ test('disconnects a client that never reads, with a reason, and serves the other
   await session.close();
 });
 
-test('detaches a client that is disconnected while it receives missed frames', async () => {
+test('detaches a client that disconnects while it receives missed frames', async () => {
   const session = rideSession();
   await session.start();
   const it = await served({
@@ -420,7 +420,7 @@ test('detaches a client that is disconnected while it receives missed frames', a
   await session.close();
 });
 
-test('tolerates hostile frames, and disconnects a client with too many mistakes', async () => {
+test('ignores hostile frames, and disconnects a client after too many of them', async () => {
   const session = rideSession();
   const it = await served({ session: () => session });
   const ann = it.client();
@@ -476,7 +476,7 @@ test('tolerates hostile frames, and disconnects a client with too many mistakes'
   await session.close();
 });
 
-test('refuses messages beyond the rate with a receipt', async () => {
+test('refuses messages above the rate limit with a receipt', async () => {
   const session = rideSession();
   const { client } = await served({
     session: () => session,
@@ -495,7 +495,7 @@ test('refuses messages beyond the rate with a receipt', async () => {
   await session.close();
 });
 
-test('answers for a session on another node with its address', async () => {
+test('redirects a client to the node that holds its session', async () => {
   const session = rideSession();
   const there = await served({ session: () => session });
   const here = await served({ session: () => null, locate: () => there.url });
@@ -506,7 +506,7 @@ test('answers for a session on another node with its address', async () => {
   await session.close();
 });
 
-describe('a session that another process has', () => {
+describe('a session that another process holds', () => {
   const holder = { name: 'node 2', address: 'http://10.0.0.2:3000' };
   const inUse = (): never => {
     throw scopeInUse('s_1', holder, 'its lease ends in 9 s');
@@ -556,7 +556,7 @@ describe('a session that another process has', () => {
   });
 
   test.each(['10.0.0.2:3000', '/offstage', 'javascript:alert(1)', 'file:///etc', 5])(
-    'reports the address %o, and lets clients wait',
+    'reports the invalid address %o, and lets clients wait',
     async (address) => {
       const errors: unknown[] = [];
       const here = await served({
@@ -578,7 +578,7 @@ test.each([
   ['http://localhost/offstage', 'file:///etc/passwd', 'DETOUR_REFUSED'],
   ['https://app.example.com/offstage', 'https://two.example.com/offstage', 'MOVED'],
   ['http://localhost/offstage', 'https://two.example.com/offstage', 'MOVED'],
-])('a client of %s that is sent to %s: %s', async (url, to, code) => {
+])('a client of %s that is redirected to %s: %s', async (url, to, code) => {
   const tried: string[] = [];
   class Socket {
     readonly readyState = 1;
@@ -607,7 +607,7 @@ test.each([
   if (code === 'DETOUR_REFUSED') expect(tried).toHaveLength(1);
 });
 
-test('hibernates the sessions of a pool without connected clients', async () => {
+test("hibernates a pool's sessions without connected clients", async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,
@@ -643,7 +643,7 @@ test('hibernates the sessions of a pool without connected clients', async () => 
   await pool.close();
 });
 
-test('releases the clients of an idle session before a deploy, without waiting for open tabs', async () => {
+test('releases clients of an idle session before a deploy, without waiting for open tabs', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const { promise: slow, resolve: finish } = Promise.withResolvers<void>();
   const config = {
@@ -690,7 +690,7 @@ test('releases the clients of an idle session before a deploy, without waiting f
   expect(it.errors).toEqual([]);
 });
 
-test('refuses pages of other origins, other hosts and other paths', async () => {
+test('refuses foreign origins, host names and paths', async () => {
   const session = rideSession();
   const it = await served({ session: () => session, origins: ['https://app.example'] });
   const get = (headers: Record<string, string>, path = '/offstage') =>
@@ -746,7 +746,7 @@ test('refuses pages of other origins, other hosts and other paths', async () => 
   await session.close();
 });
 
-test('tolerates a client that resets its connection during authorization', async () => {
+test('survives a client that resets its connection during authorization', async () => {
   const session = rideSession();
   const asked = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<null>();
@@ -811,7 +811,7 @@ test.each([
   expect(() => serve(options as unknown as ServeOptions)).toThrow(message);
 });
 
-test('refuses the client and reports an `authorize` result that is not an identity', async () => {
+test('refuses the client and reports the error if `authorize` returns no identity', async () => {
   const session = rideSession();
   const it = await served({
     session: () => session,
@@ -823,7 +823,7 @@ test('refuses the client and reports an `authorize` result that is not an identi
   await session.close();
 });
 
-test('retries with growing delays when the server does not exist', async () => {
+test('retries with growing delays if the server is unreachable', async () => {
   const session = rideSession();
   const gone = await served({ session: () => session });
   await gone.stop();
@@ -861,7 +861,7 @@ test('connects a waiting client at once on request', async () => {
   expect(ann.it.status.get().state).toBe('open');
 });
 
-test('shows the speaker of words in the transcript', async () => {
+test('shows in the transcript who said something', async () => {
   const session = rideSession({ sessionId: 's1' });
   const it = await served({ session: () => session });
   const ann = it.client();
@@ -879,7 +879,7 @@ test('shows the speaker of words in the transcript', async () => {
   await session.close();
 });
 
-describe('a client whose server is mounted in a wrong way', () => {
+describe('a client whose server is mounted incorrectly', () => {
   const mounted = (before: (request: IncomingMessage) => Promise<unknown>, path = '/offstage') =>
     served(
       { session: () => session },
@@ -899,7 +899,7 @@ describe('a client whose server is mounted in a wrong way', () => {
     return () => session.close();
   });
 
-  test('reports that a body parser came first, and retries with growing delays', async () => {
+  test('gets a reason if a body parser ran first, and retries with growing delays', async () => {
     const it = await mounted((request) => textOf(request));
     const ann = it.client({ transport: 'stream' });
     ann.it.send('hello').catch(() => undefined);

@@ -42,7 +42,7 @@ async function socketOf(url: string, user: string, hello?: object) {
 const hello = (client: string) => ({ type: 'hello', v: 1, client });
 
 describe('connections of one user', () => {
-  test('count from the upgrade on, without a `hello`, and over all sessions', async () => {
+  test('count from the upgrade on, before any `hello`, across all sessions', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -62,7 +62,7 @@ describe('connections of one user', () => {
     await bob.status(({ state }) => state === 'open');
   });
 
-  test('end the oldest stream for a further one, which may return', async () => {
+  test('end the oldest stream when a further one opens, and the ended one may return', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -82,7 +82,7 @@ describe('connections of one user', () => {
   });
 });
 
-test('give the stream of a hidden page to others, and take it again when the page is shown', async () => {
+test("give up a hidden page's stream for others, and reopen it when the page is shown", async () => {
   const page = Object.assign(new EventTarget(), { visibilityState: 'hidden' });
   vi.stubGlobal('document', page);
   onTestFinished(() => void vi.unstubAllGlobals());
@@ -105,7 +105,7 @@ test('give the stream of a hidden page to others, and take it again when the pag
 });
 
 describe('rates of one user', () => {
-  test('apply to all connections of a user, and to new ones', async () => {
+  test("apply to all of a user's connections, including new ones", async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -128,7 +128,7 @@ describe('rates of one user', () => {
     await expect(it.client({ token: 'bob' }).it.send('hello')).resolves.toBeUndefined();
   });
 
-  test('apply to the whole state: a client that requests it too often is disconnected', async () => {
+  test('apply to requests for the whole state, and disconnect a client that sends too many', async () => {
     const it = await served({
       session: sessions(),
       authorize: perSession,
@@ -158,7 +158,7 @@ describe('a stream', () => {
     expect(it.web.size.clients).toBe(0);
   });
 
-  test('accepts the POSTs of its own user and session, even next to one of the same name', async () => {
+  test('accepts only POSTs of its own user and session, even if another stream has its client name', async () => {
     const session = sessions();
     const it = await served({ session, authorize: perSession });
     const open = async (user: string, id: string) => {
@@ -195,7 +195,7 @@ describe('a stream', () => {
   });
 });
 
-test('disconnects a client from a full pool with a reason, and first ends what no client uses', async () => {
+test('a client waits with a reason while the pool is full, until another client leaves', async () => {
   const runtime = createRuntime({ journal: memoryJournal() });
   const pool = createSessionPool({
     runtime,

@@ -44,7 +44,7 @@ const until = async (isSo: () => boolean): Promise<void> => {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 };
 
-test('lets the client that owns the voice hear the model, and report its playout', async () => {
+test('lets the client that owns the voice hear the model and report its playout', async () => {
   const { client, talk, played } = await spoken();
   const ann = client({ transport: 'websocket' });
   expect(ann.it.status.get().hasVoice).toBe(false);
@@ -60,7 +60,7 @@ test('lets the client that owns the voice hear the model, and report its playout
   expect(played.every((report) => report.itemId === itemId)).toBe(true);
 });
 
-test('lets a client return after a suspend, but not after the end of its session', async () => {
+test("lets a client return after a suspend, but not after the session's end", async () => {
   const suspended = await spoken();
   await suspended.talk.session.suspend();
   const ann = suspended.client();
@@ -75,7 +75,7 @@ test('lets a client return after a suspend, but not after the end of its session
   expect([state, reason?.code]).toEqual(['closed', 'SESSION_ENDED']);
 });
 
-test('moves the voice to the last client that requests it, and back when that leaves', async () => {
+test('moves the voice to the last client that requests it, and back when that client leaves', async () => {
   const { client, talk } = await spoken();
   const [ann, bob] = [client(), client({ token: 'bob' })];
   await speaking(ann);
@@ -88,7 +88,7 @@ test('moves the voice to the last client that requests it, and back when that le
   await until(() => !talk.session.isAttached);
 });
 
-test('SESSION-HUB-7: an operator does not get the voice', async () => {
+test('SESSION-HUB-7: refuses the voice to an operator', async () => {
   const { client, talk } = await spoken();
   const ann = client();
   await speaking(ann);
@@ -146,7 +146,7 @@ test("passes only the voice owner's audio to the session, at its microphone's ra
   eve.close();
 });
 
-test('refuses audio on a stream with a report', async () => {
+test('refuses audio on a stream connection with a report', async () => {
   const { client } = await spoken();
   const ann = client({ transport: 'stream' });
   await ann.status(({ state }) => state === 'open');

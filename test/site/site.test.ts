@@ -58,7 +58,7 @@ async function opened(path: string, options: BrowserContextOptions = {}) {
   return { page, outside };
 }
 
-test('links only to pages of the site, and to places that exist', () => {
+test('links only to existing pages and anchors of the site', () => {
   const files = globSync('**/*.html', { cwd: site });
   const idsOf = new Map(
     files.map((file) => {
@@ -82,7 +82,7 @@ test('links only to pages of the site, and to places that exist', () => {
   expect(broken).toEqual([]);
 });
 
-test('finds a guide and a public name by keyboard, and sends nothing to other servers', async () => {
+test('finds a guide and a public name by keyboard, without requests to other servers', async () => {
   const { page, outside } = await opened('/');
   const dialog = page.getByRole('dialog');
   const button = page.locator('button[data-open-modal]:enabled');
@@ -102,7 +102,7 @@ test('finds a guide and a public name by keyboard, and sends nothing to other se
   expect(outside).toEqual([]);
 });
 
-test('shows the reference of a name with its signature, its text, and the errors with their cause', async () => {
+test("shows a name's signature, description, and errors with their causes", async () => {
   const { page } = await opened('/reference/offstage-doctor/');
   await page.getByText('Examines the machine, and each of these adapters.').waitFor();
   await page.getByText('examine(machine: Machine, names: readonly string[])').waitFor();
@@ -111,7 +111,7 @@ test('shows the reference of a name with its signature, its text, and the errors
   expect(await page.locator(':target').count()).toBe(1);
 });
 
-test("links from a signature to its types, exported or not, and shows an option's default", async () => {
+test('links from a signature to its types, even private ones, and shows defaults of options', async () => {
   const { page } = await opened('/reference/offstage-sqlite-journal/');
   await page.getByRole('link', { name: 'SqliteJournalOptions', exact: true }).nth(1).click();
   await page.getByRole('link', { name: 'readOnly', exact: true }).click();
@@ -145,7 +145,7 @@ describe.each(['light', 'dark'] as const)('in %s', (colorScheme) => {
     '/topics/conversation/',
     '/reference/errors/',
     '/reference/offstage-serve/',
-  ])('%s violates no rule of axe, and fits a screen of 375 px', async (path) => {
+  ])('%s violates no axe rule, and fits a screen 375 px wide', async (path) => {
     const { page, outside } = await opened(path, {
       colorScheme,
       viewport: { width: 375, height: 740 },

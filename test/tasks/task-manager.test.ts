@@ -125,7 +125,7 @@ function manual(options: Partial<TaskManagerOptions> = {}) {
 }
 
 describe('threads', { tags: ['B79', 'B80'] }, () => {
-  test('continues the conversation and the folder of the last task of a topic', async () => {
+  test("continues the conversation and the folder of a topic's last task", async () => {
     const { done, agents, manager } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' });
@@ -147,7 +147,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     });
   });
 
-  test('gives another session its own threads (TASK-MANAGER-1)', async () => {
+  test('keeps the threads of sessions separate (TASK-MANAGER-1)', async () => {
     const { done, agents } = manual();
     await done({ topic: 'mail' });
     await done({ topic: 'mail' }, { of: {} });
@@ -157,7 +157,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     ]);
   });
 
-  it("names the session's latest topic to the plan, until its thread is dropped", async () => {
+  it("passes the session's latest topic to the plan, until its thread is dropped", async () => {
     const given: (string | undefined)[] = [];
     const { done, environment } = manual({
       threadTtlMs: 60_000,
@@ -176,7 +176,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(given).toEqual([undefined, undefined, 'mail', 'mail', 'calendar', undefined]);
   });
 
-  test("makes no thread for a failed task, and does not change its topic's (TASK-MANAGER-2)", async () => {
+  test("creates no thread for a failed task, and keeps the topic's previous thread (TASK-MANAGER-2)", async () => {
     const { done, start, agents, manager } = manual();
     const fail = async () => {
       const { session, agent } = await start({ topic: 'mail' });
@@ -191,7 +191,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(manager.stats().threads).toEqual([{ topic: 'mail', sessionId: 'session-2', tasks: 1 }]);
   });
 
-  test('ends the turn of a cancelled task before the thread continues', async () => {
+  test("interrupts a cancelled task's turn before its thread is released", async () => {
     const { done, start, agents, sent } = manual();
     await done({ topic: 'mail' });
     const { session, events } = await start({ topic: 'mail' });
@@ -202,7 +202,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(agents[1]?.released).toBe('suspended');
   });
 
-  test('starts a new thread if the agent no longer knows it, but not for a resumed task', async () => {
+  test('starts a new thread if the agent no longer knows it, except for a resumed task', async () => {
     const { done, start, agents, unknown } = manual();
     await done({ topic: 'mail' });
     unknown.add('session-1');
@@ -213,7 +213,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     );
   });
 
-  test('resumes a task in another process in the folder of its thread', async () => {
+  test("resumes a task in another process, in its thread's folder", async () => {
     const before = manual();
     await before.done({ topic: 'mail' });
     const { session } = await before.start({ topic: 'mail' });
@@ -222,7 +222,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(after.agents).toMatchObject([{ as: 'task-1', resume: 'session-1' }]);
   });
 
-  test('drops an unused thread with its folder, and the oldest ones', async () => {
+  test('drops an unused thread with its folder, and the oldest threads above the limit', async () => {
     const { done, environment, manager, discarded } = manual({
       threadTtlMs: 60_000,
       maxThreads: 2,
@@ -237,7 +237,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('reports a folder that cannot be removed, and ends nothing', async () => {
+  test('reports a folder that cannot be removed, and continues', async () => {
     const relay = scriptedRelay();
     const environment = simulatedEnvironment();
     const { relay: managed } = taskManager({
@@ -270,7 +270,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(errors).toEqual(['Error: not yours']);
   });
 
-  test('runs two tasks of a topic in sequence; the second reports that it waits', async () => {
+  test("runs a topic's tasks in sequence, and the second reports that it waits", async () => {
     const { start, agents, environment } = manual();
     const first = await start({ topic: 'mail' });
     const second = start({ topic: 'mail' });
@@ -281,7 +281,7 @@ describe('threads', { tags: ['B79', 'B80'] }, () => {
     expect(told).toEqual([{ type: 'progress', text: 'It waits for its turn: 0 before it' }]);
   });
 
-  test('lets a task have its own agent with other variables, but the same abilities', async () => {
+  test('lets a task use another relay with the same capabilities', async () => {
     const own = scriptedRelay({ capabilities: { steers: false } });
     const { start, agents } = manual();
     await start({ relay: own });
@@ -307,7 +307,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
     expect(events.at(-1)).toEqual({ type: 'turn_ended', reason: 'completed' });
   });
 
-  test('asks a question in words, and the answer is the next prompt', async () => {
+  test('asks the user a question stated in words, and sends the answer as the next prompt', async () => {
     const { start, sent } = manual({ questionIn: (words) => (words.endsWith('?') ? words : null) });
     const { session, agent, events } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -339,7 +339,7 @@ describe('answers', { tags: ['B80', 'B82'] }, () => {
 });
 
 describe('caps', { tags: ['B79', 'B82'] }, () => {
-  test('ends the turn once at a limit of tokens or cost (MANAGED-1)', async () => {
+  test('ends a turn once at a limit of tokens or cost (MANAGED-1)', async () => {
     const { start, sent } = manual({
       caps: { cost: 2 },
       price: ({ inputTokens, outputTokens }) => inputTokens / 1_000 + outputTokens / 100,
@@ -356,7 +356,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     ]);
   });
 
-  test('does not count time in the queue or while the user is asked', async () => {
+  test('does not count time in the queue or during a question', async () => {
     const { start, environment } = manual({ caps: { timeMs: 1_000 } });
     const { session, agent, events: told } = await start();
     session.prompt({ key: 'k', text: 'go' });
@@ -372,7 +372,7 @@ describe('caps', { tags: ['B79', 'B82'] }, () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('keeps counting for a task whose connection was lost', async () => {
+  test('keeps counting for a task after its connection was lost', async () => {
     const { start } = manual({ caps: { tokens: 100 } });
     const { session, agent } = await start({}, { id: 'a' });
     session.prompt({ key: 'k', text: 'go' });
@@ -415,7 +415,7 @@ describe('a subagent on a task manager', () => {
     return { relay, manager, asked, begin };
   }
 
-  test('asks in words, receives the answer, and completes; its place is free again', async () => {
+  test('asks in words, receives the answer, completes, and frees its place', async () => {
     const { begin, asked, manager } = run(
       (prompt) => (prompt === 'the red one' ? [{ say: 'Painted.' }] : [{ say: 'Which colour?' }]),
       { questionIn: (words) => (words.endsWith('?') ? words : null) },
@@ -425,7 +425,7 @@ describe('a subagent on a task manager', () => {
     expect(manager.stats()).toMatchObject({ running: 0, waiting: 0 });
   });
 
-  test('asks again when the subagent says nothing', async () => {
+  test('prompts again when the agent says nothing', async () => {
     const { begin, relay } = run((prompt) =>
       prompt.includes('empty') ? [{ say: 'Two files.' }] : [],
     );
@@ -433,7 +433,7 @@ describe('a subagent on a task manager', () => {
     expect(relay.told.filter(({ type }) => type === 'prompt')).toHaveLength(2);
   });
 
-  test('restarts the agent after its death, and frees its places', async () => {
+  test('restarts an agent that died, and frees its places', async () => {
     let lives = 0;
     const { begin, manager } = run(
       () => ((lives += 1) === 1 ? [{ die: true }] : [{ say: 'Done.' }]),

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => vi.resetModules());
 
-test('BASE64-1, BASE64-3: restores any bytes, with the same text in each host', () => {
+test('BASE64-1, BASE64-3: restores any bytes, with identical text on each host', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       const text = Buffer.from(bytes).toString('base64');
@@ -36,12 +36,12 @@ test('BASE64-2: reads the URL alphabet without padding', () => {
   );
 });
 
-test('writes a slice of a larger array, not the array', () => {
+test('encodes a slice of a larger array, not the whole array', () => {
   const bytes = Uint8Array.of(9, 1, 2, 9).subarray(1, 3);
   for (const host of [inNode, elsewhere]) expect(host.toBase64(bytes)).toBe('AQI=');
 });
 
-test('BASE64-3: reads or refuses the same texts in each host', () => {
+test('BASE64-3: accepts or refuses any text identically on each host', () => {
   const characters = fc.constantFrom(...'AQz09+/-_==!\u0000 \né€'.split(''), '😀', '\uD83D');
   fc.assert(
     fc.property(fc.array(characters, { maxLength: 14 }), (list) => {

@@ -16,7 +16,7 @@ describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
     expect(wordsOf('glass is his')).toEqual(['glass', 'is', 'his']);
   });
 
-  test('gives a text without a word of the query the score 0', () => {
+  test('scores a text without any query word as 0', () => {
     expect(scores('train', 'a flight to Lisbon', '')).toEqual([0, 0]);
     expect(scores('', 'anything')).toEqual([0]);
   });
@@ -26,18 +26,18 @@ describe('ranking by words (BM25)', { tags: ['R36'] }, () => {
     expect(rare).toBeGreaterThan(common);
   });
 
-  test('weights the same word less the longer the text, and more the more often it occurs', () => {
+  test('gives a word less weight in a longer text, and more if it occurs more often', () => {
     const [short = 0, long = 0] = scores('visa', 'the visa', `the visa ${'word '.repeat(50)}`);
     expect(short).toBeGreaterThan(long);
     const [once = 0, twice = 0] = scores('visa', 'visa here there', 'visa visa there');
     expect(twice).toBeGreaterThan(once);
   });
 
-  test('counts a word that is requested twice once', () => {
+  test('counts a repeated query word once', () => {
     expect(scores('visa visa', 'visa', 'x')).toEqual(scores('visa', 'visa', 'x'));
   });
 
-  test('gives no scores without texts', () => {
+  test('returns no scores without texts', () => {
     expect(scores('visa')).toEqual([]);
   });
 });

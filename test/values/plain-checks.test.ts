@@ -98,7 +98,7 @@ function outcomeOf(read: () => unknown): unknown {
   }
 }
 
-test('PLAIN-CHECKS-1: accepts or refuses each value like zod, in the same words', () => {
+test('PLAIN-CHECKS-1: accepts or refuses each value like zod, with identical messages', () => {
   for (const given of [...whole, ...named, many])
     expect(outcomeOf(() => checkOptions('play', plain, given))).toEqual(
       outcomeOf(() => check('play', schema, given)),

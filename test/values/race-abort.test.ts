@@ -6,7 +6,7 @@ import { deferred, macrotask, never, soon } from '../actors/model/fakes.ts';
 
 const listeners = (signal: AbortSignal): number => getEventListeners(signal, 'abort').length;
 
-test('RACE-ABORT-1: rejects with the exact reason when the work never settles', async () => {
+test('RACE-ABORT-1: rejects with the abort reason if the work never settles', async () => {
   const controller = new AbortController();
   const reason = { any: 'thing' };
   const raced = raceAbort(never(), controller.signal);
@@ -20,7 +20,7 @@ test('RACE-ABORT-1: prefers an aborted signal to finished work', async () => {
   await expect(raceAbort(1, AbortSignal.abort(reason))).rejects.toBe(reason);
 });
 
-test('settles as the work does without an abort, with its exact error', async () => {
+test("settles like the work if there is no abort, with the work's own error", async () => {
   const { signal } = new AbortController();
   await expect(raceAbort(Promise.resolve('done'), signal)).resolves.toBe('done');
   await expect(raceAbort('plain', signal)).resolves.toBe('plain');
@@ -42,7 +42,7 @@ test('RACE-ABORT-2: leaves no listeners on a long-lived signal', async () => {
   expect(listeners(signal)).toBe(0);
 });
 
-test('RACE-ABORT-3: handles work that fails after the abort, or before it was raced', async () => {
+test('RACE-ABORT-3: handles work that fails after the abort, or before the race', async () => {
   const unhandled: unknown[] = [];
   const listen = (error: unknown): void => void unhandled.push(error);
   process.on('unhandledRejection', listen);
@@ -61,7 +61,7 @@ test('RACE-ABORT-3: handles work that fails after the abort, or before it was ra
   }
 });
 
-test('leaves no timer when the work ends in time', async () => {
+test('leaves no timer if the work ends in time', async () => {
   const environment = simulatedEnvironment();
   const { scheduler } = environment;
   const limit = { timeoutMs: 1000, scheduler, late: () => new Error('late') };

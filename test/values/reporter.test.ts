@@ -20,7 +20,7 @@ function heard() {
 }
 
 describe('the channel offstage:error', () => {
-  test('has every error, even of an app with a listener', () => {
+  test('receives every error, even in an app with a listener', () => {
     const { messages, stop } = heard();
     const told: unknown[] = [];
     const error = lost('socket closed');
@@ -35,7 +35,7 @@ describe('the channel offstage:error', () => {
     expect(told).toEqual([[error, 'transport']]);
   });
 
-  test('has an error of a session once', async () => {
+  test("receives a session's error once", async () => {
     const { messages, stop } = heard();
     const talk = textTalk({
       hooks: {
@@ -65,7 +65,7 @@ describe('the terminal', () => {
     vi.restoreAllMocks();
   });
 
-  test('REPORT-2: shows each line once during development of an app without a listener', () => {
+  test('REPORT-2: shows each line once during development if the app has no listener', () => {
     vi.stubEnv('NODE_ENV', 'development');
     for (const message of ['first\nmore', 'first\nmore', 'second'])
       reporter(undefined)(lost(message), 'transport');
@@ -76,7 +76,7 @@ describe('the terminal', () => {
     ]);
   });
 
-  it('shows the codes of characters that would move its cursor', () => {
+  it('escapes characters that would move the cursor', () => {
     vi.stubEnv('NODE_ENV', 'development');
     reporter(undefined)(lost('\u001b[2Jgone\u009b0m\rpaid'), 'transport');
     expect(lines).toEqual([
@@ -84,7 +84,7 @@ describe('the terminal', () => {
     ]);
   });
 
-  test('REPORT-2: shows the errors of a stored run without a listener, which the channel has once', async () => {
+  test('REPORT-2: shows errors of a stored run without a listener, which the channel receives once', async () => {
     vi.stubEnv('NODE_ENV', 'development');
     const { messages, stop } = heard();
     const environment = simulatedEnvironment();
@@ -118,7 +118,7 @@ describe('the terminal', () => {
     ['NODE_ENV', 'production'],
     ['NODE_ENV', 'test'],
     ['OFFSTAGE_LOG', 'off'],
-  ])('REPORT-2: shows none with %s=%s', (name, value) => {
+  ])('REPORT-2: shows no errors with %s=%s', (name, value) => {
     vi.stubEnv('NODE_ENV', 'development');
     vi.stubEnv(name, value);
     reporter(undefined)(lost(`with ${name}=${value}`), 'transport');

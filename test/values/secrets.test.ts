@@ -130,7 +130,7 @@ describe('SHAPES-1: near misses of credentials', () => {
     expect(takeOut(text)).toBe(clean);
   });
 
-  test('include a token up to the line break that ends it', () => {
+  test('include a token up to the line break after it', () => {
     const jwt = CREDENTIALS['JWT'] ?? '';
     expect(takeOut(`${jwt.slice(0, 12)}\n${jwt.slice(12)}`)).toContain(jwt.slice(12));
     expect(takeOut(`${jwt}\nThanks.`)).toBe('[redacted]\nThanks.');
@@ -177,8 +177,8 @@ describe.each(Object.entries(WRITTEN))('SHAPES-2: a credential, %s', (_, write) 
   });
 });
 
-describe('SHAPES-2: a secret that is known by its value', () => {
-  test('disappears even if it is longer than any pattern may be', () => {
+describe('SHAPES-2: a secret whose value is known', () => {
+  test('disappears even if it is longer than the longest pattern', () => {
     const secret = `begin${'x'.repeat(100_000)}end`;
     const clean = secretRemover([secret])(`The key ${secret} is wrong: maximum expected`);
     expect(clean.replaceAll('[redacted]', '')).toBe('The key  is wrong: maximum expected');
@@ -203,7 +203,7 @@ describe('SHAPES-2: a secret that is known by its value', () => {
   });
 });
 
-describe('SHAPES-3: a secret that is known by the name of its property', () => {
+describe('SHAPES-3: a secret whose property name is known', () => {
   const NAMES = [
     'password',
     'PASSWORD',
@@ -239,12 +239,12 @@ describe('SHAPES-3: a secret that is known by the name of its property', () => {
     });
   });
 
-  test('disappears even if the text ends in the middle of its value', () => {
+  test('disappears even if the text ends within its value', () => {
     expect(takeOut('{"password":"correct hor')).toBe('{"password":"[redacted]');
   });
 });
 
-test('searches a hostile text of a megabyte in one pass', () => {
+test('disappears from a hostile text of a megabyte in one pass', () => {
   for (const part of [
     '"password":"',
     '\\\\"',
@@ -259,7 +259,7 @@ test('searches a hostile text of a megabyte in one pass', () => {
 });
 
 test.each(Object.entries(CREDENTIALS))(
-  '%s: no error message and no inspector shows it',
+  '%s: appears in no error message and in no inspector',
   (_, secret) => {
     expect(shown({ options: [secret] })).not.toContain(secret.slice(-12));
     expect(redactWords(secret, ['context', 'callId'])).not.toBe(secret);

@@ -25,7 +25,7 @@ const some = (): string =>
   ).join('');
 const texts = Array.from({ length: 2000 }, some);
 
-test('STORE-1, STORE-2: makes texts well formed permanently, and leaves storable ones unchanged', () => {
+test('STORE-1, STORE-2: makes strings well formed for good, and leaves storable ones unchanged', () => {
   for (const text of texts) {
     const stored = storableText(text);
     expect(stored.isWellFormed() && !stored.includes('\0')).toBe(true);
@@ -44,7 +44,7 @@ test('STORE-3: keeps different ids different, even long ones', () => {
   for (const id of ids) expect(storableId(id).length).toBeLessThanOrEqual(256);
 });
 
-test('stores keys and texts at any depth, `__proto__`, cycles and big integers', () => {
+test('converts keys and texts at any depth, and handles `__proto__`, cycles and big integers', () => {
   const circle: Record<string, unknown> = { name: 'a\0' };
   circle['self'] = circle;
   expect(storable(circle)).toEqual({ name: 'a\uFFFD', self: '[circular]' });
@@ -58,9 +58,9 @@ test('stores keys and texts at any depth, `__proto__`, cycles and big integers',
   expect(storable({ n: 12n })).toEqual({ n: '12' });
 });
 
-describe('the same story on each journal', () => {
+describe('the same story on different journals', () => {
   test(
-    'gives memory and SQLite the same state, live and refolded',
+    'has the same state in memory and in SQLite, live and refolded',
     { timeout: 120_000 },
     async () => {
       for (let seed = 1; seed <= 12; seed += 1) {
@@ -91,7 +91,7 @@ function flushed(journal: ReturnType<typeof sqliteJournal>) {
   };
 }
 
-test("refuses an app's ids that no journal can store by name", () => {
+test("an app's id that no journal can store is refused by name", () => {
   const environment = simulatedEnvironment();
   const model = castOf({});
   for (const id of ['a\0b', '\uD800', 'x'.repeat(201), '']) {
@@ -104,7 +104,7 @@ test("refuses an app's ids that no journal can store by name", () => {
   }
 });
 
-test("CONNECTION-1: returns the wire's own id in the answer to a call", async () => {
+test("CONNECTION-1: answers a call with the transport's original id", async () => {
   const talk = voiceTalk({
     tools: [
       defineTool({
@@ -135,7 +135,7 @@ test("CONNECTION-1: returns the wire's own id in the answer to a call", async ()
 describe('STORE-3: two calls whose ids differ only in unstorable characters', () => {
   const IDS = ['c\0', 'c\uD800', 'c\uDC00', `${'c'.repeat(300)}1`, `${'c'.repeat(300)}2`];
 
-  test('remain separate for a text lead agent', async () => {
+  test('stay separate for a text lead agent', async () => {
     const ran: unknown[] = [];
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
@@ -168,7 +168,7 @@ describe('STORE-3: two calls whose ids differ only in unstorable characters', ()
     await talk.close();
   });
 
-  test('remain separate for a subagent', async () => {
+  test('stay separate for a subagent', async () => {
     const ran: string[] = [];
     const talk = textTalk({
       subagents: {

@@ -34,7 +34,7 @@ describe('visible', () => {
     expect(visible(text)).toBe(text);
   });
 
-  it('keeps a word of two scripts if only hidden characters are written as codes', () => {
+  it('keeps a word in two scripts unless it contains hidden characters', () => {
     expect(withoutHidden('Δt\u202e')).toBe('Δt\\u202e');
   });
 });

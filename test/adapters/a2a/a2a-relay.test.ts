@@ -192,7 +192,7 @@ describe('requests', () => {
     [{ url: 'http://127.0.0.1', graceMs: 0 }, 'graceMs'],
     [{ url: 'http://127.0.0.1', token: 'k' }, 'token'],
     [{ url: 'http://127.0.0.1', origins: ['file:///'] }, 'origins'],
-  ])('refuses a wrong option by name: %j', (options, named) => {
+  ])('refuses an invalid option by name: %j', (options, named) => {
     expect(() => a2aRelay(options as A2aRelayOptions)).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTION',

@@ -304,6 +304,6 @@ test.each([
   [{}, 'open'],
   [{ open: (): null => null, output: {} }, 'output'],
   [{ open: (): null => null, port: 1 }, 'port'],
-])('refuses wrong options by name: %o', async (options, name) => {
+])('refuses invalid options by name: %o', async (options, name) => {
   await expect(acpAgent(options as never)).rejects.toThrow(name);
 });

@@ -142,7 +142,7 @@ test.each([
   [{ command: 'a', cwd: 'relative' }, 'cwd'],
   [{ command: 'a', graceMs: 0 }, 'graceMs'],
   [{ command: 'a', runs: 'jobs' }, 'runs'],
-])('refuses wrong options by name: %j', (options, name) => {
+])('refuses invalid options by name: %j', (options, name) => {
   expect(() => acpRelay(options as AcpRelayOptions)).toThrow(name);
 });
 

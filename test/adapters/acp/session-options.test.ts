@@ -90,7 +90,7 @@ describe.each([undefined, 's'])('a session (resumed: %s)', (resume) => {
 });
 
 test.each([[{ mode: 7 }], [{ '': 'ask' }], ['ask'], [['ask']], [{ mode: null }]])(
-  'refuses wrong options by name: %j',
+  'refuses invalid options by name: %j',
   (configOptions) => {
     const options = { command: 'a', configOptions } as unknown;
     expect(() => acpRelay(options as AcpRelayOptions)).toThrow('configOptions');

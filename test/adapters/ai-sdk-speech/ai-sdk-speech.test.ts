@@ -182,7 +182,7 @@ describe('aiSdkTranscriber', () => {
     await expect(failed).rejects.toMatchObject({ code: 'TRANSCRIPTION_FAILED' });
   });
 
-  test('refuses wrong options and a value that is not a model', () => {
+  test('refuses invalid options and a value that is not a model', () => {
     const { model } = transcriptionModel(() => '');
     expect(() => aiSdkTranscriber(model, { sampleRateHz: 1 })).toThrow(ConfigurationError);
     expect(() => aiSdkTranscriber(null as never)).toThrow(/`model`/);

@@ -336,7 +336,7 @@ test.each<[Partial<Record<keyof ClaudeRelayOptions, unknown>>, string]>([
   [{ options: { permissionMode: 'bypassPermissions' } }, 'permissionMode'],
   [{ options: { canUseTool: () => null } }, 'canUseTool'],
   [{ unasked: 'Bash' }, 'unasked'],
-])('refuses a wrong option by name: %j', (options, named) => {
+])('refuses an invalid option by name: %j', (options, named) => {
   const query = (() => null) as never;
   expect(() => claudeRelay({ query, ...options } as ClaudeRelayOptions)).toThrow(
     expect.objectContaining({

@@ -181,7 +181,7 @@ test.each([
   [{ key: randomBytes(16) }],
   [{ key, earlierKeys: ['no'] }],
   [{ key, algorithm: 'rot13' }],
-])('refuses wrong options (case %#) without showing a key', (options) => {
+])('refuses invalid options (case %#) without showing a key', (options) => {
   expect(() => encryptedJournal(memoryJournal(), options as never)).toThrow(
     expect.objectContaining({
       code: 'INVALID_OPTION',

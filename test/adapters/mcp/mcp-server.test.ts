@@ -576,7 +576,7 @@ describe('access', () => {
     expect(errors.filter((error) => !(error instanceof Error))).toEqual([]);
   });
 
-  test('refuses wrong options by name', async () => {
+  test('refuses invalid options by name', async () => {
     const runtime = createRuntime({ environment: nodeEnvironment() });
     await expect(mcpServer({ runtime, subagents: [] })).rejects.toThrow('subagents');
     await expect(mcpServer({ runtime, subagents: [...subagents, ...subagents] })).rejects.toThrow(

@@ -85,7 +85,7 @@ test('refuses a prefix that is too long to match safely', async () => {
   await expect(claims.forget('s'.repeat(2_401))).rejects.toMatchObject({ code: 'FORGET_UNSURE' });
 });
 
-test('refuses wrong options by name', () => {
+test('refuses invalid options by name', () => {
   expect(() => fileClaims({} as never)).toThrow(/fileClaims\(options\).*directory/s);
   expect(() => fileClaims({ directory: 'a\0b' })).toThrow(/without/);
 });

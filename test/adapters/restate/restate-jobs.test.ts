@@ -343,7 +343,7 @@ test.each([
   [{ ingress: 'http://127.0.0.1', service: 'a b' }, /service/],
   [{ ingress: 'http://127.0.0.1', maxBytes: 0 }, /maxBytes/],
   [{ ingress: 'http://127.0.0.1', secret: 1 }, /secret/],
-])('refuses wrong options by name: %j', (options, name) => {
+])('refuses invalid options by name: %j', (options, name) => {
   expect(() => restateJobs(options as never)).toThrow(name);
 });
 

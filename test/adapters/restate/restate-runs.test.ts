@@ -370,7 +370,7 @@ describe('options', () => {
     [{ restate: sdk }, 'a handler such as'],
     [{ restate: sdk, handler, keepMs: 0 }, 'keepMs'],
     [{ restate: sdk, handler, longestMs: 1.5 }, 'longestMs'],
-  ])('refuses wrong options in restateRunWorkflow (case %#)', (options, message) => {
+  ])('refuses invalid options in restateRunWorkflow (case %#)', (options, message) => {
     expect(() => restateRunWorkflow(options as never)).toThrow(message);
   });
 });

@@ -179,7 +179,7 @@ test.each([
   [{ client: { workflow: { start() {}, getHandle() {} } }, taskQueue: '' }, /taskQueue/],
   [{ client: { workflow: { start() {}, getHandle() {} } }, heartbeatTimeoutMs: 1 }, /heartbeat/],
   [{ client: { workflow: { start() {}, getHandle() {} } }, secret: 1 }, /secret/],
-])('refuses wrong options by name: %j', (options, name) => {
+])('refuses invalid options by name: %j', (options, name) => {
   expect(() => temporalJobs(options as never)).toThrow(name);
 });
 

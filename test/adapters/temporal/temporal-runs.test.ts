@@ -329,14 +329,14 @@ describe('options and errors', () => {
     [{ client, lookMs: 0 }, 'lookMs'],
     [{ client, heartbeatTimeoutMs: 1 }, 'heartbeatTimeoutMs'],
     [{ client, colour: 'blue' }, 'colour'],
-  ])('refuses wrong options in temporalRuns (case %#)', (options, message) => {
+  ])('refuses invalid options in temporalRuns (case %#)', (options, message) => {
     expect(() => temporalRuns(options as never)).toThrow(message);
   });
 
   test.each([
     [{ handler: { turn() {}, step() {} } }, '@temporalio/activity'],
     [{ activity }, 'a handler such as'],
-  ])('temporalRunActivities refuses wrong options (case %#)', (options, message) => {
+  ])('temporalRunActivities refuses invalid options (case %#)', (options, message) => {
     expect(() => temporalRunActivities(options as never)).toThrow(message);
   });
 

@@ -153,7 +153,7 @@ describe('the beginning of a call', () => {
     expect(gone.environment.pendingTimers).toBe(0);
   });
 
-  test('refuses wrong options', () => {
+  test('refuses invalid options', () => {
     const { environment, twilio } = ring();
     expect(() => acceptTwilioCall(twilio, { environment, maxAheadMs: 0 })).toThrow(
       ConfigurationError,

@@ -25,11 +25,11 @@ async function call(...args: string[]) {
   return [status, printed, complained] as const;
 }
 
-test('passes the rest to the named command', async () => {
+test('passes the remaining arguments to the named command', async () => {
   expect(await call('greet', 'Ada')).toEqual([0, 'hello Ada', '']);
 });
 
-it('writes characters that would move the cursor as codes, even in JSON', async () => {
+it('prints characters that would move the cursor as codes, even in JSON', async () => {
   expect(await call('greet', '\u001b[2J', '"\u009b"', 'two\nlines')).toEqual([
     0,
     'hello \\u001b[2J "\\u009b" two\nlines',
@@ -38,7 +38,7 @@ it('writes characters that would move the cursor as codes, even in JSON', async 
   expect((await call('\u001b[2J'))[2]).not.toContain('\u001b');
 });
 
-test('lists the commands in the help, and shows how each is called', async () => {
+test('lists the commands and their usage in the help', async () => {
   expect(await call('--help')).toEqual([0, expect.stringContaining('say hello'), '']);
   expect(await call('help', 'greet')).toEqual([0, greet.usage, '']);
   expect(await call('greet', '--help')).toEqual([0, greet.usage, '']);
@@ -67,7 +67,7 @@ test('the program itself', async () => {
   expect(stdout).not.toContain('0123456789');
 });
 
-test('prints results and problems on separate outputs', async () => {
+test('prints results on standard output, and problems on standard error', async () => {
   const file = new URL('../../../src/cli/offstage.ts', import.meta.url).pathname;
   const run = promisify(execFile);
   const manifest = new URL('../../../package.json', import.meta.url);
