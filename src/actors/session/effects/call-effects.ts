@@ -107,17 +107,17 @@ const WORDS_WAIT_MS = 2000;
 /** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
 
-/** Above this number of remembered works, the works of ended subagents are forgotten. */
+/** Above this number of entries in `#works`, the entries of ended subagents are deleted. */
 const MAX_WORKS = 1000;
 
 export class CallEffects {
   readonly #session: EffectsSession;
   readonly #executing = new Map<string, AbortController>();
-  /** The subagent that last started each work, by the work's hash. */
+  /** The subagents that last started a piece of work, by the hash of its tool and arguments. */
   readonly #works = new Map<string, string>();
   /** Calls for work that a preceding call may be stopping. */
   readonly #waiting = new Set<string>();
-  /** The user's words for which each work was last held back. */
+  /** The user's words for which a call was last held back, by the work that it requests. */
   readonly #heldBack = new Map<string, string | null>();
 
   constructor(session: EffectsSession) {
@@ -557,7 +557,7 @@ export class CallEffects {
     return duplicate(begun.message, begun);
   }
 
-  /** Returns whether a work is held back: true unless it was held back before and the user has spoken since. */
+  /** Returns whether to hold back a call for this work: true unless one was held back before and the user has spoken since. */
   #holdsBack(work: string, utteranceId: string | null): boolean {
     const before = this.#heldBack.get(work);
     this.#heldBack.delete(work);
@@ -567,7 +567,7 @@ export class CallEffects {
     return true;
   }
 
-  /** Records an accepted work, and with `replace` cancels the earlier subagent with the same work. */
+  /** Records accepted work, and with `replace` cancels the earlier subagent that does the same work. */
   #workBegan({ duplicates }: SubagentDefinition, task: SubagentTask, subagentId: string): void {
     const work = workOf(task);
     if (duplicates === 'replace') this.#atWork(work)?.cancel('the same work was asked for anew');
@@ -720,7 +720,7 @@ function duplicate(message: string, output?: Refusal['output']): Refusal {
   return { error: { code: 'DUPLICATE', message, retryable: false }, output };
 }
 
-/** Returns a work's identity: the tool and its arguments, in any order. */
+/** Returns the key of the work: the tool and its arguments, in any order. */
 function workOf({ toolName, args }: SubagentTask): string {
   return callKey(toolName, args);
 }
