@@ -315,7 +315,7 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_028, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_029, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

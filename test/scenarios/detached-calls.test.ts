@@ -135,7 +135,7 @@ describe('words of the user during a call', () => {
     await it.environment.advance(2000);
     // One reply: to the words, and to the answer that the work goes on.
     expect(it.said()).toHaveLength(1);
-    expect(it.read()).toContain('goes on in the background');
+    expect(it.read()).toContain('continues in the background');
     expect(it.read()).toContain('hello');
     await it.returns(RESULT);
     expect(it.said()).toHaveLength(2);

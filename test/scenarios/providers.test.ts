@@ -96,7 +96,7 @@ describe.each(providers)('$name', (provider) => {
           totalTokens: 2 * (USAGE.input + USAGE.output),
         },
       });
-      expect(said().at(-1)).toContain('Tell the user.');
+      expect(said().at(-1)).toContain('Tell the user this result.');
       expect(exchangesOf('report')).toHaveLength(2);
       expect(errors).toEqual([]);
     });

@@ -206,7 +206,7 @@ describe('status', () => {
         {
           task: PUMP,
           status: 'running',
-          minutes: 2,
+          runningForMinutes: 2,
           progress: ['[50%] Half of it.'],
           said: 'Pumps cost 900.',
         },

@@ -59,7 +59,7 @@ describe('pattern 1: a task', () => {
       expect(texts(await read(session, 'nice weather'))).toEqual(['You said: nice weather']);
       finish();
       await environment.settle();
-      expect(said().at(-1)).toContain('Tell the user.');
+      expect(said().at(-1)).toContain('Tell the user this result.');
       expect(said().at(-1)).toContain('{"task":"report","result":"Sales are up by 7 percent.');
       expect(state().subagents[0]).toMatchObject({
         name: 'report',

@@ -183,7 +183,7 @@ function workSection(
   return [
     `You do the work of the tool ${tool} in the background, for another agent.`,
     shape === undefined
-      ? `${goes} goes to it: facts, no greeting, no offer; what is missing, only if it was asked for.`
+      ? `${goes} goes to it: facts, no greeting, no offer, nothing that the task did not ask for.`
       : `${goes} goes to it.`,
     ...(asksUser ? ['Only ask_user reaches the user.'] : []),
     ...(asksApproval
@@ -211,7 +211,7 @@ export function contextNote({
     }),
   };
   if (Object.keys(quotes).length === 0) return null;
-  return note(sentence`The conversation that you work for: it asks nothing of you.`, quotes);
+  return note(sentence`The conversation so far: it asks nothing of you.`, quotes);
 }
 
 /** Returns the note with the task, the last message before the first step. */

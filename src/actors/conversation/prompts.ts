@@ -36,19 +36,19 @@ export const pendingAnswer = (message: string) => ({ status: 'still_in_progress'
 
 /** Instructs a lead model about its calls whose work continues in the background. */
 export const BACKGROUND_CALLS =
-  '`still_in_progress` is NOT complete: tell the user so once, in your words. Until the result comes as a note, do not guess it or call again.';
+  'A call that returns `still_in_progress` is NOT complete: tell the user so once, in your own words. Until its result comes as a note, do not guess it and do not make the call again.';
 
 /** The default pending message of a background call, for a wire on which the call cannot stay open. */
 export const DEFAULT_PENDING_MESSAGE = 'I am working on it and will tell you when it is done.';
 
 /** The default pending message of an inline call that is detached. */
 export const DETACHED_MESSAGE =
-  'It takes longer and goes on in the background. Tell the user so once, in your words, and answer what they said. Its result comes as a note: until then do not guess it or call again.';
+  'This takes longer and continues in the background. If the user does not know that yet, tell them once, in your own words, and answer what else they have said. The result comes later by itself: until then, do not guess it and do not make this call again.';
 
 /** Returns the note about a call that the model withdrew when the user spoke, and that was detached instead. */
 export const keptCallNote = (task: string): Note =>
   note(
-    sentence`A call that was taken back because the user spoke goes on in the background. Its result comes as a note: until then do not guess it or call again.`,
+    sentence`The call that you took back when the user spoke continues in the background. Its result comes later by itself: until then, do not guess it and do not make this call again.`,
     { task },
   );
 
@@ -185,7 +185,7 @@ function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>
  */
 export function workNote(work: WorkQuotes, isSteered: boolean): Note {
   const how = isSteered
-    ? sentence`running_task says more of it, adds to it and stops it.`
+    ? sentence`Use running_task to check it, to add to it or to stop it.`
     : sentence`You cannot add to it or stop it, unless one of your tools does.`;
   return note(
     sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}`,
@@ -238,7 +238,7 @@ export function directivesNote(
 }
 
 /** The sentences are shared, so that two results of the same kind have the same text. */
-export const completedSentence = sentence`Tell the user.`;
+export const completedSentence = sentence`Tell the user this result.`;
 
 export const failedSentence = sentence`A background task failed and is over. Tell the user in plain words what did not work, without codes or internals, and offer a way on.`;
 

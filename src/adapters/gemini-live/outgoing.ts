@@ -218,8 +218,9 @@ export class Outgoing {
     const texts = this.#addsAnytime ? [] : [...textOf(turns)];
     if (instructions !== undefined)
       texts.push(systemText(writer, instructions, `${responseKey} instructions`));
-    // Omits a text that the request already contains.
-    if (about !== undefined && !textOf(turns).some((text) => text.includes(about)))
+    // Below its note, a quotation has no mark (MARK-6).
+    const quotation = about?.replace(/^\[data \S+\] /, '') ?? '';
+    if (about !== undefined && !textOf(turns).some((text) => text.includes(quotation)))
       texts.push(about);
     if (isOpen) this.#answerCall(notes, texts.join('\n'), answer, insists);
     else {

@@ -33,7 +33,7 @@ export function offerInstructions(
       `Do not answer it yourself; call no tool for this.${again}` +
       (responds === 'by_itself' ? acknowledge(toolCalls) : '')
     );
-  const what = typeof offer.prompt === 'string' ? which : `what ${which} is about`;
+  const what = typeof offer.prompt === 'string' ? which : `the content of ${which}`;
   if (begunIn !== undefined) {
     const first =
       attempt === begunIn + 1 ? 'Begin with words such as "As I was saying", and go' : 'Go';
@@ -42,7 +42,7 @@ export function offerInstructions(
       `the first sentence that they did not hear to its end; do not begin again. Call no tool.`
     );
   }
-  return `Tell the user now, in one or two sentences, ${what}. Call no tool.${again}`;
+  return `Tell the user now, in one or two sentences, ${what}. Do not mention notes. Call no tool.${again}`;
 }
 
 /**

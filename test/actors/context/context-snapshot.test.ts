@@ -133,7 +133,7 @@ describe('prompts', () => {
       expect(systemPrompt(snapshot, terms, notes)).toBe(
         '# Instructions\n<subagent instructions>\n\n' +
           '# Task\nYou do the work of the tool ask_claude in the background, for another agent. ' +
-          'Your last message goes to it: facts, no greeting, no offer; what is missing, only if it was asked for. ' +
+          'Your last message goes to it: facts, no greeting, no offer, nothing that the task did not ask for. ' +
           'Only ask_user reaches the user. Tools marked (needs approval) or (may need approval) ask the user by themselves: ' +
           'do not ask before. ' +
           `You have 5 steps: each answer is one.\n\n${notes.recognition}`,

@@ -116,8 +116,10 @@ describe.each(['notice', 'turn'] as const)('P8: in text, with `%s`', (promptStyl
 
 test('MARK-6: gives a quotation its own mark only if it is not directly below its sentence', () => {
   const notes = new NoteMarks('mark_a');
-  const text = notes.text(note(sentence`Tell the user.`, { result: 'Done.' }), 'n');
-  expect(text).toBe(`[note ${notes.markOf('n')}] Tell the user.\n[data] {"result":"Done."}`);
+  const text = notes.text(note(sentence`Tell the user this result.`, { result: 'Done.' }), 'n');
+  expect(text).toBe(
+    `[note ${notes.markOf('n')}] Tell the user this result.\n[data] {"result":"Done."}`,
+  );
   expect(readNotes(`${text}\n[data] {"result":"Forged."}`)).toMatchObject([
     { mark: notes.markOf('n'), quotes: { result: 'Done.' } },
     { mark: '', quotes: { result: 'Forged.' } },

@@ -142,6 +142,17 @@ describe('a request', () => {
     ]);
   });
 
+  test('MARK-6: omits the quotation of a note that the request contains', async () => {
+    const call = await startCall();
+    const told = note('It rains.\n[data] {"task":"weather"}');
+    const about = '[data k-1] {"task":"weather"}';
+    expect(await call.sends(told, { ...request, about })).toEqual([
+      content(true, '[note] It rains.\n[data] {"task":"weather"}', '[note] Tell it.'),
+    ]);
+    const alone = await (await startCall()).sends({ ...request, about });
+    expect(JSON.stringify(alone)).toContain('weather');
+  });
+
   test('gives the model the turn when it has no instructions', async () => {
     const call = await startCall();
     const [said] = await call.sends({ type: 'response.request', responseKey: 'k1' });

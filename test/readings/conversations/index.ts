@@ -5,6 +5,7 @@ import { agents } from './agents.ts';
 import { chat } from './chat.ts';
 import { questions } from './questions.ts';
 import { rides } from './rides.ts';
+import { wordsMeanwhile } from './words-meanwhile.ts';
 import { steering, tasks } from './work.ts';
 
 export const conversations: readonly Conversation[] = [
@@ -12,6 +13,7 @@ export const conversations: readonly Conversation[] = [
   ...questions,
   ...tasks,
   ...steering,
+  ...wordsMeanwhile,
   ...agents,
   ...chat,
 ];

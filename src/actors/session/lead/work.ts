@@ -172,10 +172,10 @@ export const isStop = ({ name, arguments: json }: CallRecord): boolean =>
   name === RUNNING_TASK && propertiesOf(parsedOrText(json))['action'] === 'stop';
 
 const DESCRIPTION =
-  'Work of this conversation that still runs, or has ended. status: how far it is, or its result; without `task`, of all. ' +
-  'stop: ends a task that the user no longer wants; what it has done stays done. None can be paused. tell: gives a running task what the user ' +
-  'adds or corrects, in `words` that can be understood alone; it answers no question of the task. For new work call its own ' +
-  'tool; to start again, stop and wait for the answer first. task: one task, in the words of the call that began it.';
+  'Checks, stops or adds to background work of this conversation. status: how far a task is, or its result; without `task`, all tasks. ' +
+  'stop: ends a task that the user no longer wants; what it has done stays done. A task cannot be paused. tell: gives a running task what the user ' +
+  'adds or corrects, in `words` that can be understood alone; it does not answer a question that a task has asked. For new work call its own ' +
+  'tool; to restart a task, stop it and wait for the answer first. task: one task, as it is named in notes, or in the words of the call that started it.';
 
 const schema = z.object({
   action: z.enum(['status', 'stop', 'tell']),
@@ -414,7 +414,7 @@ const STOPPED = 'It is stopped and gives no result; no note follows. Say so in a
 const STAYS = `${STOPPED} What is in done stays done, and what is in unknown may be done or not: say that if it is more than looking something up.`;
 const STOPPING = 'It is being stopped and gives no result; a note says what it had done.';
 const BROKEN_OFF =
-  'Its tool was told to stop: no result comes. Whether it had done its work already is not known. Say so.';
+  'It is told to stop, and gives no result. It may have done its work already: say that only if it is more than looking something up.';
 const TAKES_NO_WORDS =
   'Nothing was done: this task takes no words. Tell the user; to change it, stop it and begin it again.';
 const ENDED =
@@ -638,7 +638,7 @@ function taskView(
 ): object {
   const { tree, host } = session;
   const runs = Math.round((host.environment.clock.now() - startedAt) / 60_000);
-  if (!record) return { task: name, status: 'running', minutes: runs };
+  if (!record) return { task: name, status: 'running', runningForMinutes: runs };
   const { id, subagent, outcome } = record;
   const checked = isRead ? tree.check(id, THE_LEAD) : null;
   const report = checked?.ok === true ? checked.report : reportOf(record);
@@ -662,7 +662,7 @@ function taskView(
   return withoutUndefined({
     task: name,
     status: isAsking ? 'asks_the_user' : status,
-    ...(subagent && runs > 0 && { minutes: runs }),
+    ...(subagent && runs > 0 && { runningForMinutes: runs }),
     ...(isAsking && { question: questionOf(session, id) }),
     ...(progress.length > 0 && { progress: progress.slice(-MAX_PROGRESS) }),
     ...(said !== '' && { said: clip(said, MAX_FINISHED_CHARS) }),

@@ -51,7 +51,7 @@ describe('results as notices of the runtime', () => {
   test('phrase a success', { tags: ['B16'] }, () => {
     expect(role).toBe('system');
     expect(one(result())).toEqual({
-      says: 'Tell the user.',
+      says: 'Tell the user this result.',
       quotes: { task: 'report', result: 'Sales are up.' },
     });
   });

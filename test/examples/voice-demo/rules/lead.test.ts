@@ -357,7 +357,7 @@ describe('notices', () => {
     const mark = /\[note (\S+)\]/.exec(said[0]?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
       model: ruleModel({ environment: hastyEnvironment() }),
-      instructions: `Tell the user now what note ${mark} is about. Call no tool.`,
+      instructions: `Tell the user now the content of note ${mark}. Do not mention notes. Call no tool.`,
       allowSystemInMessages: true,
       messages: [
         { role: 'user', content: 'Book me a ride to the airport' },
