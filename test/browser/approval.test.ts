@@ -12,7 +12,7 @@ const open = theatreOfFile();
 const CALL = ['order', '1042', 'dollars', '640'];
 
 describe('a refund', () => {
-  test('P3: makes no refund that the user denies by voice', async () => {
+  test('P3: makes no refund if the user denies it by voice', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -47,7 +47,7 @@ describe('a refund', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('P3: makes a refund once when the user approves by a button', async () => {
+  test('P3: makes one refund if the user approves it by button', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width: 375, height: 740, colorScheme: 'dark' });
@@ -79,7 +79,7 @@ describe('a refund', () => {
   });
 });
 
-test('P3: lets a third-party agent change its file after the user said yes by voice', async () => {
+test("P3: lets a third-party agent change its file after the user's spoken yes", async () => {
   const stage = await open();
   const { watch } = stage;
   const tab = await stage.visit();

@@ -91,7 +91,7 @@ async function open(
   };
 }
 
-test('runs a tool in the page after it was reloaded', async () => {
+test('runs a client tool in the page after a reload', async () => {
   const locate = defineTool({
     name: 'locate',
     description: 'Finds the language of the user',
@@ -139,7 +139,7 @@ test('answers a question in the page across a lost connection', async () => {
   await session.close();
 });
 
-test('hears the user, and reports what the page has played', async () => {
+test("sends the user's audio, and reports what the page has played", async () => {
   const talk = voiceTalk();
   onTestFinished(() => talk.close());
   const played: { itemId: string; playedMs: number }[] = [];

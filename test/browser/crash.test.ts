@@ -41,7 +41,7 @@ async function start(): Promise<string> {
   throw new Error(`Expected a link in: ${said}`);
 }
 
-test('restores a killed server and its open question', async () => {
+test('restores the session and its open question on a server that was killed', async () => {
   const link = await start();
   const page = await browser.newPage();
   onTestFinished(() => page.close());

@@ -92,7 +92,7 @@ test('terminal: accepts an answer in words', async () => {
   await project.printed('Your premium ride to the airport is booked.');
 });
 
-test('web: shows a question with buttons directly after `create`', async () => {
+test('web: shows a question with buttons right after `create`', async () => {
   const page = await visit(await start('web'));
   const problems: string[] = [];
   page.on('pageerror', ({ message }) => problems.push(message));
@@ -105,7 +105,7 @@ test('web: shows a question with buttons directly after `create`', async () => {
   expect(problems).toEqual([]);
 });
 
-test('voice: starts the work from speech, and accepts a button as the answer', async () => {
+test('voice: starts work from speech, and accepts a button as the answer', async () => {
   const page = await visit(await start('voice'), plugInMicrophone);
   await page.getByRole('button', { name: 'Start talking' }).click();
   await page.getByRole('button', { name: 'Loudspeaker on, microphone on' }).waitFor();

@@ -133,7 +133,7 @@ test.each(['start-chat', 'start-voice', 'start-actors'])(
   },
 );
 
-test('runs a chat in a page on this machine, and as a server that is killed while it asks', async () => {
+test('serves a chat on this machine, and on a server that is killed during a question', async () => {
   const folder = folderOf('start-chat');
   const local = await visit(await start(folder, 'local.ts').printed('Open '));
   await local.getByRole('button', { name: 'Send' }).click();
@@ -157,7 +157,7 @@ test('runs a chat in a page on this machine, and as a server that is killed whil
   expect(next.child.exitCode).toBe(0);
 });
 
-test('runs a voice agent on this machine, and as a server', async () => {
+test('serves a voice agent on this machine, and on a server', async () => {
   const folder = folderOf('start-voice');
   const local = await visit(await start(folder, 'local.ts').printed('Open '), plugInMicrophone);
   await talkUntilAsked(local);
@@ -180,7 +180,7 @@ test('runs a voice agent on this machine, and as a server', async () => {
   expect(server.child.exitCode).toBe(0);
 });
 
-test('runs actors in your own machine in the terminal, and as a server that is killed while it asks', async () => {
+test("runs actors in the app's own machine in the terminal, and on a server that is killed during a question", async () => {
   const folder = folderOf('start-actors');
   const terminal = start(folder, 'terminal.ts');
   terminal.child.stdin?.end('by the river\n');

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser.close());
 
-test('shows an approval and a question with hostile words as text, accessible in light and dark', async () => {
+test('shows hostile words of an approval and a question as text, accessible in light and dark', async () => {
   const options = [
     { id: 'a', label: `A ${hostile}`, description: hostile },
     { id: 'b', label: 'B' },

@@ -192,7 +192,7 @@ test('shows hostile names, words, questions, inputs, results, ids and event type
   await session.close();
 }, 120_000);
 
-test("INSPECTOR-1: lets another origin's page read nothing from an open inspector, and do nothing in it", async () => {
+test('INSPECTOR-1: lets a page of another origin neither read an open inspector nor act in it', async () => {
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
   await session.start();

@@ -167,7 +167,7 @@ class Used {
   }
 }
 
-test('shows a spoken conversation and acts on it, with the same view after the process was killed', async () => {
+test('shows a spoken conversation and acts on it, with an identical view after the process was killed', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-inspected-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const { child, printed } = await started(

@@ -69,7 +69,7 @@ async function isClean(page: Page): Promise<void> {
 const choose = (page: Page, name: string | RegExp) =>
   page.getByRole('treeitem', { name }).first().click();
 
-test('shows a running session, acts on it, and steps through its past', async () => {
+test('shows a running session, acts on it, and steps through its history', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const session = rideSession({ sessionId: 'ses_1', runtime: createRuntime({ journal }) });
@@ -180,7 +180,7 @@ test('shows a running session, acts on it, and steps through its past', async ()
   expect(problems).toEqual([]);
 });
 
-test("shows a failure of the lead agent's model in the lane and the wait, live, until its answer", async () => {
+test("shows a failure of the lead agent's model live in its lane and in the waiting reason, until the next response", async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const environment = nodeEnvironment();
@@ -284,7 +284,7 @@ test('reports a missing secret, session or process', async () => {
   await session.close();
 });
 
-test('gives each button its receipt: approve, refuse, a message of each kind, a raised budget, cancel, dismiss', async () => {
+test('shows the receipt of each button: approve, refuse, each kind of message, raise budget, cancel, dismiss', async () => {
   problems.length = 0;
   const journal = memoryJournal();
   const paid = Promise.withResolvers<void>();
@@ -384,7 +384,7 @@ test('gives each button its receipt: approve, refuse, a message of each kind, a 
   await session.close();
 });
 
-test("shows moving charts of the app's machines, whose names run no code", async () => {
+test("shows live charts of the app's machines, without running code in their names", async () => {
   problems.length = 0;
   const hostile = '<img src=x onerror="throw new Error(1)">';
   const order = createMachine({

@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('the page by keyboard alone', () => {
-  test('starts a session, asks, and answers its question cards', async () => {
+  test('starts a session, asks a question, and accepts an answer on its card', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -60,7 +60,7 @@ describe('the page by keyboard alone', () => {
 });
 
 describe('the page on a screen of 375 px', () => {
-  test('requires no sideways scrolling', async () => {
+  test('fits without horizontal scrolling', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit({ width: 375, height: 740 });
@@ -92,7 +92,7 @@ describe('the page on a screen of 375 px', () => {
 });
 
 describe('the page in light and dark', () => {
-  test('gives the edge of each control a contrast of 3:1 to its surroundings', async () => {
+  test('gives the edge of each control a contrast of at least 3:1', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.button('Type instead').click();
@@ -116,7 +116,7 @@ describe('the page in light and dark', () => {
 });
 
 describe('the page of a typed conversation', () => {
-  test('plays no sound, and counts words on the screen as read: none is cut off or repeated', async () => {
+  test('plays no audio, and counts words on the screen as read, so that none is cut off or repeated', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -140,7 +140,7 @@ describe('the page of a typed conversation', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('shows news of an order after a button is pressed', async () => {
+  test('shows an order update after a button is pressed', async () => {
     const stage = await open();
     const tab = await stage.visit();
     // The button starts the conversation.
@@ -150,7 +150,7 @@ describe('the page of a typed conversation', () => {
   });
 });
 
-describe('the page without the right link', () => {
+describe('the page without a valid link', () => {
   test.each(['#not-the-token', ''])('refuses %j with a reason', async (fragment) => {
     const stage = await open();
     const url = stage.demo.url.replace(/#.*$/, fragment);
@@ -163,7 +163,7 @@ describe('the page without the right link', () => {
 });
 
 describe('the page without a microphone', () => {
-  test('lets a user without a microphone type, and answers by voice', async () => {
+  test('lets a user type without a microphone, and answers by voice', async () => {
     const stage = await open();
     const tab = await stage.visit({ microphone: 'refused' });
     await tab.startTalking();
@@ -177,7 +177,7 @@ describe('the page without a microphone', () => {
 });
 
 describe('push to talk', () => {
-  test('works by pointer and keys, with Space outside fields; `m` mutes', async () => {
+  test('works by pointer and keys, with Space outside fields, and `m` mutes', async () => {
     const stage = await open();
     const tab = await stage.visit();
     await tab.startTalking();
@@ -225,7 +225,7 @@ describe('push to talk', () => {
 });
 
 describe('the page in two tabs', () => {
-  test('shows everything in both tabs, gives one the voice, and moves it on request', async () => {
+  test('shows everything in both tabs, and gives the voice to one at a time', async () => {
     const stage = await open();
     const { watch } = stage;
     const first = await stage.visit();

@@ -24,7 +24,7 @@ async function stage(session: TextSession) {
 const focused = (page: Page) =>
   page.evaluate(() => document.activeElement?.getAttribute('data-part') ?? null);
 
-test('shows a whole page: queued questions, digit keys, results, notes; accessible in light and dark', async () => {
+test('renders queued questions, digit keys, results and notes in a whole page, accessible in light and dark', async () => {
   const pay = {
     script: steps(calls(['pay', { to: 'Ann', sum: 7 }]), say('Paid.')),
     config: { tools: { pay: simpleTool(() => 'paid', { needsApproval: true }) } },
@@ -99,7 +99,7 @@ test('shows a whole page: queued questions, digit keys, results, notes; accessib
   expect(problems).toEqual([]);
 });
 
-test('returns unsent words with the reason, and shows the state of the connection', async () => {
+test('returns unsent words with the reason, and shows the connection state', async () => {
   const { page, problems } = await stage(rideSession());
   const field = page.getByLabel('Message');
   await page.evaluate(() => bundled.seen.client?.close());
@@ -111,7 +111,7 @@ test('returns unsent words with the reason, and shows the state of the connectio
   expect(problems).toEqual([]);
 });
 
-test('keeps the words of an interrupted line for a reader, who can request it again', async () => {
+test('keeps an interrupted line readable, and lets the user request it again', async () => {
   const { tabs, open, problems } = await serve(rideSession());
   const page = await open();
   expect(tabs).toHaveLength(1);

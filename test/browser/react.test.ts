@@ -34,7 +34,7 @@ const rendered = (page: Page) =>
     return { questions, transcript, tasks };
   });
 
-test('answers a question by keyboard, across a lost connection, and shows it in both tabs', async () => {
+test('accepts an answer by keyboard across a lost connection, and shows it in both tabs', async () => {
   const { open, problems, tabs, upgrades, cut } = await stage(rideSession());
   const page = await open();
   // REACT-3
@@ -83,7 +83,7 @@ test('answers a question by keyboard, across a lost connection, and shows it in 
   expect(problems).toEqual([]);
 });
 
-test('renders only the tasks for progress, not the transcript or the questions', async () => {
+test('renders only the task list on progress, but not the transcript or the questions', async () => {
   const words = Array.from({ length: 20 }, (_, index) => `${index + 1} of 20`);
   const work = counting(words);
   const { open, problems } = await stage(rideSession({ subagents: { work: work.subagent } }));
@@ -105,7 +105,7 @@ test('renders only the tasks for progress, not the transcript or the questions',
   expect(problems).toEqual([]);
 });
 
-test("REACT-PARTS-3: tells the user that a question excludes them, and accepts the other user's answer", async () => {
+test("REACT-PARTS-3: shows a user that a question is for others, and accepts the other user's answer", async () => {
   const ask = {
     script: steps(
       calls(['ask_user', { question: 'Pay?', options: [{ id: 'yes', label: 'Pay' }] }]),
@@ -131,7 +131,7 @@ test("REACT-PARTS-3: tells the user that a question excludes them, and accepts t
   expect(problems).toEqual([]);
 });
 
-test('keeps the button and its focus while the server is replaced in mid-question, and delivers the answer', async () => {
+test('keeps the button and its focus while the server is replaced during a question, and delivers the answer', async () => {
   const { open, problems, restart, upgrades } = await stage(rideSession());
   const page = await open();
   await page.evaluate(() => bundled.seen.client?.send('use book_ride'));

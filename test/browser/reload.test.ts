@@ -8,8 +8,8 @@ import { theatreOfFile } from './support/theatre.ts';
 
 const open = theatreOfFile();
 
-describe('a reload in mid-question', () => {
-  test('asks it again, under the same id, and accepts the answer by voice', async () => {
+describe('a reload during a question', () => {
+  test('asks again under the original id, and accepts a spoken answer', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();
@@ -54,7 +54,7 @@ describe('a reload in mid-question', () => {
     expect(troubles(stage, tab)).toEqual([]);
   });
 
-  test('asks again a question that was heard but not answered; a button answers it', async () => {
+  test('asks a question again that was heard but not answered, and accepts a button', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

@@ -9,7 +9,7 @@ import { theatreOfFile } from './support/theatre.ts';
 const open = theatreOfFile();
 
 describe('two at once', () => {
-  test('P2, P3: serves the first question first, and each answer reaches its subagent', async () => {
+  test('P2, P3: asks the first question first, and passes each answer to its own subagent', async () => {
     const stage = await open();
     const { watch } = stage;
     const tab = await stage.visit();

@@ -45,7 +45,7 @@ async function type(page: Page, text: string): Promise<void> {
 const linesOf = (page: Page, role: string): Promise<string[]> =>
   page.locator(`article[data-role=${role}]`).allTextContents();
 
-test('answers a question by its button across a lost connection, and shows an unprompted result', async () => {
+test('answers a question by button across a lost connection, and shows an unprompted result', async () => {
   const { session, problems, cut, open } = await stage();
   const [page, second] = [await open(), await open()];
   await type(page, 'use book_ride');
@@ -81,7 +81,7 @@ test('answers a question by its button across a lost connection, and shows an un
   expect(problems).toEqual([]);
 });
 
-test('shows a denied approval with hostile names and words', async () => {
+test('shows a denied approval whose name and words are hostile', async () => {
   const ran: unknown[] = [];
   const mail = {
     script: steps(calls(['do_mail', { to: HOSTILE }]), say(HOSTILE)),
@@ -103,7 +103,7 @@ test('shows a denied approval with hostile names and words', async () => {
   expect(problems).toEqual([]);
 });
 
-test('names what a session cannot do', async () => {
+test('names the features that a session does not support', async () => {
   const { open } = await stage();
   const page = await open();
   await type(page, '   ');

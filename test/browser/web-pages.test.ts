@@ -37,7 +37,7 @@ async function pages() {
   return { open, problems };
 }
 
-test('requests a ride in useChat, chooses it in React, and shows it in both', async () => {
+test('requests a ride in useChat, selects it in React, and shows it in both', async () => {
   const { open, problems } = await pages();
   const [react, chat] = [await open('react'), await open('use-chat')];
   await chat.getByRole('button', { name: 'Send' }).click();
@@ -54,7 +54,7 @@ test('requests a ride in useChat, chooses it in React, and shows it in both', as
   expect(problems).toEqual([]);
 });
 
-test("lets a page's machine invoke a subagent, answer its question, and cancel another one", async () => {
+test("lets a page's machine invoke a subagent, answer its question, and cancel a second one", async () => {
   const { open, problems } = await pages();
   const page = await open('actors');
   const order = page.getByRole('button', { name: 'Order it' });

@@ -50,7 +50,7 @@ async function readAll(tab: Tab): Promise<() => Promise<readonly string[]>> {
   return () => tab.page.evaluate(() => [...(globalThis as unknown as { seen: Set<string> }).seen]);
 }
 
-test('never shows internal names, numbers or states on the page', async () => {
+test('shows no internal names, numbers or states on the page', async () => {
   const stage = await open();
   const { watch } = stage;
   const tab = await stage.visit();

@@ -61,7 +61,7 @@ describe('durable object: home', () => {
 describe('planted faults', () => {
   test.each([
     ['never looks', 'a model call during'],
-    ['never looks', 'while all is dead'],
+    ['never looks', 'while everything was dead'],
     ['forgets its tabs', 'an open tab'],
   ])('finds %s with "%s"', async (fault, name) => {
     const found = homeConformance(setupOf(fault)).find((each) => each.name.includes(name));

@@ -39,7 +39,7 @@ function clientTalk(more: TalkOptions = {}) {
 
 describe('a question', { tags: ['B46', 'B90'] }, () => {
   test(
-    'reaches the client once with its buttons, one of which answers it',
+    'reaches the client once with its buttons, one of which answers the question',
     { tags: ['B46'] },
     async () => {
       const { start, type, of, send, state, environment, question } = clientTalk({
@@ -131,7 +131,7 @@ describe('a question', { tags: ['B46', 'B90'] }, () => {
 });
 
 describe('the subagents', { tags: ['B89', 'B90'] }, () => {
-  test('report progress when it has changed, and each end once for its call', async () => {
+  test('report changed progress, and each end once for its call', async () => {
     const go: (() => void)[] = [];
     const { start, type, of, environment, state } = clientTalk({
       subagents: {
@@ -180,7 +180,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   });
 
   test(
-    'report the reason of a failure, each end once, and no failure for a cancellation',
+    'report the reason of each failure once, and no failure for a cancellation',
     { tags: ['B87', 'BW24'] },
     async () => {
       const { start, type, of, environment, state, send } = clientTalk({
@@ -208,7 +208,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
   );
 
   test(
-    'show which one works for a call, which one asked a question, and how many there are',
+    'state which one works for a call, which one asked a question, and how many there are',
     { tags: ['B36', 'R20'] },
     async () => {
       const { start, type, session, events, question } = clientTalk({ subagents: { ride: asks } });
@@ -232,7 +232,7 @@ describe('the subagents', { tags: ['B89', 'B90'] }, () => {
 });
 
 describe('tool calls', { tags: ['B23'] }, () => {
-  test('pass the cause of an error to their hooks, and how each got its answer', async () => {
+  test('pass the cause of an error, and how each call was answered, to their hooks', async () => {
     const cause = new Error('no line');
     const thrown: unknown[] = [];
     const results: string[] = [];
@@ -315,7 +315,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
     },
   );
 
-  test('passes on JSON of an agent and of a tool', { tags: ['B7', 'B9'] }, async () => {
+  test("passes on an agent's or a tool's JSON", { tags: ['B7', 'B9'] }, async () => {
     const show = defineTool({
       name: 'show',
       description: 'Shows',
@@ -333,7 +333,7 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
 });
 
 describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
-  test('include typed text, and the display or dismissal of a result', async () => {
+  test("include typed text, and a result's display or dismissal", async () => {
     const { start, send, said, environment, session, state } = clientTalk();
     await start();
     expect(await send({ type: 'text_input', text: ' hello ' })).toEqual({ accepted: true });
@@ -371,7 +371,7 @@ describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
     expect(state().connection).toBe('active');
   });
 
-  test('fail before the start, and as answers to unknown questions', async () => {
+  test('fail before the start, or as answers to unknown questions', async () => {
     const { start, send } = clientTalk();
     expect(await send({ type: 'text_input', text: 'hello' })).toMatchObject({
       accepted: false,
@@ -385,7 +385,7 @@ describe('messages of clients', { tags: ['B55', 'B63'] }, () => {
   });
 });
 
-test('reach subscribers of late messages', { tags: ['B91'] }, async () => {
+test('reach late subscribers', { tags: ['B91'] }, async () => {
   const ignored: string[] = [];
   const { start, session, environment } = clientTalk({
     hooks: { onIgnored: ({ actor, type }) => ignored.push(`${actor} ${type}`) },

@@ -25,7 +25,7 @@ function withCompanions(options: ProgramOptions = {}) {
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the tools', { tags: ['H18'] }, () => {
-  test('have their names, and waitForResult only for a blocking child', () => {
+  test('have their original names, and waitForResult only for a blocking companion', () => {
     const { tools } = withCompanions();
     const five = ['getChildStatus', 'listChildren', 'sendMessage', 'spawnAgent', 'terminateChild'];
     expect(Object.keys(tools).toSorted()).toEqual(
@@ -73,7 +73,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     },
   );
 
-  test('COMPANIONS-1: starts its next run under the same name for a message when it is idle', async () => {
+  test('COMPANIONS-1: starts another run under its name for a message while it is idle', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1', { result: 'Doubtful' });
@@ -91,7 +91,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(await call('listChildren')).toMatchObject({ children: [{ status: 'running' }] });
   });
 
-  test('shares one configuration and one instance among its runs, even with a model of the program', async () => {
+  test("uses one configuration and one instance for all its runs, even with a program's model", async () => {
     const { service, call } = withCompanions({ model: 'some/model' });
     await call('spawnAgent', { agentType: 'critic', message: 'First' });
     service.end('sub_1');
@@ -108,7 +108,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
     expect(service.sent).toMatchObject([{ content: 'The second', inResponseTo: 'sub_1.q1' }]);
   });
 
-  test('gets a unique name next to another of its type', async () => {
+  test('gets a unique name beside another companion of its type', async () => {
     const { service, call } = withCompanions();
     await call('spawnAgent', { agentType: 'critic', message: 'a' });
     await call('spawnAgent', { agentType: 'critic', message: 'b' });
@@ -117,7 +117,7 @@ describe('a background companion', { tags: ['H18'] }, () => {
 });
 
 describe('a blocking companion', { tags: ['H18'] }, () => {
-  test('answers a spawn and a message with its findings', async () => {
+  test('returns its findings to a spawn and to a message', async () => {
     const { service, call } = withCompanions();
     const spawning = call('spawnAgent', { agentType: 'researcher', message: 'Go' });
     await turn();
@@ -168,7 +168,7 @@ describe('a blocking companion', { tags: ['H18'] }, () => {
   });
 });
 
-test('COMPANIONS-2: hides the companions of another agent', async () => {
+test("COMPANIONS-2: does not show another agent's companions", async () => {
   const { service, call } = withCompanions();
   await call('spawnAgent', { agentType: 'critic', message: 'a' });
   const context = withCaller(undefined, {

@@ -22,7 +22,7 @@ describe('names', { tags: ['H2'] }, () => {
     expect(isSubAgentTool('subagent__')).toBe(false);
   });
 
-  test('recognises a tool by its marks, whatever its name', { tags: ['HW1'] }, () => {
+  test('recognises a subagent tool by its marks under any name', { tags: ['HW1'] }, () => {
     expect(isSubAgentTool(summarizer)).toBe(true);
     expect(isSubAgentTool(plain)).toBe(false);
     expect(isSubAgentTool(null)).toBe(false);
@@ -31,7 +31,7 @@ describe('names', { tags: ['H2'] }, () => {
 });
 
 describe('planStepProcessing', { tags: ['H3'] }, () => {
-  test('splits calls, each part in the order of the calls', () => {
+  test('splits calls into two parts, each in the order of the calls', () => {
     const calls = [
       { toolCallId: '1', toolName: 'subagent__b', input: { b: 1 } },
       { toolCallId: '2', toolName: 'search', input: {} },
@@ -47,7 +47,7 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test('also accepts calls as they are recorded', { tags: ['H8'] }, () => {
+  test('accepts calls in the recorded form', { tags: ['H8'] }, () => {
     const calls = [{ id: 's1', name: 'subagent__summarizer', arguments: { texts: [] } }];
     expect(planStepProcessing(calls)).toEqual({
       toolCalls: [],
@@ -55,14 +55,14 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test('lets the name for the model differ from the type of the agent', { tags: ['HW1'] }, () => {
+  test("supports a model-facing name that differs from the agent's type", { tags: ['HW1'] }, () => {
     const calls = [{ toolCallId: '1', toolName: 'summarize', input: {} }];
     expect(planStepProcessing(calls, { summarize: summarizer }).subAgentCalls).toEqual([
       { id: '1', agentType: 'summarizer', input: {} },
     ]);
   });
 
-  test("treats a user's own tool with such a name as a tool", { tags: ['HW1'] }, () => {
+  test("treats a user's own tool with the prefix as a tool", { tags: ['HW1'] }, () => {
     const calls = [{ toolCallId: '1', toolName: 'subagent__mine', input: {} }];
     expect(planStepProcessing(calls, { subagent__mine: plain })).toEqual({
       toolCalls: calls,
@@ -70,7 +70,7 @@ describe('planStepProcessing', { tags: ['H3'] }, () => {
     });
   });
 
-  test('modifies none of its arguments', () => {
+  test('does not modify its arguments', () => {
     const calls = Object.freeze([
       Object.freeze({ toolCallId: '1', toolName: 'toString', input: Object.freeze({}) }),
     ]);

@@ -37,7 +37,7 @@ function relayed(
 }
 
 describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
-  test('start, ask, accept an answer and complete; dispose ends all', async () => {
+  test('start, ask, accept an answer and complete, until dispose ends everything', async () => {
     const { call, config, relay } = relayed(() => [
       { question: 'Which?', options: [{ id: 'r', label: 'Red' }] },
       { say: 'Done.' },
@@ -62,7 +62,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('report a question in words as needed input, whose answer is the next turn', async () => {
+  test('report a question in words as input needed, and its answer becomes the next turn', async () => {
     const { call } = relayed((prompt) => [{ say: prompt === 'blue' ? 'Done.' : 'Which?' }]);
     expect(await call('start', { task: 'paint' })).toMatchObject({ status: 'needs_input' });
     expect(await call('respond', { sessionId: 'session-1', response: 'blue' })).toMatchObject({
@@ -83,7 +83,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     });
   });
 
-  test('continue the thread by default, start one with force_fresh, and need one for force_resume', async () => {
+  test('continue the thread by default, start one with force_fresh, and require one for force_resume', async () => {
     const { call, relay } = relayed(() => [{ say: 'Done.' }], { prefix: 'claude_code' });
     expect(await call('start', { task: 'a', continuity: 'force_resume' })).toEqual({
       status: 'error',
@@ -103,7 +103,7 @@ describe('the tools of a relay', { tags: ['B75', 'B78', 'B79'] }, () => {
     ).toMatchObject({ status: 'completed', sessionId: 'session-1', threadId: 'claude_thread_1' });
   });
 
-  test('return an error for a failed, dead or exhausted agent, and end the turn of an aborted call', async () => {
+  test("return an error for a failed, dead or exhausted agent, and end an aborted call's turn", async () => {
     const failed = relayed(() => [{ end: 'refused' }]);
     expect(await failed.call('start', { task: 'a' })).toMatchObject({
       status: 'error',
@@ -163,7 +163,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     expect(openClawTaskKind(words)).toEqual({ domain, operation });
   });
 
-  test("plans a topic for each domain or hint, and a writer's lock", () => {
+  test('plans a topic for each domain or hint, and a lock for a writer', () => {
     const task = { toolName: 'ask', description: 'Book a meeting', args: {}, scope: {} };
     expect(openClawPlan(task)).toEqual({ topic: 'calendar', writes: ['calendar-write:primary'] });
     expect(openClawPlan({ ...task, args: { thread: 't1', resource: 'work' } })).toEqual({
@@ -185,7 +185,7 @@ describe('the task manager of OpenClaw', { tags: ['B80', 'B81', 'B82'] }, () => 
     expect(openClawPlan(task, latestTopic)).toEqual(plan);
   });
 
-  test('has the manager, the limits and the question rule of OpenClaw', () => {
+  test("has OpenClaw's manager, limits and question rule", () => {
     expect(openClawTaskManager(scriptedRelay()).stats()).toEqual({
       running: 0,
       waiting: 0,

@@ -43,7 +43,7 @@ function rockbot(agent?: RockbotToolsetOptions['agent']) {
 }
 
 describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
-  test('answers at once with the task_id', async () => {
+  test('answers at once with a task_id', async () => {
     const { service, words } = rockbot();
     expect(await words('spawn_subagent', { description: 'Research X', context: 'On Mars' })).toBe(
       'Subagent spawned with task_id: sub_1. It will report progress and send a final result when complete.',
@@ -74,7 +74,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
   );
 
   test(
-    'gives the model an error at the limit, and a program the code',
+    'returns an error text to the model at the limit, and a code to a program',
     { tags: ['RW15'] },
     async () => {
       const { service, run } = rockbot();
@@ -89,16 +89,12 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
     },
   );
 
-  test(
-    'spawns a subagent for a description that looks like an error',
-    { tags: ['RW15'] },
-    async () => {
-      const { service, words, run } = rockbot();
-      await words('spawn_subagent', { description: 'Error: find out why' });
-      expect(service.spawned).toHaveLength(1);
-      expect((await run('list_subagents', {})).read).toMatchObject({ type: 'text' });
-    },
-  );
+  test('accepts a description that looks like an error', { tags: ['RW15'] }, async () => {
+    const { service, words, run } = rockbot();
+    await words('spawn_subagent', { description: 'Error: find out why' });
+    expect(service.spawned).toHaveLength(1);
+    expect((await run('list_subagents', {})).read).toMatchObject({ type: 'text' });
+  });
 
   test.each([0, -1, 1441, 1e9, Number.NaN, '10'])(
     'refuses %s as timeout_minutes',
@@ -153,7 +149,7 @@ describe('spawn_subagent', { tags: ['R1', 'R2'] }, () => {
 });
 
 test(
-  'answers a cancellation and an ended task in words from cancel_subagent, not as errors',
+  'cancel_subagent describes a cancellation and an ended task in words, not as errors',
   { tags: ['R4'] },
   async () => {
     const { words, run } = rockbot();
@@ -167,7 +163,7 @@ test(
 );
 
 test(
-  'lists the active subagents with their task and time in list_subagents',
+  'list_subagents lists active subagents with their task and time',
   { tags: ['R5'] },
   async () => {
     const { service, words } = rockbot();
@@ -204,7 +200,7 @@ test('offers ReportProgress only inside a subagent', { tags: ['R9'] }, async () 
   });
 });
 
-test('limits to three subagents at a time, without a queue', { tags: ['R12'] }, () => {
+test('allows three subagents at a time, without a queue', { tags: ['R12'] }, () => {
   expect(sessionLimits(rockbotLimits)).toMatchObject({
     maxConcurrentPerSession: 3,
     whenFull: 'reject',

@@ -26,23 +26,19 @@ function chunks(more: object, serviceId = 'service') {
 }
 
 describe('chunks', { tags: ['H6', 'H22'] }, () => {
-  test('includes the input, the parent and the call in subagent_start', () => {
+  test('include the input, the parent and the call in subagent_start', () => {
     expect(
       chunks({ type: 'spawned', task: 'x', input: { texts: ['a'] }, workstreamId: null }),
     ).toEqual([{ type: 'subagent_start', ...ofChild, input: { texts: ['a'] } }]);
   });
 
-  test(
-    'attributes the children of a lead agent or a program to the service',
-    { tags: ['H4'] },
-    () => {
-      expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
-        { parentAgentId: 'service' },
-      ]);
-    },
-  );
+  test('attribute children of a lead agent or a program to the service', { tags: ['H4'] }, () => {
+    expect(chunks({ type: 'spawned', input: {}, parentId: null })).toMatchObject([
+      { parentAgentId: 'service' },
+    ]);
+  });
 
-  test('streams the words and calls of a child under its id', () => {
+  test("contain a child's words and calls under its id", () => {
     const streamed = (chunk: object) => chunks({ type: 'streamed', chunk: { step: 1, ...chunk } });
     expect(streamed({ type: 'text_delta', delta: 'Sum' })).toEqual([
       { ...own, type: 'text_delta', delta: 'Sum' },
@@ -59,7 +55,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('emits a result as an output, then the end', () => {
+  test('contain a result as an output, then the end', () => {
     const output = { summary: 'ab' };
     expect(chunks({ type: 'ended', outcome: completedOutcome('', { output }) })).toEqual([
       { type: 'output', ...own, output },
@@ -67,7 +63,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('emits a failure as an error, then the end with the message', { tags: ['H10'] }, () => {
+  test('contain a failure as an error, then the end with its message', { tags: ['H10'] }, () => {
     const error = { code: 'STEP_LIMIT', message: 'Max steps exceeded', retryable: false };
     expect(
       chunks({ type: 'ended', outcome: unfinishedOutcome({ status: 'failed', error }) }),
@@ -77,13 +73,13 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
     ]);
   });
 
-  test('writes any other event as a custom chunk', () => {
+  test('contain any other event as a custom chunk', () => {
     expect(chunks({ type: 'progress', update: 'half', percent: 50 })).toEqual([
       { type: 'custom', ...own, name: 'progress', data: { update: 'half', percent: 50 } },
     ]);
   });
 
-  test('states the owner, the type and the time in every chunk', () => {
+  test('each contain owner, type and time', () => {
     for (const chunk of chunks({ type: 'ended', outcome: completedOutcome('') })) {
       expect('agentId' in chunk ? chunk.agentId : chunk.subAgentId).toBe('child');
       expect(chunk).toMatchObject({ agentType: 'summarizer', timestamp: 7 });
@@ -91,7 +87,7 @@ describe('chunks', { tags: ['H6', 'H22'] }, () => {
   });
 });
 
-test('SUB-AGENT-STREAM-2: emits chunks in the order of the events', async () => {
+test('SUB-AGENT-STREAM-2: follow the order of the events', async () => {
   const events = from([
     { ...base, type: 'spawned', input: {} },
     { ...base, subagentId: 'other', type: 'spawned', input: {} },

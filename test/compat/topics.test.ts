@@ -16,7 +16,7 @@ function heard<T extends keyof SubagentTopics>(
 }
 
 describe('the topics', () => {
-  test('report progress with its owner and place', { tags: ['R28'] }, async () => {
+  test("report progress with the owner and the owner's parents", { tags: ['R28'] }, async () => {
     const { subagent, next } = counting();
     const { session, start, type, environment } = textTalk({ subagents: { report: subagent } });
     const messages = heard(session, 'subagent.progress');
@@ -36,7 +36,7 @@ describe('the topics', () => {
     );
   });
 
-  test('report a result with the question, the work and its batch', { tags: ['R29'] }, async () => {
+  test('report a result with the question, the work and the batch', { tags: ['R29'] }, async () => {
     const { session, start, type, finish } = siblingTalk(['flight', 'hotel']);
     const messages = heard(session, 'subagent.result');
     await start();
@@ -61,37 +61,33 @@ describe('the topics', () => {
     expect(messages[1]).toMatchObject({ output: 'hotel is found', batchId: 'batch_call_1' });
   });
 
-  test(
-    'report the error of a failure, and the calls that were made',
-    { tags: ['R29'] },
-    async () => {
-      const { session, start, type } = textTalk({
-        consolidation: 'off',
-        subagents: {
-          report: {
-            script: steps(calls(['look']), () => ({ error: new Error('no such quarter') })),
-            config: { tools: { look: simpleTool(() => 'looked') } },
-          },
+  test("report a failure's error, and the calls that were made", { tags: ['R29'] }, async () => {
+    const { session, start, type } = textTalk({
+      consolidation: 'off',
+      subagents: {
+        report: {
+          script: steps(calls(['look']), () => ({ error: new Error('no such quarter') })),
+          config: { tools: { look: simpleTool(() => 'looked') } },
         },
-      });
-      const messages = heard(session, 'subagent.result');
-      await start();
-      await type('use report');
-      expect(messages).toEqual([
-        expect.objectContaining({
-          isSuccess: false,
-          status: 'failed',
-          error: expect.stringContaining('no such quarter'),
-          toolCallCount: 1,
-          toolCalls: [expect.objectContaining({ toolName: 'look', output: 'looked' })],
-          batchId: null,
-          consolidate: false,
-        }),
-      ]);
-    },
-  );
+      },
+    });
+    const messages = heard(session, 'subagent.result');
+    await start();
+    await type('use report');
+    expect(messages).toEqual([
+      expect.objectContaining({
+        isSuccess: false,
+        status: 'failed',
+        error: expect.stringContaining('no such quarter'),
+        toolCallCount: 1,
+        toolCalls: [expect.objectContaining({ toolName: 'look', output: 'looked' })],
+        batchId: null,
+        consolidate: false,
+      }),
+    ]);
+  });
 
-  test('distinguish cancelled, timed out and failed', { tags: ['RW2'] }, async () => {
+  test('distinguish cancelled, timed out and failed runs', { tags: ['RW2'] }, async () => {
     const { session, start, type, environment, finish } = siblingTalk(['flight', 'hotel'], {
       each: { config: { timeout: 1000 } },
     });

@@ -48,7 +48,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-test('runs the program that the README prints', () => {
+test("runs the README's program", () => {
   const [printed = ''] = /(?<=^```ts\n)[^]*?(?=^```$)/m.exec(readme) ?? [];
   expect(printed).toBe(source.slice(source.indexOf('\n\n') + 2));
   expect(printed.split('\n').filter((line) => line !== '').length).toBeLessThanOrEqual(25);
@@ -85,7 +85,7 @@ async function talk(
   return { shown, errors };
 }
 
-it('prints what the README says, with a model of its provider', async () => {
+it('prints the output that the README shows, with a model of its provider', async () => {
   const env = { ...process.env, OPENAI_API_KEY: 'some-key', OPENAI_BASE_URL: `${server.url}/v1` };
   const { shown, errors } = await talk(
     env,

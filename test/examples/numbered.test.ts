@@ -140,14 +140,14 @@ for (const { name, shows, covers } of cases)
     expect(stdout).toMatch(shows as RegExp);
   });
 
-test('lists each example, and no other', () => {
+test('lists exactly the examples that exist', () => {
   const listed = readFileSync(new URL('README.md', folder), 'utf8').matchAll(
     /\]\((\d\d-.*?\.ts)\)/g,
   );
   expect([...listed].map(([, name]) => name)).toEqual(programs);
 });
 
-test('contains the code that the documentation shows as "after" in the named program', () => {
+test('contains the documentation\'s "after" code in the program that it names', () => {
   const page = readFileSync(new URL('../docs/coming-from.md', folder), 'utf8');
   const excerpts = [...page.matchAll(/^After, in \[(.*?\.ts)\][^]*?^```ts\n([^]*?)^```$/gm)];
   expect(excerpts).toHaveLength(4);

@@ -24,11 +24,11 @@ async function callsOn(prompt: Messages): Promise<readonly string[]> {
   return asked;
 }
 
-test("does not take a task's question after the user's words for words", async () => {
+test("does not mistake a task's question after the user's words for the user's words", async () => {
   expect(await callsOn([says('Where are we?'), says(NOTE)])).toEqual(['Where are we?']);
 });
 
-test('does not act again on words that were already answered', async () => {
+test('does not act again on words that it has already answered', async () => {
   expect(await callsOn([says('remove it'), ...told, says(NOTE)])).toEqual(['']);
 });
 

@@ -11,7 +11,7 @@ const options: DemoOptions = { port: 0, transport: new FakeTransport() };
 
 beforeEach(() => forgetKeys());
 
-test('leads to a page with access, and starts the conversation when a listener is ready', async () => {
+test('prints a link to the page, and starts the conversation when a listener is ready', async () => {
   const demo = await startDemo(options);
   onTestFinished(() => demo.close());
   const { origin, hash } = new URL(demo.url);
@@ -25,7 +25,7 @@ test('leads to a page with access, and starts the conversation when a listener i
   await expect.poll(connection).toBe('active');
 });
 
-test('ends the pages first when closing, then the session, and may be repeated', async () => {
+test('close() ends the pages before the session, and may be repeated', async () => {
   const demo = await startDemo(options);
   const client = connect({ url: `${new URL(demo.url).origin}/offstage`, token: demo.token });
   onTestFinished(() => client.close());
@@ -37,12 +37,12 @@ test('ends the pages first when closing, then the session, and may be repeated',
   expect(demo.session.store.getSnapshot().context.connection).toBe('closed');
 });
 
-test('closes its resources when the start fails', async () => {
+test('releases its resources if the start fails', async () => {
   // An invalid port.
   await expect(startDemo({ ...options, port: 70_000 })).rejects.toThrow(/port/i);
 });
 
-test('keeps link and conversation in a folder, of which a second demo stores nothing', async () => {
+test('keeps link and conversation in a folder, to which a second demo writes nothing', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'offstage-demo-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const first = await startDemo({ ...options, folder });

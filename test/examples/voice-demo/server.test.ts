@@ -72,11 +72,11 @@ test('serves every module that the page imports, as JavaScript', async () => {
   expect(seen.size).toBeGreaterThan(20);
 });
 
-test('shows its model and its voice', async () => {
+test('shows the names of its model and its voice', async () => {
   expect(await (await call('/about')).json()).toEqual({ ...about, canCrash: false });
 });
 
-test('announces a changed order, at once if it is urgent', async () => {
+test('announces a changed order, immediately if it is urgent', async () => {
   await talk.start();
   const urgent = await call('/order', { orderId: '1042', status: 'on its way', urgent: true });
   expect(await urgent.json()).toMatchObject({ orderId: '1042', item: 'an oak desk' });

@@ -38,7 +38,7 @@ async function answered(
 
 export const homeScenes: readonly HomeScene[] = [
   {
-    name: 'asks, accepts an answer, tells, and sleeps without a client',
+    name: 'asks, accepts the answer, delivers the result, and sleeps without a client',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a', 'look_up, ask, charge');
@@ -85,7 +85,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: answers the same question after everything is killed while the session is asleep',
+    name: 'HOME-2: accepts an answer to the same question after everything is killed while the session is asleep',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a');
@@ -97,7 +97,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: reconnects the client and answers the same question after everything is killed with the session in memory',
+    name: 'HOME-2: reconnects the client, and accepts an answer to the same question, after everything is killed with the session in memory',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a');
@@ -149,7 +149,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: handles a deadline later, without a client, that passes while all is dead',
+    name: 'HOME-3: handles a deadline that passed while everything was dead, without a client',
     async play(bench) {
       const ann = await bench.connected();
       await ann.say('Do in a hurry [errand a: ask]');
@@ -163,7 +163,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-2: restores a session of more than 2 MB that sleeps, after a kill',
+    name: 'HOME-2: restores a sleeping session of more than 2 MB after a kill',
     async play(bench) {
       const ann = await bench.connected();
       const id = await asked(ann, 'a', `fill ${FILLS}, ask, charge`);
@@ -178,7 +178,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-3: keeps an open tab connected while it is evicted, and answers it',
+    name: 'HOME-3: keeps an open tab connected during an eviction, and answers it',
     needs: ['evicts'],
     async play(bench) {
       const ann = await bench.connected();
@@ -210,7 +210,7 @@ export const homeScenes: readonly HomeScene[] = [
     },
   },
   {
-    name: 'HOME-4: ignores a stopped node that resumes after another one has taken the session',
+    name: 'HOME-4: ignores a stopped node that resumes after another node has claimed the session',
     needs: ['nodes', 'stops'],
     async play(bench) {
       const ann = await bench.connected('ann', 0);

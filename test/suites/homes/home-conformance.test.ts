@@ -38,7 +38,7 @@ describe('a planted fault of a home', () => {
     ['keeps nothing', 'more than 2 MB'],
     ['never looks', 'a model call during'],
     ['stores no time', 'while it sleeps'],
-    ['never looks', 'while all is dead'],
+    ['never looks', 'while everything was dead'],
     ['cuts what is long', 'more than 2 MB'],
     ['closes sessions', 'before a deploy'],
   ])('fails a case: %s, "%s"', async (fault, name) => {

@@ -152,7 +152,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: moves the job of a dead worker to another one',
+    name: "JOBS-2: moves a dead worker's job to another worker",
     needs: ['worker_dies'],
     async play(bench) {
       bench.act('s/sub:1', dieFirst);
@@ -163,7 +163,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: loses an unrepeatable job of a dead worker permanently',
+    name: "JOBS-2: reports a dead worker's job as lost if it must not be repeated",
     needs: ['worker_dies', 'keepsResults'],
     async play(bench) {
       bench.act('s/sub:1', dieFirst);
@@ -188,7 +188,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-1: continues the job of a dead caller, and gives another process its result',
+    name: "JOBS-1: continues a dead caller's job, and returns its result to another process",
     needs: ['keepsResults'],
     async play(bench) {
       const wait = gate();
@@ -226,7 +226,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-2: starts an unrepeatable job once although engine and workers die',
+    name: 'JOBS-2: starts an unrepeatable job once even if engine and workers die',
     needs: ['engine_dies', 'worker_dies', 'keepsResults'],
     async play(bench) {
       bench.act('s/sub:again', dieFirst);
@@ -276,7 +276,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-3: informs a cancelled job, and returns the cancellation as its result',
+    name: 'JOBS-3: aborts a cancelled job, and returns the cancellation as its result',
     async play(bench) {
       bench.act('s/sub:1', never);
       const jobs = bench.stage.jobs();
@@ -409,7 +409,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-7: stops a hanging job with JOB_TIMEOUT, and loses an unrepeatable one',
+    name: 'JOBS-7: stops a hanging job with JOB_TIMEOUT, or as lost if it must not be repeated',
     needs: ['job_hangs'],
     async play(bench) {
       for (const { key, once } of KINDS) {
@@ -423,7 +423,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-7: ends a job in time that ignores the stop, and ignores its late result',
+    name: 'JOBS-7: ends a job at its timeout even if it ignores the abort, and drops its late result',
     needs: ['job_hangs'],
     async play(bench) {
       const wait = gate();
@@ -445,7 +445,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-8: fails a job with the reason of the workers that refuse it, and keeps it',
+    name: 'JOBS-8: fails a job with the reason of the workers that refuse it, and keeps the failure',
     needs: ['job_hangs'],
     async play(bench) {
       for (const { key, once } of KINDS) {
@@ -462,7 +462,7 @@ export const jobsScenes: readonly JobsScene[] = [
     },
   },
   {
-    name: 'JOBS-8: executes a job once on a new worker that an old one refuses',
+    name: 'JOBS-8: executes a job that an old worker refuses once on a new worker',
     needs: ['worker_refuses'],
     async play(bench) {
       for (const { key, once } of KINDS) {

@@ -40,7 +40,7 @@ const STATES: readonly {
 
 const usual: readonly RelayScene[] = [
   {
-    name: 'returns words and an end for a turn',
+    name: 'returns the words and the end of a turn',
     async play(bench) {
       const session = await bench.start();
       bench.expect(session.id !== '' && !session.isRunning, 'an id, and no turn');
@@ -76,7 +76,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'gives a permission once, to its own request',
+    name: 'applies a permission once, to its own request',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { permission: EDIT }, { permission: EDIT });
@@ -96,7 +96,7 @@ const usual: readonly RelayScene[] = [
     },
   },
   {
-    name: 'informs an unanswered request',
+    name: 'ends a question without an answer when it is cancelled',
     async play(bench) {
       const session = await bench.start();
       bench.perform(session, { question: 'When?', options: OPTIONS });

@@ -42,7 +42,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'puts a question to the program once, and passes its answer to the model',
+    name: 'asks the program a question once, and passes the answer to the model',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'look_up, ask');
@@ -82,7 +82,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'reports a value that answers no question, and treats it as no answer',
+    name: 'reports an answer of an invalid form, and leaves the question unanswered',
     async play(bench) {
       const trip = bench.trip();
       const watched = bench.start(trip, 'ask, look_up');
@@ -165,7 +165,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'cancels a run during a charge, which starts once and has an unknown outcome in the ledger',
+    name: 'cancels a run during a charge, whose outcome is unknown in the ledger',
     async play(bench) {
       const trip = bench.trip();
       bench.hold(`${trip}/charge`);
@@ -300,7 +300,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: "puts a subagent's question to the next program after the program dies",
+    name: "asks the next program a subagent's question after the program dies",
     needs: ['program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -349,7 +349,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'puts the same question to the next program after the program dies',
+    name: 'asks the next program the same question after the program dies',
     needs: ['program_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -418,7 +418,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-2: refuses a double, an early and a late answer without a change',
+    name: 'RUN-ENGINE-2: refuses repeated, early and late answers without a change',
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
@@ -442,7 +442,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'RUN-ENGINE-6: starts a new run under the id of one that was deleted with its subagent',
+    name: 'RUN-ENGINE-6: starts a new run under the id of a run that was deleted with its subagent',
     needs: ['engine', 'deletes'],
     async play(bench) {
       const [trip, other] = [bench.trip(), bench.trip()];
@@ -521,7 +521,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'repeats only the model call during which the workers die',
+    name: 'repeats only the model call that runs when the workers die',
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();
@@ -535,7 +535,7 @@ export const runsScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'does not repeat a charge during which the workers die, and the model reads this',
+    name: 'does not repeat a charge during which the workers die, and the model reads that its outcome is unknown',
     needs: ['worker_dies'],
     async play(bench) {
       const trip = bench.trip();

@@ -27,7 +27,7 @@ export const deployScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'executes a step once on the worker version that has its tool',
+    name: 'runs a step once on the worker version that has its tool',
     needs: ['deploys', 'sharesWork'],
     async play(bench) {
       await bench.deploy('earlier', 'later');

@@ -188,17 +188,17 @@ async function hurry(
 
 export const interruptionScenes: readonly RunsScene[] = [
   {
-    name: 'gives the same outcome when the workers die in any step',
+    name: 'keeps the outcome the same when the workers die in any step',
     needs: ['worker_dies'],
     play: (bench) => deathInEachStep(bench, false, () => bench.killWorkers()),
   },
   {
-    name: 'gives the same outcome when the program dies in any step',
+    name: 'keeps the outcome the same when the program dies in any step',
     needs: ['program_dies'],
     play: (bench) => deathInEachStep(bench, true, () => {}),
   },
   {
-    name: 'gives the same outcome when engine, workers and program die in any step',
+    name: 'keeps the outcome the same when engine, workers and program die in any step',
     needs: ['engine_dies', 'worker_dies', 'program_dies'],
     play: (bench) =>
       deathInEachStep(bench, true, () => Promise.all([bench.killWorkers(), bench.killEngine()])),

@@ -115,7 +115,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'delivers a message for the end when the run would have ended, and continues it',
+    name: 'delivers a queued message when the run would have ended, and continues the run',
     play: (bench) => sentDuringTool(bench, 'later', { mode: 'queue', afterSteps: 3 }),
   },
   {
@@ -148,7 +148,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'delivers a message once that another program repeats with its key',
+    name: 'delivers a message once even if another program repeats it with its key',
     async play(bench) {
       const trip = bench.trip();
       const program = bench.stage.program();
@@ -208,7 +208,7 @@ export const messageScenes: readonly RunsScene[] = [
     },
   },
   {
-    name: 'refuses a message beyond the limit of unread ones, which are delivered',
+    name: 'refuses a message beyond the limit of unread messages, and delivers the unread ones',
     async play(bench) {
       const many = bench.isEngine ? MAX_UNREAD_MESSAGES : MAX_UNREAD;
       const trip = bench.trip();

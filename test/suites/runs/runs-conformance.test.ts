@@ -380,7 +380,7 @@ function faultsOfMessages(): readonly [string, Faults, string][] {
     [
       'a message that is sent again is another one',
       separate,
-      'delivers a message once that another program repeats with its key',
+      'delivers a message once even if another program repeats it with its key',
     ],
     [
       'messages come in another order',
@@ -410,7 +410,7 @@ function faultsOfMessages(): readonly [string, Faults, string][] {
     [
       'a message for the end comes at once',
       steered,
-      'delivers a message for the end when the run would have ended, and continues it',
+      'delivers a queued message when the run would have ended, and continues the run',
     ],
     ['an interrupting message waits', steered, 'reads an interrupt at once during a look-up'],
     ['an interrupting message waits', steered, 'reads an interrupt at once while it asks'],
@@ -821,12 +821,12 @@ describe('a planted fault is found by its case', () => {
     [
       'a step that was refused is taken for begun',
       takesForBegun,
-      'executes a step once on the worker version',
+      'runs a step once on the worker version',
     ],
     [
       'a step that was refused has failed',
       refusedIsFailed,
-      'executes a step once on the worker version',
+      'runs a step once on the worker version',
     ],
     [
       'an answer is lost in a deploy',
@@ -836,12 +836,12 @@ describe('a planted fault is found by its case', () => {
     [
       'each attempt at a turn asks for other jobs',
       forgetful(),
-      'does not repeat a charge during which the workers die, and the model reads this',
+      'does not repeat a charge during which the workers die, and the model reads that its outcome is unknown',
     ],
     [
       'each program has a run of its own',
       anotherRun,
-      'gives the same outcome when the program dies in any step',
+      'keeps the outcome the same when the program dies in any step',
     ],
     ['no time is waited for', expiryStands, 'expires a question while the workers are dead'],
     [
@@ -885,12 +885,12 @@ describe('a planted fault is found by its case', () => {
     [
       'what the last turn has added is lost',
       losesTheLastTurn,
-      'gives the same outcome when the workers die in any step',
+      'keeps the outcome the same when the workers die in any step',
     ],
     [
       'a step is begun by whatever process',
       beginsTwice,
-      'does not repeat a charge during which the workers die, and the model reads this',
+      'does not repeat a charge during which the workers die, and the model reads that its outcome is unknown',
     ],
     [
       'a run that is cancelled begins no subagent any more',

@@ -46,7 +46,7 @@ test.each([
   ['report on last weak', 'last week'],
   ['a report for May', 'may'],
   ['may I have a report', null],
-])('finds it in %j', (sentence, found) => {
+])('finds a period in %j', (sentence, found) => {
   expect(findDateRange(sentence)).toBe(found);
 });
 
@@ -57,7 +57,7 @@ test.each(['a report for May', 'sales in june', 'the past 3 days', 'queue two'])
   },
 );
 
-test('computes an equally long earlier period that ends the day before', () => {
+test('computes the preceding period of equal length', () => {
   const before = periodBefore({ from: '2026-11-09', to: '2026-11-15' });
   expect(before).toEqual({ from: '2026-11-02', to: '2026-11-08' });
   expect(daysBetween('2026-11-09', '2026-11-15')).toBe(7);

@@ -41,7 +41,7 @@ function setUp(...subagents: SubagentView[]) {
 }
 
 describe('check_progress', () => {
-  test('lists running work with its progress, and nothing that has ended and was delivered', () => {
+  test('lists running work with its progress, but nothing that has ended and was delivered', () => {
     const { run } = setUp(
       view('s1', 'book_ride', { state: 'waiting_for_input' }),
       view('s2', 'generate_report', { progress: 'Reading sales' }),
@@ -60,7 +60,7 @@ describe('check_progress', () => {
     });
   });
 
-  test('reports completed work until the user has heard it', () => {
+  test('lists completed work until the user has heard the result', () => {
     const { run, session } = setUp(view('s1', 'generate_report', { endedAt: 1 }));
     const told = (state: DeliveryView['state']) => {
       const delivery = { kind: 'result', subagentId: 's1', state } as DeliveryView;
@@ -84,13 +84,13 @@ describe('cancel_work', () => {
     expect(session.calls).toEqual([['cancel', 's1', 'the user asked for it']]);
   });
 
-  test('stops everything', () => {
+  test('stops all tasks', () => {
     const { run, session } = setUp(...both);
     run('cancel_work', { work: 'everything' });
     expect(session.calls.map(([, id]) => id)).toEqual(['s1', 's2']);
   });
 
-  test('does not guess between two', () => {
+  test('does not choose between two matching tasks', () => {
     const { run, session } = setUp(...both);
     expect(run('cancel_work', { work: 'unclear' })).toEqual({
       stopped: [],
@@ -99,7 +99,7 @@ describe('cancel_work', () => {
     expect(session.calls).toEqual([]);
   });
 
-  test('understands a reference when there is only one task', () => {
+  test('accepts a vague reference if there is only one task', () => {
     const { run } = setUp(view('s1', 'book_ride'));
     expect(run('cancel_work', { work: 'unclear' })).toEqual({
       stopped: ['the ride'],
@@ -109,7 +109,7 @@ describe('cancel_work', () => {
 });
 
 describe('check_order', () => {
-  test('follows the changes of the webhook', () => {
+  test('reads changes that the webhook reported', () => {
     const { run, world } = setUp();
     world.updateOrder('1041', 'on its way back');
     expect(run('check_order', {})).toMatchObject({ order: { orderId: '1041' } });

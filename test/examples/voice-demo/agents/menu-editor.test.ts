@@ -54,7 +54,7 @@ function setUp() {
   return { open, menu, told, question, asked };
 }
 
-test('puts a dish on the menu once, when the user says yes to exactly that', async () => {
+test("adds a dish to the menu once, after the user's yes to exactly that change", async () => {
   const { open, menu, told, question, asked } = setUp();
   const session = await open();
   await session.sendText('Hello. What is on the menu?');
@@ -73,7 +73,7 @@ test('puts a dish on the menu once, when the user says yes to exactly that', asy
   expect(asked).toHaveLength(1);
 });
 
-test('does not change the menu when the user says no', async () => {
+test("does not change the menu after the user's no", async () => {
   const { open, menu, told, question } = setUp();
   const session = await open();
   await session.sendText('Please put some soup on the menu.');
@@ -83,7 +83,7 @@ test('does not change the menu when the user says no', async () => {
   expect(menu()).toBe(null);
 });
 
-test('continues its session in the next process, where it asks again before it changes anything', async () => {
+test('continues its session in the next process, where it asks again before any change', async () => {
   const { open, menu, told, question } = setUp();
   const first = await open();
   await first.sendText('Put soup on the menu.');
@@ -100,7 +100,7 @@ test('continues its session in the next process, where it asks again before it c
   expect(menu()).toBe('Soup\n');
 });
 
-test('keeps its folder as long as the conversation is kept, and then removes it', () => {
+test('keeps its folder as long as the conversation, and then removes it', () => {
   const kept = mkdtempSync(join(tmpdir(), 'offstage-demo-test-'));
   onTestFinished(() => rmSync(kept, { recursive: true }));
   expect(temporaryFolder(kept).path).toBe(temporaryFolder(kept).path);

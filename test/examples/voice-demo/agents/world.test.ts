@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createWorld } from '../../../../examples/voice-demo/agents/world.ts';
 
 describe('rides', () => {
-  test('cost by distance, and the same every time', () => {
+  test('have a price that depends only on the distance', () => {
     const world = createWorld();
     expect(world.quoteRide('the airport')).toEqual(createWorld().quoteRide('the airport'));
     expect(world.quoteRide('the airport').options[0]?.priceUsd).toBe(12);
@@ -16,7 +16,7 @@ describe('rides', () => {
     expect(second.option.id).toBe('premium');
   });
 
-  test('require an option that is offered', () => {
+  test('accept only an offered option', () => {
     expect(() => createWorld().bookRide('home', 'helicopter')).toThrow(
       'There is no option "helicopter"; there are economy, premium.',
     );
@@ -30,7 +30,7 @@ describe('tables', () => {
 });
 
 describe('sales', () => {
-  test('add up the days', () => {
+  test('sum the days', () => {
     const world = createWorld();
     const week = world.sales('2026-11-09', '2026-11-15');
     const first = world.sales('2026-11-09', '2026-11-11');
@@ -47,7 +47,7 @@ describe('sales', () => {
 });
 
 describe('refunds', () => {
-  test('return the payment once', () => {
+  test('return a payment once', () => {
     const world = createWorld();
     expect(world.refund('no. 1042')).toMatchObject({ orderId: '1042', status: 'refunded' });
     expect(world.order('1041')?.status).toBe('delivered');

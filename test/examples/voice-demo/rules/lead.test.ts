@@ -96,7 +96,7 @@ class Talk {
 const pending = () => pendingAnswer("I'm on it.");
 
 describe('requests', () => {
-  test('calls the tool, then says that it has started', async () => {
+  test('calls the tool, and then says that the work has started', async () => {
     const talk = new Talk();
     expect(await talk.user('Book me a ride to the airport')).toEqual({
       text: '',
@@ -105,7 +105,7 @@ describe('requests', () => {
     expect(await talk.answerCalls(pending).respond()).toEqual({ text: "I'm on it.", calls: [] });
   });
 
-  test('asks for missing details and uses the next utterance', async () => {
+  test('asks for a missing detail, and reads it from the next utterance', async () => {
     const talk = new Talk();
     const asked = await talk.user('I need a taxi');
     expect(asked).toEqual({ text: 'Where would you like to go?', calls: [] });
@@ -115,7 +115,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('keeps its question when news arrives in between', async () => {
+  test('keeps its question open after a notice in between', async () => {
     const talk = new Talk();
     await talk.user('I need a taxi');
     await talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.')).respond();
@@ -124,7 +124,7 @@ describe('requests', () => {
     ]);
   });
 
-  test('makes two calls at once for two things in one sentence', async () => {
+  test('makes two calls at once for two requests in one sentence', async () => {
     const talk = new Talk();
     const { calls } = await talk.user('Book a ride to the airport and a table for two');
     expect(calls).toEqual([
@@ -137,40 +137,40 @@ describe('requests', () => {
     expect(said.text).toBe('Working on ride. Working on table.');
   });
 
-  test('does one and asks about the other', async () => {
+  test('handles one request, and asks for details of the other', async () => {
     const { text, calls } = await new Talk().user('Book a ride and make a report for last week');
     expect(text).toBe('Where would you like to go?');
     expect(calls).toEqual([{ toolName: 'generate_report', input: { dateRange: 'last week' } }]);
   });
 
-  test('joins words that were heard in two pieces into one request', async () => {
+  test('joins an utterance in two pieces into one request', async () => {
     const talk = new Talk().say('user', 'Book me a ride');
     expect((await talk.user('to the airport')).calls).toEqual([
       { toolName: 'book_ride', input: { destination: 'the airport' } },
     ]);
   });
 
-  test('says what it cannot do, and what it can', async () => {
+  test('says what is not possible, and what is', async () => {
     const { text, calls } = await new Talk().user('What is the weather like?');
     expect(calls).toEqual([]);
     expect(text).toMatch(/can't check the weather.*I can book you a ride/);
   });
 
-  test('says no sentence twice, whatever the words ask for', async () => {
+  test('never repeats a sentence, whatever the words are', async () => {
     const news = 'and now the weather, and here is the news, and the weather, and the news';
     const { text } = await new Talk().user(news);
     const sentences = text.split(/(?<=[.?!]) /);
     expect(new Set(sentences).size).toBe(sentences.length);
   });
 
-  test('says one word of agreement, but none with a request', async () => {
+  test('answers agreement with one word, but not if it comes with a request', async () => {
     expect((await new Talk().user('No. Okay. No.')).text.split('. ')).toHaveLength(1);
     const { text, calls } = await new Talk().user('No, okay, a table for two.');
     expect(text).toBe('');
     expect(calls).toHaveLength(1);
   });
 
-  test('chats during running work', async () => {
+  test('makes conversation during running work', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the airport');
     await talk.answerCalls(pending).respond();
@@ -242,7 +242,7 @@ describe('inline tools', () => {
     expect((await talk.answerCalls(() => result).respond()).text).toContain(said);
   });
 
-  test('uses the next utterance after "which one?"', async () => {
+  test('reads the next utterance as the answer to "which one?"', async () => {
     const talk = new Talk();
     await talk.user('cancel');
     await talk
@@ -269,7 +269,7 @@ describe('notices', () => {
     );
   });
 
-  test('does not repeat the options of a question that names them', async () => {
+  test('does not repeat options that the question itself names', async () => {
     const question = 'Economy for $12, or Premium for $24?';
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', question, options))
@@ -284,7 +284,7 @@ describe('notices', () => {
     expect(text).toBe('I have news about the ride. Your ride is booked, for 12 dollars.');
   });
 
-  test('delivers a failure with its reason, and tries again with the same input after a yes', async () => {
+  test('delivers a failure with its reason, and tries again with the original input after a yes', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
@@ -299,7 +299,7 @@ describe('notices', () => {
     ]);
   });
 
-  test('delivers several at once: news first, the question last', async () => {
+  test('delivers several notices at once: news first, the question last', async () => {
     const { text } = await new Talk()
       .note(questionPrompt('ride_booker', 'Which ride?', options))
       .note(noticePrompt('SUBAGENT UPDATE', 'The report is half done'))
@@ -310,7 +310,7 @@ describe('notices', () => {
     );
   });
 
-  test('answers the user first, and delivers the news when the runtime asks for it', async () => {
+  test('answers the user first, and delivers news when the runtime requests it', async () => {
     const talk = new Talk();
     const { text } = await talk
       .note(noticePrompt('SUBAGENT UPDATE', 'Half way.'))
@@ -320,7 +320,7 @@ describe('notices', () => {
     expect((await talk.respond()).text).toBe('Half way.');
   });
 
-  test('does not answer words for a subagent', async () => {
+  test('does not answer words meant for a subagent', async () => {
     const { text } = await new Talk()
       .say('assistant', 'Economy or Premium?')
       .say('user', 'Cancel everything')
@@ -330,7 +330,7 @@ describe('notices', () => {
     expect(text).toBe('Now about the ride. All right, no ride then.');
   });
 
-  test('knows of a cancellation, and does not announce it', async () => {
+  test('does not announce a cancellation of which it knows', async () => {
     const talk = new Talk();
     await talk.user('Book me a ride to the harbour');
     await talk.answerCalls(pending).respond();
@@ -338,7 +338,7 @@ describe('notices', () => {
     expect((await talk.user('never mind')).text).not.toContain('the ride');
   });
 
-  test('delivers urgent news once before the greeting, then greets', async () => {
+  test('delivers urgent news once before the greeting', async () => {
     const talk = new Talk();
     talk.note(greetingNote({ greeting: 'Greet the user.' }) as Note);
     talk.note(noticePrompt('ORDER UPDATE', 'Order 1 is here.'));
@@ -346,13 +346,13 @@ describe('notices', () => {
     expect((await talk.respond()).text).toMatch(/^Hello!/);
   });
 
-  test('repeats what was not heard when asked to speak again with nothing new', async () => {
+  test('repeats unheard words if asked to speak again without anything new', async () => {
     const talk = new Talk().note(completedNote('book_ride', 'Your ride is booked.'));
     await talk.respond();
     expect((await talk.respond()).text).toContain('Your ride is booked.');
   });
 
-  test('says only the one note that it is asked to say', async () => {
+  test('says only the note that it is asked to say', async () => {
     const said = noteWriter()(noticePrompt('SUBAGENT UPDATE', 'Half way.'));
     const mark = /\[note (\S+)\]/.exec(said[0]?.text ?? '')?.[1];
     const { text, toolCalls } = await generateText({
@@ -368,7 +368,7 @@ describe('notices', () => {
     expect([text, toolCalls]).toEqual(['Half way.', []]);
   });
 
-  test('says exactly the words that it is asked to say, whatever else is due', async () => {
+  test('says exactly the requested words, whatever else is due', async () => {
     const asked = noteWriter()(
       questionPrompt('ride_booker', 'Which ride?', [{ id: 'economy', label: 'Economy' }]),
     );
@@ -385,14 +385,14 @@ describe('notices', () => {
     expect(text).toBe('Economy. One "moment".');
   });
 
-  test('does not announce a result that is still to come', async () => {
+  test('does not announce a result that is not yet available', async () => {
     const talk = new Talk();
     await talk.user('where is my order');
     talk.answerCalls(() => 'Accepted. The result is not known yet; it will follow.');
     expect((await talk.user('thank you')).text).toBe("You're welcome.");
   });
 
-  test('delivers a late result, and makes no call of the call that is stated with it', async () => {
+  test('delivers a late result without calling the tool again', async () => {
     const call = (toolCallId: string, value: string): ModelMessage[] => [
       {
         role: 'assistant',
@@ -417,13 +417,13 @@ describe('notices', () => {
     expect(text).toMatch(/The hole is dug\..*(You're welcome|pleasure|Any time)/);
   });
 
-  test('greets when asked to begin', async () => {
+  test('greets when asked to start', async () => {
     expect((await new Talk().note(greetingNote(lead) as Note).respond()).text).toMatch(/^Hello!/);
   });
 });
 
 describe('as a model', () => {
-  test('streams word by word what it generates', async () => {
+  test('streams its text word by word', async () => {
     const options = {
       model: ruleModel({ environment: hastyEnvironment() }),
       prompt: 'What can you do?',
@@ -447,7 +447,7 @@ describe('as a model', () => {
     expect(await result.finishReason).toBe('tool-calls');
   });
 
-  test('stops at once when it is aborted while it thinks', async () => {
+  test('stops at once if it is aborted before its first word', async () => {
     const abort = new AbortController();
     const answer = generateText({
       model: ruleModel({ environment: hastyEnvironment(), thinkingMs: 50 }),

@@ -23,7 +23,7 @@ function choose(
 const transport = new FakeTransport();
 
 describe('choice of the model', () => {
-  test('uses the rules of the demo and a local voice without a key', async () => {
+  test("uses the demo's rules and a local voice without a key", async () => {
     const { model, about } = await choose({}, { transport });
     expect(model.modelId).toBe('rules');
     expect(about.transport).toBe('local-voice');
@@ -68,7 +68,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('uses the model at a base URL behind a local voice', async () => {
+  test('uses a local voice with the model at a base URL', async () => {
     const variables = {
       OPENAI_API_KEY: key,
       OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1',
@@ -80,7 +80,7 @@ describe('choice of the model', () => {
     expect(about.speech).toContain('on this machine');
   });
 
-  test('names the missing setting for a base URL without a model', async () => {
+  test('names the setting that is missing for a base URL without a model', async () => {
     const variables = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1' };
     await expect(choose(variables)).rejects.toMatchObject({ code: 'MISSING_MODEL' });
   });
@@ -93,7 +93,7 @@ describe('choice of the model', () => {
     });
   });
 
-  test('prefers a given model or transport to everything else', async () => {
+  test('prefers a configured model or transport to all keys', async () => {
     const { model } = await choose({}, { transport });
     expect((await choose({}, { model, transport })).model).toBe(model);
     const variables = { TRANSPORT: 'openai-live', OPENAI_API_KEY: key };
@@ -106,7 +106,7 @@ describe('choice of the model', () => {
     { OPENAI_API_KEY: key, OPENAI_MODEL: 'gpt-5.4' },
     { OPENAI_API_KEY: key, OPENAI_BASE_URL: 'http://u:p@127.0.0.1:1/v1', OPENAI_MODEL: 'm' },
     { GOOGLE_API_KEY: key, TRANSPORT: 'gemini-live' },
-  ])('shows no key and no password', async (variables) => {
+  ])('prints no key and no password', async (variables) => {
     const { about } = await choose(variables, { transport });
     expect(JSON.stringify(about)).not.toMatch(/secret|u:p/);
   });

@@ -47,7 +47,7 @@ describe('notes of the runtime', () => {
     });
   });
 
-  test('include a result of several lines, with full stops and quotes', () => {
+  test('include a result of several lines with full stops and quotes', () => {
     const result = 'Done. "All" is well.\nSee you.';
     expect(readNoteOf(completedNote('book_ride', result))).toEqual({
       type: 'completed',
@@ -84,14 +84,14 @@ describe('notes of the runtime', () => {
     });
   });
 
-  test('include words that were for a subagent', () => {
+  test('include words that were meant for a subagent', () => {
     expect(readNoteOf(overheardNote('the "cheap" one', 'ride_booker'))).toEqual({
       type: 'overheard',
       words: 'the "cheap" one',
     });
   });
 
-  test('read notes that must not be announced as background', () => {
+  test('classify notes that must not be announced as background', () => {
     expect(readNoteOf(transferNote({ from: 'a', to: 'b' }))).toMatchObject({
       type: 'background',
     });

@@ -18,7 +18,7 @@ const cannot = (wish: string): Request => ({ type: 'unsupported', wish });
 const progress: Request = { type: 'progress' };
 const unknown: Request = { type: 'unknown' };
 
-describe('the words of people', () => {
+describe('utterances', () => {
   test.each<[string, ...Request[]]>([
     ['Book me a ride to the airport.', ride('the airport')],
     ['I need to get to the station please', ride('the station')],
@@ -74,7 +74,7 @@ describe('the words of people', () => {
   });
 });
 
-describe('contain two things at once', () => {
+describe('contain two requests at once', () => {
   test.each<[string, ...Request[]]>([
     [
       'book a ride to the airport and a sales report for last week',
@@ -100,7 +100,7 @@ describe('contain two things at once', () => {
 });
 
 // On the left is what a recogniser really transcribed for the sentence on the right.
-describe('contain errors of the recogniser', () => {
+describe('contain recognition errors', () => {
   test.each<[string, string, ...Request[]]>([
     ['But me and I to the airport,', 'Book me a ride to the airport', ride('the airport')],
     ['But me a right to the air port', 'Book me a ride to the airport', ride('the airport')],
@@ -156,7 +156,7 @@ describe('contain errors of the recogniser', () => {
   });
 });
 
-describe('contain the detail that was asked for', () => {
+describe('contain the detail that was requested', () => {
   test.each<[Slot, string, ...Request[]]>([
     ['destination', 'the airport', ride('the airport')],
     ['destination', "I'd like to go to the train station", ride('the train station')],
@@ -178,7 +178,7 @@ describe('contain the detail that was asked for', () => {
     expect(understand(utterance, slot)).toEqual(requests);
   });
 
-  test('contain only a well-known place without a question', () => {
+  test('contain only a well-known place if no question was asked', () => {
     expect(understand('grandmother')).toEqual([unknown]);
     expect(understand('to the airport, please')).toEqual([ride('the airport')]);
   });

@@ -80,7 +80,7 @@ describe('ride_booker', () => {
   const ride = (...answers: Readonly<Record<string, unknown>>[]) =>
     run(rideBooker(workshop()), 'book_ride', { destination: 'the airport' }, answers);
 
-  test("looks for rides, asks, books the choice, and reports the tool's result", async () => {
+  test("searches for rides, asks, books the choice, and reports the tool's result", async () => {
     const { text, asked, calls } = await ride({ userResponse: 'Economy', optionId: 'economy' });
     expect(calls.map(({ toolName }) => toolName)).toEqual([
       'get_ride_options',
@@ -94,7 +94,7 @@ describe('ride_booker', () => {
     );
   });
 
-  test('takes the price from the tool, not from the text', async () => {
+  test('takes the price from the tool, not from its own text', async () => {
     const { text } = await run(
       rideBooker(workshop()),
       'book_ride',
@@ -117,12 +117,12 @@ describe('ride_booker', () => {
     expect(text).toContain('Premium');
   });
 
-  test('asks again when the answer matches nothing', async () => {
+  test('asks again if the answer matches no option', async () => {
     const { asked } = await ride({ userResponse: 'purple' }, { optionId: 'economy' });
     expect(asked[1]?.question).toContain('"purple"');
   });
 
-  test('books nothing when the user wants none', async () => {
+  test('books nothing if the user declines', async () => {
     const { names, text } = await ride({ userResponse: 'no, neither of them' });
     expect(names).not.toContain('confirm_ride');
     expect(text).toBe('All right, no ride to the airport then.');
@@ -130,7 +130,7 @@ describe('ride_booker', () => {
 });
 
 describe('table_booker', () => {
-  test('asks for the table and reserves it', async () => {
+  test('asks for the table, and reserves it', async () => {
     const { names, text } = await run(tableBooker(workshop()), 'book_table', { partySize: 2 }, [
       { userResponse: 'French, please' },
     ]);
@@ -138,7 +138,7 @@ describe('table_booker', () => {
     expect(text).toBe('Your table for 2 at the French is reserved for 8:30 PM, in the garden.');
   });
 
-  test('gives the reason why there is none', async () => {
+  test('gives the reason why no table is available', async () => {
     const { text, asked } = await run(tableBooker(workshop()), 'book_table', { partySize: 30 });
     expect(asked).toEqual([]);
     expect(text).toBe('There is no table: The largest table seats 8, and you are 30.');
@@ -146,7 +146,7 @@ describe('table_booker', () => {
 });
 
 describe('report_generator', () => {
-  test('queries both periods in one step and reports their numbers', async () => {
+  test('queries both periods in one step, and reports their numbers', async () => {
     const { text, calls } = await run(reportGenerator(workshop()), 'generate_report', {
       dateRange: 'last week',
     });
@@ -173,7 +173,7 @@ describe('report_generator', () => {
 });
 
 describe('refund_clerk', () => {
-  test('looks first, and then asks for permission for exactly that', async () => {
+  test('looks the order up first, and then asks for approval of exactly that refund', async () => {
     const { calls, text } = await run(refundClerk(workshop()), 'refund_order', {});
     expect(calls).toEqual([
       { toolName: 'find_order', input: {} },

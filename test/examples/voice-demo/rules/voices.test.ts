@@ -16,15 +16,15 @@ const machineWithout = (...packages: readonly string[]): Machine => ({
 const choose = (variables: Record<string, string>, ...missing: readonly string[]) =>
   chooseVoice({ ...machineWithout(...missing), variables });
 
-describe('which voice', () => {
-  test('uses the local voice without a key, and around one’s own model', () => {
+describe('selection of the voice', () => {
+  test('uses the local voice without a key, or with a custom model', () => {
     expect(choose({})).toBe('local-voice');
     expect(choose({ OPENAI_API_KEY: '', TRANSPORT: '' })).toBe('local-voice');
     const own = { OPENAI_BASE_URL: 'http://127.0.0.1:11434/v1', OPENAI_API_KEY: key };
     expect(choose(own)).toBe('local-voice');
   });
 
-  test('uses OpenAI Realtime with an OpenAI key, and ignores other keys', () => {
+  test('uses OpenAI Realtime with an OpenAI key, even if other keys exist', () => {
     expect(choose({ OPENAI_API_KEY: key })).toBe('openai-realtime');
     expect(choose({ GOOGLE_API_KEY: key })).toBe('local-voice');
   });
@@ -36,7 +36,7 @@ describe('which voice', () => {
     },
   );
 
-  test('refuses an unknown name with the known ones', () => {
+  test('refuses an unknown name, and lists the known ones', () => {
     expect(() => choose({ TRANSPORT: 'gemini' })).toThrow(
       /^Expected TRANSPORT to be one of openai-realtime, .*, got "gemini"$/,
     );
@@ -45,13 +45,13 @@ describe('which voice', () => {
   test.each([
     ['openai-live', /No key: set OPENAI_API_KEY/],
     ['gemini-live', /No key: set GOOGLE_GENERATIVE_AI_API_KEY, or GOOGLE_API_KEY/],
-  ])('names %s without a key, and where to learn more', (TRANSPORT, words) => {
+  ])('names the key that is missing for %s, and the commands that check it', (TRANSPORT, words) => {
     expect(() => choose({ TRANSPORT })).toThrow(words);
     expect(() => choose({ TRANSPORT })).toThrow(`npm run doctor ${TRANSPORT}`);
     expect(() => choose({ TRANSPORT })).toThrow('npx offstage doctor');
   });
 
-  test('names an impossible key and a missing package, but shows no key', () => {
+  test('names an invalid key or a missing package, without printing a key', () => {
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).toThrow(/quotation marks/);
     expect(() => choose({ OPENAI_API_KEY: `"${key}"` })).not.toThrow(/secret/);
     expect(() => choose({}, 'ws')).toThrow(/ws is missing/);
@@ -61,7 +61,7 @@ describe('which voice', () => {
     expect(() => choose({}, 'voice')).toThrow(/run npx offstage voice install/);
   });
 
-  test('finds what the local voice needs on this machine', () => {
+  test("detects the local voice's packages on this machine", () => {
     expect(chooseVoice({ ...thisMachine(), variables: {} })).toBe('local-voice');
   });
 });
