@@ -111,7 +111,7 @@ describe('offstage create', () => {
     expect(status).toBe(2);
   });
 
-  test('installs the packed file in a project that was created from it', async () => {
+  test('installs the packed package in a project that was created from it', async () => {
     const folder = newFolder();
     const packed = join(folder, 'offstage-0.1.0.tgz');
     mkdirSync(join(folder, 'project'));

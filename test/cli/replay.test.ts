@@ -252,7 +252,7 @@ describe('a recording', () => {
   });
 });
 
-describe('a wrong call', () => {
+describe('an invalid call', () => {
   test.each([
     [[], 'Expected one file, got 0'],
     [['a', 'b'], 'Expected one file, got 2'],

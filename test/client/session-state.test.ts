@@ -68,7 +68,7 @@ describe('the reducer', () => {
     expect([state.transcript[0]?.id, state.transcript[1]?.id]).toEqual(['i0', 'i101']);
   });
 
-  test('changes only what an event names', () => {
+  test('changes only the fields that an event names', () => {
     let state: SessionState = emptySessionState;
     for (let n = 0; n < 500; n++) state = applySessionEvent(state, item(`i${n}`));
     const next = applySessionEvent(state, item('i250', { text: 'new' }));

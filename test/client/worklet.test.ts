@@ -39,7 +39,7 @@ describe('the queue of the speaker', () => {
     );
   });
 
-  test('plays nothing that was cleared, and reports what was played', () => {
+  test('plays no cleared audio, and reports what was played', () => {
     const queue = new PlaybackQueue(RATE_HZ);
     queue.push('i1', samplesOf(200));
     queue.push('i2', samplesOf(200));

@@ -26,7 +26,7 @@ test.each(
   expect(targets.filter((target) => !isOurs(root + file, target))).toEqual([]);
 });
 
-test('keeps the page, the server and the program of the voice demo within 500 lines of code', () => {
+test("limits the voice demo's page, server and program to 500 lines of code", () => {
   const files = globSync('examples/voice-demo/{*.ts,page/*.ts}', { cwd: root });
   const lines = files.flatMap((file) => readFileSync(root + file, 'utf8').split('\n'));
   expect(files.length).toBeGreaterThan(8);

@@ -36,7 +36,7 @@ const FOR_TOOLS = new Set([
   'EPL-2.0 OR GPL-3.0-or-later',
 ]);
 
-test('lists each package that an install adds in THIRD-PARTY.md, and no other', () => {
+test('lists exactly the packages that an install adds in THIRD-PARTY.md', () => {
   const brought = locked.filter(({ dev, peer, optional }) => !dev && !peer && !optional);
   const ours = brought.map(({ name, license }) => `${name}: ${license}`);
   const voice = Object.entries(VOICE_PACKAGES).map(([name, { licence }]) => `${name}: ${licence}`);

@@ -32,7 +32,7 @@ test('runs every project of vitest.config.ts in some command', () => {
   expect(new Set(run)).toEqual(new Set(projects));
 });
 
-test.each(['test', 'test:all', ...suites])('%s installs what is missing first', (name) => {
+test.each(['test', 'test:all', ...suites])('%s first installs missing packages', (name) => {
   expect(scripts[`pre${name}`]).toBe('node scripts/ensure-install.mjs');
 });
 
@@ -40,11 +40,11 @@ const ran = (commands: string): string[] =>
   [...commands.matchAll(/\bnpm (?:run )?(test(?::\w+)?)\b/g)].map(([, name]) => name ?? '');
 const inCi = ['test', ...suites.filter((name) => !onDemand.includes(name))];
 
-test('runs every command in `npm run test:all` except those of large programs', () => {
+test('runs every command in `npm run test:all`, except those for large programs', () => {
   expect(ran(scripts['test:all'] ?? '')).toEqual(inCi);
 });
 
-test('runs every command in CI except those of large programs', () => {
+test('runs every command in CI, except those for large programs', () => {
   const lines = read('.ci/run').split('\n');
   const commands = lines.filter((line) => !line.startsWith('step')).join('\n');
   expect(new Set(ran(commands))).toEqual(new Set(inCi));

@@ -130,7 +130,7 @@ test('MATCH-ANSWER-1: ignores case, punctuation and politeness', () => {
   );
 });
 
-test('matches every label of any set of options', () => {
+test('matches every label in any set of options', () => {
   const label = fc
     .oneof(
       fc.string({ unit: 'grapheme', maxLength: 12 }),

@@ -18,7 +18,7 @@ describe('every state of the arbiter', () => {
     holds(report, 'INTERACTION-2'),
   );
 
-  test('INTERACTION-3: leaves the floor free while the queue is empty', { tags: ['B53'] }, () =>
+  test('INTERACTION-3: keeps the floor free while the queue is empty', { tags: ['B53'] }, () =>
     holds(report, 'INTERACTION-3'),
   );
 

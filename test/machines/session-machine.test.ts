@@ -8,7 +8,7 @@ describe('every state of a session', () => {
   const report = checkSession();
   announce(report);
 
-  test('SESSION-1: never leaves closed, and completes closing by itself', { tags: ['B67'] }, () => {
+  test('SESSION-1: never leaves closed, and always completes closing', { tags: ['B67'] }, () => {
     holds(report, 'SESSION-1');
     holds(report, 'closing ends by itself');
   });

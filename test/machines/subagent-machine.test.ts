@@ -25,7 +25,7 @@ describe.each(['calls', 'messages', 'budget'] as const)(
     test('SUBAGENT-MACHINE-3: runs no other call of the step while it waits for the user', () =>
       holds(report, 'SUBAGENT-MACHINE-3'));
 
-    test('SUBAGENT-MACHINE-4: begins a step only when every call of the previous step is settled', () =>
+    test('SUBAGENT-MACHINE-4: starts a step only once every call of the previous step is settled', () =>
       holds(report, 'SUBAGENT-MACHINE-4'));
 
     test('SUBAGENT-MACHINE-5: runs a call that needs consent only after consent', () =>

@@ -190,7 +190,7 @@ const lie =
       return changed === null ? [] : [{ ...wait, ...changed }];
     });
 
-describe('catches a wrong cause', patience, () => {
+describe('catches an incorrect cause', patience, () => {
   const result = scopes['three results, one of them a card, while both parties speak'];
   const asking = scopes['a question that may be put off, and a result'];
   const slots = scopes['three subagents with one run slot'];

@@ -38,7 +38,7 @@ describe('namespaces', { tags: ['R35'] }, () => {
   });
 
   test(
-    'KEYS-1: treats a key that begins with a namespace as absolute in every operation',
+    'KEYS-1: treats a key that starts with a namespace as absolute',
     { tags: ['R37', 'RW5'] },
     async () => {
       const { memory, save, text } = setUp();
@@ -380,7 +380,7 @@ describe('lists and searches', { tags: ['R36'] }, () => {
     expect(await keys(lead, 'subagent/a')).toEqual([]);
   });
 
-  test('return own entries first, and count those beyond the limit', async () => {
+  test('return own entries first, and count entries beyond the limit', async () => {
     const { memory, keys, save } = setUp();
     await save(lead, 'plan');
     await save(childOfAb, 'finding');

@@ -33,7 +33,7 @@ const call = (more: Partial<LedgerEntry>): LedgerEntry => ({
 });
 
 describe('the record of an unsuccessful end', { tags: ['R25'] }, () => {
-  test('states what the subagent was doing, its progress, and its limits', () => {
+  test("states the subagent's activity, progress and limits", () => {
     const toolLedger = [call({ toolName: 'look', status: 'ok' }), call({ calledAt: 3000 })];
     expect(failureDetails({ ...failed, toolLedger }, facts)).toEqual({
       reason: 'timeout',

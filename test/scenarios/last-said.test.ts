@@ -44,7 +44,7 @@ async function text(lead: Script = offering('How is the weather?'), more: TalkOp
   return { ...talk, paid, put };
 }
 
-describe('a yes to what the lead agent said after an approval, by text', () => {
+describe('a yes after other words of the lead agent, by text', () => {
   it.each(['Yes.', 'yes please', 'Go ahead.', 'Approve'])(
     'does not approve the action before a read-back: %s',
     async (yes) => {
@@ -144,7 +144,7 @@ describe('an answer after something else was said, by text', () => {
   });
 });
 
-describe('a yes to what the lead agent said after an approval, by voice', () => {
+describe('a yes after other words of the lead agent, by voice', () => {
   async function voice() {
     const { paid, subagents } = payer();
     const talk = voiceTalk({ subagents });

@@ -366,7 +366,7 @@ describe.each(providers)('$name', (provider) => {
         ]);
       });
 
-      test('does not switch to words when another part of the request is wrong', async () => {
+      test('does not switch to words when another part of the request is invalid', async () => {
         const { type, outcomeOf, exchangesOf, server } = await over({ subagents: report('auto') });
         server.refuse((body) => body.includes('sales') || body.includes('look'));
         await type('use report');

@@ -67,7 +67,7 @@ const types = (connection: FakeConnection): string[] =>
 
 const failed = (code: string) => expect.stringContaining(code);
 
-describe('a transfer on a wire whose session can be changed', () => {
+describe('a transfer on a transport that can update its session', () => {
   test(
     "installs the new agent's instructions, tools and greeting, and then answers the call",
     { tags: ['B69', 'B70'] },
@@ -132,7 +132,7 @@ describe('a transfer on a wire whose session can be changed', () => {
     },
   );
 
-  test('says no reply in between, whatever waits', async () => {
+  test('says no reply during the transfer, even if one is due', async () => {
     const { start, hand, model, session, environment, asked, speak } = handover();
     await start();
     model().autoConfigured = false;
@@ -149,7 +149,7 @@ describe('a transfer on a wire whose session can be changed', () => {
   });
 
   test(
-    'keeps the old agent in charge if the wire refuses, with the reason',
+    'keeps the old agent in charge if the server refuses, with the reason',
     { tags: ['BW28'] },
     async () => {
       const { start, hand, hum, model, environment, state, connection, told } = handover();
@@ -267,11 +267,11 @@ describe('a transfer on a wire whose session can be changed', () => {
   });
 });
 
-describe('a transfer on a wire that needs a new connection', () => {
+describe('a transfer on a transport that needs a new connection', () => {
   const wire = () => new FakeTransport({ updatesSession: false });
 
   test(
-    'keeps the old connection until the new one is ready, and passes everything to it, including open calls',
+    'keeps the old connection until the new one is ready, and passes on everything, including open calls',
     { tags: ['B69'] },
     async () => {
       const { start, hand, hum, transport, environment, connection } = handover({

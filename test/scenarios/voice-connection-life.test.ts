@@ -441,7 +441,7 @@ describe('a connection that is lost during work', () => {
   });
 });
 
-describe('reports of the wire', () => {
+describe('reports of the transport', () => {
   const used = (inputTokens: number | null, outputTokens: number | null) =>
     ({ type: 'usage.reported', inputTokens, outputTokens, raw: { secret: 'sk-1' } }) as const;
 

@@ -294,7 +294,7 @@ describe('a filler by a voice, while a tool works', () => {
   });
 });
 
-describe('a filler by a voice, while the model does not begin to speak', () => {
+describe('a filler by a voice, while the model has not started to speak', () => {
   test('FILLER-1: plays once, and not after the model has begun', async () => {
     const { environment, start, say, model, said, play } = setting();
     await start();

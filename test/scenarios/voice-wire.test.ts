@@ -415,7 +415,7 @@ test("RESPONSES-9: reports a failed response with the provider's message", async
   );
 });
 
-describe('an error of the wire', () => {
+describe('an error of the transport', () => {
   test('reaches the app, and the session continues', async () => {
     const { start, say: utter, model, errors, events, environment, asked } = voiceTalk();
     await start();

@@ -467,6 +467,6 @@ test.each([
   [{ relay: scriptedRelay(), maxRunning: 0 }, 'maxRunning'],
   [{ relay: scriptedRelay(), caps: { money: 1 } }, 'money'],
   [{ relay: scriptedRelay(), runs: 'jobs' }, 'runs'],
-])('options that are wrong are refused by name: %o', (options, name) => {
+])('invalid options are refused by name: %o', (options, name) => {
   expect(() => taskManager(options as never)).toThrow(name);
 });

@@ -161,7 +161,7 @@ test("BUDGETS-13: raises the time of all subagents that share it, up to their an
   expect(environment.pendingTimers).toBe(0);
 });
 
-test("BUDGETS-14: leaves the parent's account open when a restored sharing subagent ends", () => {
+test("BUDGETS-14: leaves the parent's account open when a restored subagent that shares it ends", () => {
   const { budgets } = scope({ tokens: 100 });
   const used = { startedAt: 1_000, tokens: 30, steps: 0, cost: 0 };
   budgets.readmit('a', null, { tokens: 500 }, used, () => {});

@@ -81,7 +81,7 @@ describe('SLOTS-2: order', () => {
 });
 
 describe('SLOTS-3: a subagent that leaves the queue', () => {
-  test('receives no slot any more', () => {
+  test('receives no slot afterwards', () => {
     const { slots, granted, ask } = slotsOf(1, { a: 1 });
     for (const id of ['a1', 'a2', 'a3']) ask('a', id);
     slots.release('a', 'a2');

@@ -18,22 +18,18 @@ function talk(): ConversationLog {
 }
 
 describe('CONVERSATION-1: order', () => {
-  test(
-    'puts a transcript that arrives after the reply where its utterance began',
-    { tags: ['B10'] },
-    () => {
-      const log = ConversationLog.empty()
-        .begin({ id: 'u1', role: 'user', at: 1_000 })
-        .begin({ id: 'a1', role: 'assistant', at: 3_000 })
-        .append('a1', 'Sure.')
-        .finish('u1', 'Economy, please.')
-        .finish('a1');
-      expect(ids(log)).toEqual(['u1', 'a1']);
-      expect(textOf(log.get('u1'))).toBe('Economy, please.');
-    },
-  );
+  test('puts a late transcript at the start time of its utterance', { tags: ['B10'] }, () => {
+    const log = ConversationLog.empty()
+      .begin({ id: 'u1', role: 'user', at: 1_000 })
+      .begin({ id: 'a1', role: 'assistant', at: 3_000 })
+      .append('a1', 'Sure.')
+      .finish('u1', 'Economy, please.')
+      .finish('a1');
+    expect(ids(log)).toEqual(['u1', 'a1']);
+    expect(textOf(log.get('u1'))).toBe('Economy, please.');
+  });
 
-  test('inserts an utterance without a beginning by the time at which it began', () => {
+  test('orders an utterance without a start event by its time', () => {
     const log = talk().add({ id: 'late', role: 'user', at: 4_500, text: 'Please.' });
     expect(ids(log)).toEqual(['u1', 'c1', 'a1', 'u2', 'late', 'a2', 'c1.result']);
   });
@@ -57,7 +53,7 @@ describe('CONVERSATION-1: order', () => {
     expect(log.items.map(({ id }) => id)).toEqual(['a', 'between', 'b', 'unknown', 'later']);
   });
 
-  test('puts items of the same millisecond in the order of their beginning', () => {
+  test('keeps items of the same millisecond in the order in which they were added', () => {
     const log = ConversationLog.empty()
       .add({ id: 'z', role: 'user', at: 5, text: 'first' })
       .add({ id: 'a', role: 'assistant', at: 5, text: 'second' });
@@ -66,7 +62,7 @@ describe('CONVERSATION-1: order', () => {
 });
 
 describe('CONVERSATION-2: ids of items', () => {
-  test('ignore a second beginning and a second end', () => {
+  test('ignore a second start and a second end', () => {
     const once = ConversationLog.empty().add({ id: 'u1', role: 'user', at: 1, text: 'Yes.' });
     expect(once.begin({ id: 'u1', role: 'assistant', at: 9 })).toBe(once);
     expect(once.finish('u1', 'No.')).toBe(once);
@@ -111,7 +107,7 @@ describe('CONVERSATION-3: partial text', { tags: ['B63', 'B65', 'BW11'] }, () =>
     expect(textOf(log.get('a1'))).toBe('I see a a cat, no no no');
   });
 
-  test('ends at an interruption and keeps what was heard', () => {
+  test('ends at an interruption, and keeps the heard part', () => {
     const log = ConversationLog.empty()
       .begin({ id: 'a1', role: 'assistant', at: 1 })
       .append('a1', 'Your ride is booked for nine')
@@ -297,7 +293,7 @@ describe('recent turns', { tags: ['BW21'] }, () => {
     expect(log.recentTurns(0)).toEqual([]);
   });
 
-  test('return ten turns, however many items are between them', () => {
+  test('return ten turns, regardless of the number of items in between', () => {
     let log = ConversationLog.empty();
     for (let n = 0; n < 30; n += 1) {
       const at = n * 100;

@@ -23,7 +23,7 @@ async function promptOf(messages: ModelMessage[]): Promise<string[]> {
   return model.doGenerateCalls[0]!.prompt.map(({ role }) => role);
 }
 
-test('MODEL-MESSAGES-1: puts a result after its call, however late it arrived', async () => {
+test('MODEL-MESSAGES-1: puts a result after its call, even if it arrived late', async () => {
   const messages = start
     .toolCall({ callId: 'c1', toolName: 'ride', args: { to: 'airport' }, at: 2 })
     .toolCall({ callId: 'c2', toolName: 'report', args: {}, at: 2 })

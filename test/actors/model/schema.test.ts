@@ -11,7 +11,7 @@ import {
 import { defineSubagent, defineTool } from '../../../src/index.ts';
 import { providerRefusals } from '../../../src/testing/index.ts';
 
-test('wraps a schema once, however often it is given', () => {
+test('wraps a schema only once', () => {
   const schema = z.object({ city: z.string() });
   expect(wrapSchema(schema, 'one')).toBe(wrapSchema(schema, 'other'));
 });

@@ -28,7 +28,7 @@ const answering = (...ids: string[]): ModelMessage => ({
 });
 
 describe('toolMessage', () => {
-  test('puts results in the order of the calls, whatever order they arrived in', () => {
+  test('orders results by their calls, regardless of their arrival', () => {
     const message = toolMessage(calls, [
       { callId: 'c3', output: { userResponse: 'economy' } },
       { callId: 'c2', denied: 'Not today' },

@@ -90,7 +90,7 @@ describe('passes the output of a tool to the model in the SDK’s form', () => {
       expect(await run({ execute })).toStrictEqual({ status: 'ok', output, modelOutput });
   });
 
-  test('lets toModelOutput decide what the model reads', async () => {
+  test('gives the model the result of toModelOutput', async () => {
     const seen: unknown[] = [];
     const outcome = await run({
       execute: () => ({ rows: [1, 2, 3] }),
@@ -484,7 +484,7 @@ describe('TOOL-RUN-2: the time limit', () => {
     });
   });
 
-  test('leaves no timer after a tool in time, and sets none without a limit', async () => {
+  test('leaves no timer after a tool that ends in time, and starts none without a limit', async () => {
     const environment = manualTime();
     await run({ execute: () => 1 }, { environment, timeoutMs: 500 });
     expect(environment.waiting).toBe(0);

@@ -51,7 +51,7 @@ function standardSchema(withJson = true) {
 }
 
 describe('TOOLS-1: a schema of every tool', () => {
-  test('exists: a tool with neither inputSchema nor parameters is refused by name', () => {
+  test('a tool with neither inputSchema nor parameters is refused by name', () => {
     const tools = { search: { description: 'Searches', execute: () => 1 } };
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(ConfigurationError);
     expect(() => prepareTools(tools, 'reporter.tools')).toThrow(
@@ -120,7 +120,7 @@ describe('TOOLS-1: a schema of every tool', () => {
   });
 });
 
-test('TOOLS-2: converts once, however often it is prepared and sent', async () => {
+test('TOOLS-2: converts a schema once, even if it is prepared and sent repeatedly', async () => {
   const schema = standardSchema();
   const tools = { weather: tool({ inputSchema: schema, execute: () => 1 }) };
   for (let run = 0; run < 3; run += 1) await offered(tools);
@@ -246,7 +246,7 @@ test.each([
   ['needsApproval', { inputSchema: city, needsApproval: 'always' }, 'needsApproval'],
   ['timeoutMs', { inputSchema: city, timeoutMs: -1 }, 'timeoutMs'],
   ['toModelOutput', { inputSchema: city, toModelOutput: {} }, 'toModelOutput'],
-])('refuse a wrong %s', (_, source, message) => {
+])('refuse an invalid %s', (_, source, message) => {
   const prepare = (): unknown => prepareTools({ weather: source }, 'tools');
   expect(prepare).toThrow(ConfigurationError);
   expect(prepare).toThrow(message);

@@ -137,7 +137,7 @@ test('P8: passes typed text to the model as the user’s words, unchanged', asyn
   expect(last).toMatchObject({ role: 'user', content: [{ type: 'text', text: words }] });
 });
 
-describe('MARK-2: a mark that was read by a third party', () => {
+describe('MARK-2: a mark that a third party has read', () => {
   test('gains no authority in user input, a notice or a result', async () => {
     const prompts: string[] = [];
     let mark = '';
@@ -182,7 +182,7 @@ describe('MARK-2: a mark that was read by a third party', () => {
   });
 });
 
-test("P8: keeps third-party text out of a voice model's instructions on any wire", async () => {
+test("P8: keeps third-party text out of a voice model's instructions on any transport", async () => {
   const wrong: string[] = [];
   for (const evil of INJECTIONS) {
     const talk = voiceTalk({ speakProgress: 'all', subagents: evilSubagents(evil) });
@@ -223,57 +223,53 @@ const wires: readonly (readonly [string, (webSocket: WebSocketFactory) => Transp
   ['Gemini Live', (webSocket) => geminiLive({ apiKey: 'some-key', webSocket, keepAliveMs: null })],
 ];
 
-test.each(wires)(
-  'P8: sends third-party text to the server of %s only in quotations',
-  async (_, transport) => {
-    const wrong: string[] = [];
-    let seen = 0;
-    for (const evil of INJECTIONS) {
-      const environment = simulatedEnvironment();
-      const server = createVoiceServer({ environment, respond: () => [{ say: 'So it is.' }] });
-      const talk = { subagents: evilSubagents(evil) };
-      const session = new VoiceSession({
-        environment,
-        transport: transport(server.webSocket),
-        model: castOf(talk),
-        agents: agentsOf(talk),
-        subagentConfigs: configsOf(talk),
+test.each(wires)('P8: sends third-party text to %s only in quotations', async (_, transport) => {
+  const wrong: string[] = [];
+  let seen = 0;
+  for (const evil of INJECTIONS) {
+    const environment = simulatedEnvironment();
+    const server = createVoiceServer({ environment, respond: () => [{ say: 'So it is.' }] });
+    const talk = { subagents: evilSubagents(evil) };
+    const session = new VoiceSession({
+      environment,
+      transport: transport(server.webSocket),
+      model: castOf(talk),
+      agents: agentsOf(talk),
+      subagentConfigs: configsOf(talk),
+    });
+    session.attach();
+    const started = session.start();
+    await environment.advance(1000);
+    await started;
+    for (const name of ['report', 'broken', 'asker'])
+      session.subagents.service.spawn({
+        config: configsOf(talk)[name] as SubagentConfig,
+        task: { toolName: name, args: {}, description: evil },
+        caller: THE_LEAD,
       });
-      session.attach();
-      const started = session.start();
-      await environment.advance(1000);
-      await started;
-      for (const name of ['report', 'broken', 'asker'])
-        session.subagents.service.spawn({
-          config: configsOf(talk)[name] as SubagentConfig,
-          task: { toolName: name, args: {}, description: evil },
-          caller: THE_LEAD,
-        });
-      session.notifyBackground(evil, { label: evil });
-      await environment.advance(60_000);
-      for (const { items, instructions } of server.connections) {
-        if (instructions.includes(SENTINEL)) wrong.push(`instructions: ${instructions}`);
-        for (const item of items) {
-          if (item.kind !== 'message' || item.role === 'assistant' || item.via === 'speech')
-            continue;
-          if (!item.text.includes(SENTINEL)) continue;
-          seen += 1;
-          const found = unquoted(item.text);
-          const isOutside = item.role === 'system' && !item.via.includes('append');
-          if (found !== null || isOutside) wrong.push(`${item.role} ${item.via}: ${item.text}`);
-        }
+    session.notifyBackground(evil, { label: evil });
+    await environment.advance(60_000);
+    for (const { items, instructions } of server.connections) {
+      if (instructions.includes(SENTINEL)) wrong.push(`instructions: ${instructions}`);
+      for (const item of items) {
+        if (item.kind !== 'message' || item.role === 'assistant' || item.via === 'speech') continue;
+        if (!item.text.includes(SENTINEL)) continue;
+        seen += 1;
+        const found = unquoted(item.text);
+        const isOutside = item.role === 'system' && !item.via.includes('append');
+        if (found !== null || isOutside) wrong.push(`${item.role} ${item.via}: ${item.text}`);
       }
-      const closed = session.close();
-      await environment.advance(60_000);
-      await closed;
-      await server.close();
     }
-    expect(wrong).toEqual([]);
-    expect(seen).toBeGreaterThanOrEqual(INJECTIONS.length);
-  },
-);
+    const closed = session.close();
+    await environment.advance(60_000);
+    await closed;
+    await server.close();
+  }
+  expect(wrong).toEqual([]);
+  expect(seen).toBeGreaterThanOrEqual(INJECTIONS.length);
+});
 
-test('NOTE-4 P8: puts third-party text into the prompts of judge, distiller and summariser only as quotations', async () => {
+test('NOTE-4 P8: quotes third-party text in the prompts of judge, distiller and summariser', async () => {
   const environment = simulatedEnvironment();
   const { signal } = new AbortController();
   const wrong: string[] = [];

@@ -298,7 +298,7 @@ test('WAKE-SCHEDULER-2: gets one start per round if it cannot start, and its cla
   expect(world.shared.holderOf('a')).toBeNull();
 });
 
-test('SESSION-POOL-6: leaves no claim after a search without a session to resume', async () => {
+test('SESSION-POOL-6: keeps no claim from a search that found no session to resume', async () => {
   const world = worldOf();
   await world.shared.store.wakeTimes.set('nobody', 0);
   const { pool, errors } = processOf(world, {

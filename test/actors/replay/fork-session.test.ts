@@ -106,7 +106,7 @@ describe('a fork', () => {
   });
 });
 
-describe('a wrong call', () => {
+describe('an invalid call', () => {
   test.each([
     [{ from: 'nobody', after: 1, to: 'other' }, 'The journal has no session "nobody"'],
     [{ from: 'ses', after: 0, to: 'other' }, 'Expected `after` to be a whole number from 1 to'],

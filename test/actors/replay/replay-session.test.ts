@@ -268,10 +268,10 @@ test('USER-WORDS-3: does not count an expired approval as pending after a crash'
   expect(did).toEqual(['one', 'two']);
 });
 
-describe('a journal that does not fit', () => {
+describe('an unsuitable journal', () => {
   const failing = (entries: readonly JournalEntry[]) => () => replayed(entries);
 
-  test('fails without its beginning', async () => {
+  test('fails if its first entries are missing', async () => {
     const { of } = await inMidQuestion();
     expect(failing(of.entries.slice(1))).toThrow(/first entry of ses in ses is entry 2/);
     const spawned = of.entries.findIndex(({ unit }) => unit === 'sub_1');

@@ -89,7 +89,7 @@ test('UNLOADED-SESSION-1: returns the same receipts for an answer, a message and
   expect(cancelled).toBeGreaterThan(10);
 });
 
-test('UNLOADED-SESSION-3: writes nothing for a wrong answer, an unknown id or an ended subagent', async () => {
+test('UNLOADED-SESSION-3: writes nothing for an invalid answer, an unknown id or an ended subagent', async () => {
   const { of, talk, question } = await inMidQuestion();
   talk.kill();
   const { length } = of.entries;

@@ -598,7 +598,7 @@ describe('COMMIT-UNIT-6: a unit restored from the journal', () => {
     expect(() => unitWith().unit.refold(other)).toThrow(/version 2 of `test`: this is version 3/);
   });
 
-  test('puts events that arrive during the read behind earlier ones', async () => {
+  test('queues events that arrive during the read behind earlier ones', async () => {
     const { unit, body, environment } = unitWith();
     unit.pause();
     unit.receive('a', { type: 'go', n: 2 } as UnitEvent);

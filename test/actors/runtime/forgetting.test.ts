@@ -94,7 +94,7 @@ test.each([
   [{ maxSessions: 3, maxAgeMs: 35 * DAY_MS }, ['old', 'older']],
   [{ maxAgeMs: 30 * DAY_MS, keep: ({ scope }: { scope: string }) => scope === 'old' }, ['older']],
   [{}, []],
-])('a policy forgets what it does not keep: %j', async (policy, expected) => {
+])('a policy deletes the sessions that it does not keep: %j', async (policy, expected) => {
   const { clock } = simulatedEnvironment();
   const journal = journalOf({ old: 40, new: 1, older: 50, month: 29 }, clock.now());
   expect((await applyRetention({ journal, clock }, policy)).toSorted()).toEqual(expected);
@@ -102,7 +102,7 @@ test.each([
   expect(left?.map(({ scope }) => scope)).toHaveLength(4 - expected.length);
 });
 
-test("judges a session's age by the wall clock, although the actors' clock never goes back", async () => {
+test("determines a session's age by the wall clock, although the actors' clock never goes back", async () => {
   const { clock } = simulatedEnvironment();
   const journal = journalOf({ today: 0, old: 40 }, clock.now());
   const glitched = { now: () => clock.now() + 40 * DAY_MS, wall: () => clock.now() };
@@ -110,7 +110,7 @@ test("judges a session's age by the wall clock, although the actors' clock never
   expect(await applyRetention(stores, { maxAgeMs: 30 * DAY_MS })).toEqual(['old']);
 });
 
-test('FORGETTING-2: leaves a session that another process holds for the next call', async () => {
+test('FORGETTING-2: skips a session that another process holds', async () => {
   const { clock } = simulatedEnvironment();
   const store = journalOf({ busy: 40, old: 40 }, clock.now());
   const journal: Journal = {

@@ -53,7 +53,7 @@ const cut = expect.objectContaining({
 });
 
 describe('a journal that was cut', () => {
-  test('MEMORY-JOURNAL-2: refuses to read a scope that lost its beginning, and reads a complete one', () => {
+  test('MEMORY-JOURNAL-2: refuses to read a scope whose first entries were dropped, and reads a complete one', () => {
     const journal = memoryJournal({ keep: 4 });
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'first'));
     for (let seq = 1; seq <= 3; seq += 1) journal.append(entry(seq, 'unit', 'second'));

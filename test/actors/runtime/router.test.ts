@@ -17,7 +17,7 @@ describe('the router', () => {
     expect(log).toEqual(['ran']);
   });
 
-  test('ROUTER-1: puts a task that is added during a task behind the waiting ones', () => {
+  test('ROUTER-1: queues a task that is added during a task behind the waiting tasks', () => {
     const { router, log } = routed();
     router.enqueue({
       run() {
@@ -55,7 +55,7 @@ describe('the router', () => {
     expect(seen).toEqual(Array.from({ length: total }, (_, index) => index));
   });
 
-  test('ROUTER-1: runs tasks that arrive together before those that the first of them adds', () => {
+  test('ROUTER-1: runs tasks that arrive together before tasks that the first of them adds', () => {
     const { router, log } = routed();
     router.enqueueAll([
       {

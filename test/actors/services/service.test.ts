@@ -168,7 +168,7 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
   });
 });
 
-describe('notifies nothing if the agent has nothing to tell', () => {
+describe('notifies nothing if the agent has nothing to report', () => {
   test.each([
     ['as text', completedOutcome('{"notify": false}')],
     ['in a code block', completedOutcome('```json\n{"notify": false}\n```')],

@@ -324,7 +324,7 @@ describe('a schema', () => {
 });
 
 describe('P6: a call id that is repeated', () => {
-  test('counts as one call within one answer of the model', async () => {
+  test('counts as one call within one model answer', async () => {
     const ran: unknown[] = [];
     const { start, type, said } = textTalk({
       tools: [inline('count', (args) => ran.push(args))],

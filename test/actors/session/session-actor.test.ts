@@ -97,7 +97,7 @@ describe('session.actor', () => {
     expect(talk.session.actor).toBe(actor);
   });
 
-  test('P8: executes user commands, and refuses those without effect', async () => {
+  test('P8: executes user commands, and refuses commands without effect', async () => {
     const journal = memoryJournal();
     const environment = simulatedEnvironment();
     const runtime = createRuntime({ environment, journal });

@@ -109,7 +109,7 @@ describe('sessionLogic', () => {
     await environment.advance(10_000);
   });
 
-  test("SESSION-LOGIC-2: lets an app's machine answer once in `onSnapshot`, and is done when the session is closed", async () => {
+  test("SESSION-LOGIC-2: lets an app's machine answer once in `onSnapshot`, and completes when the session closes", async () => {
     const { environment, runtime } = stage();
     let session: TextSession | undefined;
     const logic = sessionLogic(({ sessionId }: Opened) => {

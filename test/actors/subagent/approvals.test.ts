@@ -413,7 +413,7 @@ describe('the order within a step', () => {
     ]);
   });
 
-  test('SUBAGENT-MACHINE-5: asks for a separate approval for each of two calls of the same tool', async () => {
+  test('SUBAGENT-MACHINE-5: needs a separate approval for each of two calls to one tool', async () => {
     const ran: unknown[] = [];
     const { asked, onQuestion, answer } = user();
     const pay = {

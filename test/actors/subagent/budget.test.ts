@@ -215,7 +215,7 @@ describe('the time of a budget', () => {
     expect(prompts).toHaveLength(2);
   });
 
-  test('ends a subagent that would return its work, but gets no run slot within 30 s', async () => {
+  test('ends a subagent that gets no run slot within 30 s for its last step', async () => {
     let isAsking = true;
     const { first, run, prompts, environment } = queued(() =>
       isAsking

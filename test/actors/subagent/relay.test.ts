@@ -476,7 +476,7 @@ describe('the cost that an agent reports', () => {
       }),
   });
 
-  test('becomes the cost of the outcome, without a call of price', async () => {
+  test("becomes the outcome's cost, without a call of `price`", async () => {
     const { begin, relay } = relayed([{ tool: EDIT }, { tool: BOOK }, { say: 'Done.' }]);
     const config = { relay: charging(relay, 0.75), budget: { cost: 10 } };
     expect(await begin(config).result).toMatchObject({

@@ -55,7 +55,7 @@ describe("a program's tool", { tags: ['H1', 'H4', 'H9'] }, () => {
   });
 
   test(
-    'runs several at once, also of one type, with results in the order of the calls',
+    'runs several at once, even of one type, with results in the order of the calls',
     { tags: ['H9', 'HW2'] },
     async () => {
       const { plan, service } = program({

@@ -381,7 +381,7 @@ const { tree } = fc.letrec<{ tree: Plan }>((tie) => ({
   }),
 }));
 
-test('P7: never makes more model calls in a random tree than it was granted', async () => {
+test('P7: never exceeds the granted number of model calls in a random tree', async () => {
   await fc.assert(
     fc.asyncProperty(tree, fc.integer({ min: 1, max: 15 }), async (plan, granted) => {
       const agents: Record<string, Agent> = {};

@@ -210,7 +210,7 @@ test.each(['x'.repeat(200), '✓'.repeat(200), 'a/b:c\n#1'])(
   },
 );
 
-test("returns a child's outcome unchanged, whatever its schema converts it to", async () => {
+test("returns a child's outcome unchanged, even if its schema transforms values", async () => {
   const outputSchema = z.object({ said: z.string().transform((text) => text.length) });
   const { outcome } = await play(
     { tools: { helper: helperOf({ outputSchema }) } },

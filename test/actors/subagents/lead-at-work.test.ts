@@ -154,7 +154,7 @@ describe('a lead agent', () => {
     },
   );
 
-  test('reads each result that it waits for once, whichever arrives first', async () => {
+  test('reads each awaited result once, in any order of arrival', async () => {
     const told: string[] = [];
     const { session, environment, said, close } = await talk(createParentSubagentToolset(), {
       lead: ({ results, user, prompt }) => {

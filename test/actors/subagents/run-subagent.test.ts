@@ -331,7 +331,7 @@ describe('the questions of a run', () => {
     expect(environment.pendingTimers).toBe(0);
   });
 
-  test('include consent to a tool call, which runs only with it', async () => {
+  test('include consent to a tool call, which runs only after the consent', async () => {
     const ran: string[] = [];
     const pay = tool({
       inputSchema: z.object({ sum: z.number() }),

@@ -98,7 +98,7 @@ describe('a deploy while a run waits for an approval', () => {
     expect([run.said(), paid]).toEqual(['completed Read: [{"paid":7}]', ['newer 7']]);
   });
 
-  test('tells the model after `offerMs` that the tool no longer exists', async () => {
+  test('informs the model after `offerMs` that the tool no longer exists', async () => {
     const { environment, paid, workerOf, newer } = versions();
     const run = begun(environment, newer);
     await environment.settle();

@@ -126,7 +126,7 @@ describe('the actor of a subagent', () => {
     expect(actor.getSnapshot().value).toBe('cancelled');
   });
 
-  it('runs when invoked by a machine, alongside another one, and accepts an answer by sendTo', async () => {
+  it('runs beside another invoked actor in a machine, and accepts an answer by sendTo', async () => {
     const { environment, logic } = place(asks);
     const worker = logic();
     const trip = setup({

@@ -182,7 +182,7 @@ describe('parents and children', () => {
   });
 
   test(
-    'lets children spawn children, to a depth, and kills them with the parent',
+    'lets children spawn children up to a depth, and kills them with the parent',
     { tags: ['M23', 'M26', 'HW5', 'MW7'] },
     async () => {
       const deeper: unknown[] = [];

@@ -195,7 +195,7 @@ describe('SUBAGENT-TREE-3: close', () => {
     expect(() => puppets({ graceMs })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }));
   });
 
-  test('also disposes a subagent that was still being prepared', { tags: ['M25'] }, async () => {
+  test('disposes a subagent that is still being prepared', { tags: ['M25'] }, async () => {
     let disposed = 0;
     const stage = puppets();
     stage.spawn('a', { config: { dispose: () => void (disposed += 1) } });

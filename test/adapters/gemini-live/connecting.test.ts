@@ -127,7 +127,7 @@ describe('the setup', () => {
 });
 
 describe('a connection', () => {
-  test('becomes ready with setupComplete, and then sends earlier audio and messages', async () => {
+  test('becomes ready with setupComplete, and then sends buffered audio and messages', async () => {
     const call = new Call();
     call.peer.open();
     call.hears();

@@ -159,7 +159,7 @@ describe('a request', () => {
     expect(JSON.stringify(said)).toContain('your turn');
   });
 
-  test("MARK-5: marks the wire's sentences with the session's mark", async () => {
+  test("MARK-5: marks the transport's own sentences with the session's mark", async () => {
     const notes = new NoteMarks('a secret');
     const call = await new Call({}, { notes }).begin();
     const said = await call.sends(

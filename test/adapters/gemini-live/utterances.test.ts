@@ -63,7 +63,7 @@ describe('USER-SPEECH-1: an utterance', () => {
     expect(ids(call).size).toBe(1);
   });
 
-  test('ends at once if the wire marks the last words', async () => {
+  test('ends at once if the server marks its words as final', async () => {
     const call = await startCall();
     call.says({ serverContent: { inputTranscription: { text: 'Yes.', finished: true } } });
     expect(told(call.events)).toEqual(['started', '~Yes.', 'ended', '=Yes.']);

@@ -202,7 +202,7 @@ describe.each(MODELS)('%s', (model) => {
     expect(scene.errors).toEqual([]);
   });
 
-  test('greets the user when the session begins', async () => {
+  test('greets the user when the session starts', async () => {
     const scene = await start({ model, greeting: 'Welcome the user.' });
     // The model says the whole request, word for word.
     await scene.pass(20_000);

@@ -144,7 +144,7 @@ describe('the page', () => {
 });
 
 describe('RELAY-1: the port', () => {
-  test('listens on 127.0.0.1, and becomes free again after `stop`', async () => {
+  test('listens on 127.0.0.1, and is free again after `stop`', async () => {
     const { inspector: own, port, streamUrl } = await relay();
     const view = receive(streamUrl);
     startSession(own.inspect);

@@ -133,7 +133,7 @@ describe('STREAM-1: the cost of inspecting', () => {
 });
 
 describe('STREAM-3: a machine that throws', () => {
-  test('appears as failed, although XState reports no snapshot of it', async () => {
+  test('appears as failed, even though XState reports no snapshot of it', async () => {
     const { environment, view, inspect } = await watched();
     const actor = createActor(fragile, { id: 'fragile', inspect });
     actor.subscribe({ error() {} });

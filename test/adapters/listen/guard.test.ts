@@ -162,7 +162,7 @@ describe('GUARD-1: input from any client', () => {
 });
 
 describe('GUARD-2: a refused socket', () => {
-  test('leaves no socket after 300 refused upgrades of clients that never close', async () => {
+  test('closes after each of 300 refused upgrades by clients that never close', async () => {
     const { dial, port, until, environment, enter } = await guarded();
     for (let done = 0; done < 300; done += 1) {
       const socket = await dial();

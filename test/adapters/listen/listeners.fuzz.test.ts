@@ -79,7 +79,7 @@ describe.each(Object.entries(listeners))('%s', (name, start) => {
     expect(openSockets()).toBe(before);
   });
 
-  test('ends every socket on close, whatever its state', async () => {
+  test('closes every socket in any state on close', async () => {
     const before = openSockets();
     const listener = await start();
     const chance = chanceOf(SEED + 1, name);

@@ -162,7 +162,7 @@ describe('the server', () => {
     ['maxConnections', { maxConnections: 0 }],
     ['speech', { speech: 'whisper' }],
     ['allowedOrigins.0', { allowedOrigins: ['nonsense'] }],
-  ])('names a wrong option `%s`', (name, wrong) => {
+  ])('refuses an invalid option `%s` by name', (name, wrong) => {
     expect(() => localVoice({ ...parts, ...wrong } as never)).toThrow(`\`${name}\``);
   });
 });

@@ -146,7 +146,7 @@ describe('the end of a turn during an open question', () => {
   });
 });
 
-describe('the end of a turn by a function of the app', () => {
+describe("the end of a turn by the app's function", () => {
   test('passes audio, words and the open question to the function, and waits according to its result', async () => {
     const asked: unknown[] = [];
     const { client } = await start({

@@ -73,7 +73,7 @@ describe('transcribeSound', () => {
 });
 
 describe('SoundBuffer', () => {
-  test('extracts a stretch by time, and drops what came before', () => {
+  test('extracts a stretch by time, and drops earlier audio', () => {
     const buffer = new SoundBuffer(1_000);
     buffer.append(Int16Array.of(0, 1, 2));
     buffer.append(Int16Array.of(3, 4, 5));

@@ -127,7 +127,7 @@ describe('LEVEL-GATE-3: a voice below the level', () => {
   });
 });
 
-describe('LEVEL-GATE-4: the beginning of an utterance', () => {
+describe('LEVEL-GATE-4: the start of an utterance', () => {
   const levels = (...parts: readonly (readonly [level: number, windows: number])[]) =>
     parts.flatMap(([level, windows]) => Array.from({ length: windows }, () => level));
 
@@ -135,7 +135,7 @@ describe('LEVEL-GATE-4: the beginning of an utterance', () => {
     expect(windowsBeforeNearest(levels([-50, 100], [-70, 10], [-18, 60]))).toBe(104);
   });
 
-  test('includes a voice that begins quietly or becomes louder', () => {
+  test('includes a voice that starts quietly or becomes louder', () => {
     expect(windowsBeforeNearest(levels([-70, 9], [-45, 6], [-18, 60]))).toBe(0);
     expect(windowsBeforeNearest(levels([-35, 100], [-18, 60]))).toBe(0);
   });
@@ -156,7 +156,7 @@ test('returns 0 dB for full scale from levelOf, and far less for silence', () =>
   expect(levelOf(tone(0, 20))).toBeLessThan(-80);
 });
 
-describe('a level gate over the wire', () => {
+describe('a level gate in the server', () => {
   const USER = 8_000;
   const TELEVISION = 700;
   const words = { [USER]: 'economy please', [TELEVISION]: 'and now the weather' };

@@ -44,7 +44,7 @@ describe('a transcriber of the app', () => {
 });
 
 describe('a voice of the app', () => {
-  test('speaks whichever voice the client requests, at the requested speed', async () => {
+  test('speaks with any voice that the client requests, at the requested speed', async () => {
     const said: { text: string; speed: number | undefined }[] = [];
     const voice: Voice = {
       async *synthesize({ text, speed }) {

@@ -95,7 +95,7 @@ describe('toModelMessages', () => {
     ]);
   });
 
-  test('begins and ends with a user message', async () => {
+  test('starts and ends with a user message', async () => {
     expect(await outline([says('assistant', 'Gone.')])).toEqual([
       'user: [The user has not said anything yet.]',
       'assistant: Gone.',

@@ -206,7 +206,7 @@ test.each(['First?', 'Second?'])(
   },
 );
 
-describe('wrong options', () => {
+describe('invalid options', () => {
   test.each([
     [{ tool: 'work' }, 'either `url` or `transport`'],
     [{ tool: 'work', url: 'ftp://example.com' }, 'http or https'],

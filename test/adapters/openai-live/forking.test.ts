@@ -165,7 +165,7 @@ test('repeats notes that the model had not consumed, but no requests', () => {
   ]);
 });
 
-test('returns the same diagnostics without a fork', () => {
+test('has the same diagnostics for a session that is not a fork', () => {
   expect(startCall().connection.diagnostics).toEqual({
     unknownEvents: {},
     malformedEvents: 0,

@@ -65,7 +65,7 @@ test.each<[string, unknown]>([
   );
 });
 
-test('declares the capabilities of the wire', () => {
+test("declares the protocol's capabilities", () => {
   expect(dial().transport).toMatchObject({
     name: 'openai-live',
     capabilities: {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { startCall } from './support/called.ts';
 
 describe('SPOKEN-RESPONSES-1: a response', () => {
-  test('begins with its audio, and ends with a pause', () => {
+  test('starts with its audio, and ends with a pause', () => {
     const { peer, news, frames } = startCall();
     peer.pauses(500);
     expect(news()).toEqual([]);
@@ -111,7 +111,7 @@ describe('SPOKEN-RESPONSES-2: the audio', () => {
 });
 
 describe('SPOKEN-RESPONSES-3: a cancelled response', () => {
-  test('becomes silent at once, and ends when the model becomes silent', () => {
+  test('falls silent at once, and ends when the model falls silent', () => {
     const { peer, news, frames, send } = startCall();
     peer.sounds(300);
     peer.speaks('Once upon');

@@ -117,7 +117,7 @@ async function talk({
   };
 }
 
-describe('a session on the Live wire', () => {
+describe('a session over OpenAI Live', () => {
   test('executes a delegation, and delivers its result', async () => {
     const call = await talk({ subagent: { script: () => say('Sales are up.') } });
     await call.say('How are sales this week?', 30_000);

@@ -5,7 +5,7 @@ import { configuration } from '../support/configuration.ts';
 import { API_KEY, dial, startCall, userFrame } from './support/called.ts';
 
 describe('the upgrade', () => {
-  test('carries the key and the configured headers, and no query', () => {
+  test('contains the key and the configured headers, but no query', () => {
     const { peer } = dial({ headers: { 'OpenAI-Project': 'proj_1' } });
     expect(peer.url).toBe('wss://api.openai.com/v1/live/sessions');
     expect(peer.options.headers).toEqual({
@@ -140,7 +140,7 @@ describe('readiness', () => {
     expect(busy.of('transport.closed')).toMatchObject([{ retryable: true }]);
   });
 
-  test('fails as retryable for a session that does not begin in time', async () => {
+  test('fails as retryable for a session that does not start in time', async () => {
     const call = dial({ connectTimeoutMs: 1000 });
     call.peer.opens();
     await call.advance(1000);

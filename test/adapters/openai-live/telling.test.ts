@@ -55,7 +55,7 @@ describe('OPENAI-LIVE-TRANSLATOR-1: notes for the model', () => {
     expect(`${peer.told.map(([, , part]) => part).join(' ')} `).toBe(text);
   });
 
-  test("MARK-5: carry the session's mark in sentences of the wire", () => {
+  test("MARK-5: contain the session's mark in the transport's own sentences", () => {
     const notes = new NoteMarks('a secret');
     const { peer, send } = startCall({}, { notes });
     const text = 'The train to Rome leaves at noon. '.repeat(2000);
@@ -116,7 +116,7 @@ describe('delegations', () => {
   });
 });
 
-test('OPENAI-LIVE-TRANSLATOR-4: drops commands that the wire cannot express', () => {
+test('OPENAI-LIVE-TRANSLATOR-4: drops commands that the protocol cannot express', () => {
   const { peer, send, news } = startCall();
   send({ type: 'item.delete', itemId: 'a' });
   send({ type: 'playout.truncate', itemId: 'a', playedMs: 100 });

@@ -61,7 +61,7 @@ describe('parseServerEvent', () => {
     });
   });
 
-  test('reads null as absent if the wire may omit a field', () => {
+  test('reads null as absent for an optional field', () => {
     for (const response of [{ id: 'r' }, { id: 'r', status: null, metadata: null }]) {
       const text = JSON.stringify({ type: 'response.done', response });
       expect(parseServerEvent(text)).toMatchObject({ kind: 'read' });
@@ -99,7 +99,7 @@ describe('parseServerEvent', () => {
     expect(parsed.kind === 'malformed' && parsed.message).toContain(message);
   });
 
-  test('never throws, whatever JSON arrives', () => {
+  test('never throws for any JSON', () => {
     const types = fc.constantFrom('error', 'response.done', 'response.output_audio.delta', 'odd');
     const event = fc
       .tuple(types, fc.dictionary(fc.string(), fc.jsonValue()))

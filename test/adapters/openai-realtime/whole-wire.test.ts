@@ -123,7 +123,7 @@ test('adds a picture as a message of the user', async () => {
   });
 });
 
-test('leaves nothing of an out-of-band response in the conversation, and nothing to truncate', async () => {
+test('keeps an out-of-band response out of the conversation, without anything to truncate', async () => {
   const { client, peer } = await startCall();
   const { connection } = client;
   connection.send({ type: 'response.request', responseKey: 'filler', outOfBand: true });

@@ -290,7 +290,7 @@ describe('a receiver with faults', () => {
     expect(flushed?.status).toBe('rejected');
   });
 
-  test('lets conversations continue while it does not answer', async () => {
+  test('does not delay conversations when it never answers', async () => {
     const to = await receiver();
     const held: (() => void)[] = [];
     const { promise: isAsked, resolve } = Promise.withResolvers<void>();

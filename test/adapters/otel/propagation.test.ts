@@ -86,7 +86,7 @@ async function played(relay: Relay, journal: Journal, acts: readonly RelayAct[])
 
 const ASKS: readonly RelayAct[] = [{ say: 'One. ' }, { question: 'When?' }, { say: 'Two.' }];
 
-describe('TRACED-JOURNAL-7: the span of the work of an agent behind a relay', () => {
+describe("TRACED-JOURNAL-7: the span of an agent's work behind a relay", () => {
   const folder = (): string => {
     const path = mkdtempSync(join(tmpdir(), 'offstage-test-traced-'));
     onTestFinished(() => rmSync(path, { recursive: true, force: true }));
@@ -372,7 +372,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     ]);
   });
 
-  test('continues the traces of `session/new` and `session/prompt` of the official ACP client', async () => {
+  test("continues the traces of the official ACP client's `session/new` and `session/prompt`", async () => {
     const { tracerProvider, spans } = sdk();
     const journal = tracedJournal(memoryJournal(), { tracerProvider });
     const [toAgent, toEditor] = [new PassThrough(), new PassThrough()];
@@ -417,7 +417,7 @@ describe('TRACED-JOURNAL-8: the work for a caller', () => {
     expect(said && [said.spanContext().traceId, parentOf(said)]).toEqual([TRACE, turn]);
   });
 
-  test('continues the traces of `offstage/client` and of a chat of the AI SDK', async () => {
+  test('continues the traces of `offstage/client` and of an AI SDK chat', async () => {
     const { tracerProvider, spans } = sdk();
     const session = sessionOn(tracedJournal(memoryJournal(), { tracerProvider }), {
       traceparent: CALLER,

@@ -326,7 +326,7 @@ test('executes jobs without a trace, and a handler without tracing executes jobs
   for (const job of asked) expect(Object.keys(job)).toEqual(['key', 'name', 'once', 'body']);
 });
 
-test('refuses a wrong handler or option by name', () => {
+test('refuses an invalid handler or option by name', () => {
   const handler: JobHandler = { do: never };
   expect(() => tracedHandler({} as never)).toThrow('tracedHandler(handler, options): expected');
   expect(() => tracedHandler(handler, { tracerProvider: 7 as never })).toThrow('tracerProvider');

@@ -195,7 +195,7 @@ test('keeps an unsampled trace unsampled in the next process', async () => {
   expect(JSON.stringify(first.kept)).toContain(`-0${TraceFlags.NONE}"`);
 });
 
-test('refuses a wrong journal or option by name', () => {
+test('refuses an invalid journal or option by name', () => {
   expect(() => tracedJournal({} as never)).toThrow('append');
   expect(() => tracedJournal(memoryJournal(), { tracerProvider: 7 as never })).toThrow(
     'tracerProvider',

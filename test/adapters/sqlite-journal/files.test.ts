@@ -224,7 +224,7 @@ test('SQLITE-JOURNAL-DATABASE-5: a file with its log is read completely', async 
   other.close();
 });
 
-describe('a wrong path or file', () => {
+describe('an invalid path or file', () => {
   const wrong: Readonly<Record<string, readonly [make: () => string, code: string]>> = {
     'a folder in its place': [() => (mkdirSync(at('x')), 'x'), 'CANNOT_OPEN'],
     'a file where its folder should be': [
@@ -254,7 +254,7 @@ describe('a wrong path or file', () => {
     expect(() => open('nowhere', true)).toThrow(expect.objectContaining({ code: 'CANNOT_OPEN' }));
   });
 
-  test('causes an OffstageError for arguments of a wrong type', async () => {
+  test('causes an OffstageError for arguments of another type', async () => {
     const journal = open('journal');
     const calls: readonly (() => unknown)[] = [
       () => journal.read({ scope: 5 as never }),

@@ -81,7 +81,7 @@ const frame = (ms: number, itemId = 'item_1'): AudioFrame => ({
   responseId: 'resp_1',
 });
 
-describe('the beginning of a call', () => {
+describe('the start of a call', () => {
   test('accepts a session whose first attempt failed', async () => {
     const { call, session, twilio, environment } = await inCall();
     const attach = vi.spyOn(session, 'attach').mockImplementationOnce(() => {

@@ -802,7 +802,7 @@ describe('a step that fails finally', () => {
     expect(keys.map((key) => key.split('#')[1])).toEqual(['1', '2']);
   });
 
-  test('JOBS-7: leaves a hanging tool that must not be repeated in doubt', async () => {
+  test('JOBS-7: marks a hanging tool call in doubt if it must not be repeated', async () => {
     const { environment } = engine(booking, config());
     let begun = 0;
     const charge = tool({

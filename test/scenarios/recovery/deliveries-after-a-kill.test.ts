@@ -149,7 +149,7 @@ async function played({ kind, reads, fails, snapshots }: Way, kill?: (of: World)
 }
 
 describe.each(WAYS)(
-  '$kind whose result the lead agent $reads and fails to tell $fails times (snapshots: $snapshots)',
+  '$kind whose result the lead agent $reads and fails to deliver $fails times (snapshots: $snapshots)',
   async (way) => {
     const { written, awaits, ...seen } = await played(way);
     test('reaches the user when no process dies', () =>

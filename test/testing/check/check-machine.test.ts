@@ -699,7 +699,7 @@ describe('machines that fail', () => {
   });
 });
 
-describe('wrong checks', () => {
+describe('invalid checks', () => {
   const machineWith = (context: object) =>
     createMachine({ id: 'door', context: context as Record<string, unknown> });
 

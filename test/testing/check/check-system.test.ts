@@ -519,7 +519,7 @@ describe('the report', () => {
   });
 });
 
-describe('wrong checks', () => {
+describe('invalid checks', () => {
   test.each([
     [{ mode: 'later' }, `\`mode\` to be 'sync' or 'async', got 'later'`],
     [{ maxInFlight: 0 }, '`maxInFlight` to be a whole number of at least 1, got 0'],

@@ -287,7 +287,7 @@ describe('a scripted model with rules', () => {
     ]);
   });
 
-  it('refuses what the named APIs refuse, and nothing else', async () => {
+  it('refuses exactly the calls that the named APIs refuse', async () => {
     const prompt: Prompt = [system, said('Hello!'), user('hi')];
     const ask = (rules: boolean | 'bedrock'[]) =>
       scriptedModel({ rules, otherwise: () => ({ text: 'Hi.' }) }).doGenerate({ prompt });

@@ -190,7 +190,7 @@ describe('ECHO-3: the attenuation of a known echo', () => {
     expect(after).toEqual(before);
   });
 
-  test('leaves an echo as loud as a voice unchanged', () => {
+  test('does not attenuate an echo that is as loud as a voice', () => {
     const { before, after } = heardIn({ echoDb: 0 });
     expect(after).toEqual(before);
   });

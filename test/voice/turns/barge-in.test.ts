@@ -109,7 +109,7 @@ describe('INTERRUPTIONS-1, INTERRUPTIONS-2: paused speech', () => {
     expect(done).toEqual(['pause', 'breakOff']);
   });
 
-  test('stops when the user speaks for too long', async () => {
+  test('stops when the user speaks longer than a backchannel', async () => {
     const { bargeIn, done, environment } = speaking();
     bargeIn.began('u1', 0);
     await environment.advance(1599);

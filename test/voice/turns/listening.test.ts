@@ -236,7 +236,7 @@ describe('LISTEN-2: a television', () => {
     expect(reasons()).toEqual([null, 'background', null]);
   });
 
-  test('leaves the floor to a user who speaks louder', async () => {
+  test('returns the floor to a user who speaks louder', async () => {
     const { model, hums, state } = await talkWith({ endsUtterances: true });
     model().speechStarted('u1');
     await hums(1000, FAR_FRAME);

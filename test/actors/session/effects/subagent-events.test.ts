@@ -189,7 +189,7 @@ describe('spoken progress', { tags: ['B39', 'B48', 'R30'] }, () => {
     },
   );
 
-  test('follows the setting of its own subagent', async () => {
+  test("follows the subagent's own setting", async () => {
     const loud = counting(['loud']);
     const quiet = counting(['quiet']);
     const { start, use, pause, asked, speak } = voiceTalk({

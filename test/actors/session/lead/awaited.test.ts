@@ -57,7 +57,7 @@ describe('idle', () => {
     await session.idle();
   });
 
-  test('resolves when a snapshot is the last entry to be written, however long that takes', async () => {
+  test('resolves if the last entry to be written is a snapshot, after any delay', async () => {
     for (let turns = 1; turns <= 8; turns += 1) {
       const environment = simulatedEnvironment();
       const memory = memoryJournal();
@@ -120,7 +120,7 @@ describe('idle', () => {
     expect(idle.isSettled).toBe(true);
   });
 
-  test('does not wait for the user: an asked question counts as idle', async () => {
+  test('does not wait for the user: a presented question counts as idle', async () => {
     const { start, type, session, environment, question } = textTalk({
       subagents: {
         ride: {

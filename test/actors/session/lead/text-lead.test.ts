@@ -74,7 +74,7 @@ async function talk(
   };
 }
 
-describe('TEXT-RESPONSE-1: puts a reply where it began', () => {
+describe('TEXT-RESPONSE-1: puts a reply at its start time', () => {
   test('gives the model the words before the tool call that follows them', async () => {
     const { type, go, read } = await talk([inline('look', () => 'seen')]);
     await type('Look.');
@@ -206,7 +206,7 @@ describe('a model that stalls', () => {
     expect(said()).toEqual(['Yes.']);
   });
 
-  test('continues as long as it shows activity', async () => {
+  test('continues past its timeout while it shows activity', async () => {
     const { type, go, environment, parts, said } = await talk();
     await type('Think.');
     for (let step = 0; step < 5; step += 1) {

@@ -44,7 +44,7 @@ describe('TEXT-OUTPUT-1: readers', () => {
     expect(await parts.next()).toEqual({ done: true, value: undefined });
   });
 
-  test('receive nothing when they begin after the end', async () => {
+  test('receive nothing if they start after the end', async () => {
     const output = new TextOutput();
     output.complete();
     expect(await output.read().parts.next()).toEqual({ done: true, value: undefined });

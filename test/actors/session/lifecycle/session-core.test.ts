@@ -132,7 +132,7 @@ const asking = {
 
 describe('SESSION-RECORDS-1: ended records, which are deleted (P7)', () => {
   test(
-    'leave nothing behind for calls, results, questions and notices',
+    'disappear after calls, results, questions and notices',
     { tags: ['R15', 'BW31'] },
     async () => {
       const { core, call, hear, environment, lead } = await coreTalk({
@@ -375,7 +375,7 @@ describe('COMMIT-UNIT-2: an event that cannot be handled', () => {
     return { ...talk, journal, signals };
   }
 
-  test('fails with a named error without an entry, and leaves the session unchanged', async () => {
+  test('fails with a named error, without an entry or a change of the session', async () => {
     const talk = await busy();
     const { core, environment, ended, errors, events, journal, signals, state } = talk;
     core.receive('calls', { type: 'tool.called', callId: 'broken', name: 'slow', arguments: '{}' });

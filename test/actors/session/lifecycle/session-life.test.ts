@@ -165,7 +165,7 @@ describe('SESSION-LIFE-5: start', () => {
     expect(state().connection).toBe('suspended');
   });
 
-  test('emits one event for close, however often it is called', async () => {
+  test('emits one event for repeated close() calls', async () => {
     const journal = gatedJournal();
     const ignored: string[] = [];
     const talk = textTalk({ journal, hooks: { onIgnored: ({ type }) => ignored.push(type) } });
@@ -501,7 +501,7 @@ describe('close', () => {
   });
 });
 
-describe('refuses conflicting options, and leaves nothing behind', () => {
+describe('refuses conflicting options, and leaves no resources behind', () => {
   test.each([
     { closeGraceMs: Number.NaN },
     { closeGraceMs: -1 },

@@ -32,7 +32,7 @@ const settled = {
   quote: 'blue',
 } as const;
 
-test('counts a client that leaves twice once', () => {
+test('counts a client once even if it detaches twice', () => {
   const userInput = entrance();
   const leave = userInput.attach();
   const stop = userInput.listen();

@@ -9,7 +9,7 @@ import { agentOf, answering, castOf, configsOf, leadScript } from '../../../supp
 
 const CEILING_MS = 300_000;
 
-describe('results of siblings of one request', { tags: ['R34'] }, () => {
+describe("results of one request's calls", { tags: ['R34'] }, () => {
   test('share one reply, when the last has ended', { tags: ['RW11'] }, async () => {
     const { start, type, finish, told, prompts, deliveries } = siblingTalk(['flight', 'hotel']);
     await start();
@@ -197,7 +197,7 @@ describe('the ceiling', { tags: ['R34', 'R41'] }, () => {
   });
 });
 
-describe('results that are not told together', () => {
+describe('results that are not delivered together', () => {
   test('arrive one by one with `off`', async () => {
     const { start, type, finish, told } = siblingTalk(['flight', 'hotel'], {
       consolidation: 'off',

@@ -15,7 +15,7 @@ function twoKept() {
   return { views, show: (id: string, over = false) => views.set(id, { id, over }) };
 }
 
-test('KEPT-VIEWS-1: keeps live views, however many there are', () => {
+test('KEPT-VIEWS-1: keeps all live views', () => {
   const { views, show } = twoKept();
   for (const id of ['a', 'b', 'c', 'd']) show(id);
   expect(names(views)).toEqual(['a', 'b', 'c', 'd']);

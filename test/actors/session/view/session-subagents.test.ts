@@ -76,7 +76,7 @@ describe('a subagent that the app or the lead model spawned', () => {
     },
   );
 
-  test('delivers its result when no caller waits for it', async () => {
+  test('delivers its result if no caller waits for it', async () => {
     const limits = { stateRetentionMs: 60_000, sweepIntervalMs: 1000 };
     const { start, spawn, session, environment, said } = talk({
       ...helper(() => say('Found it')),

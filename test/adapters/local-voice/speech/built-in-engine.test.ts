@@ -54,7 +54,7 @@ describe('the built-in engine', () => {
     }
   });
 
-  test("speaks at the wire's rate", async () => {
+  test("speaks at the protocol's sample rate", async () => {
     const sound = await engine.synthesize({ text: 'Hello there.', voice: 'rms', speed: 1 });
     expect(sound.sampleRateHz).toBe(RATE_HZ);
     expect(sound.samples.length / RATE_HZ).toBeGreaterThan(0.5);

@@ -24,7 +24,7 @@ describe('rides', () => {
 });
 
 describe('tables', () => {
-  test.each([0, -1, 1.5, 9])('refuse a party of %d', (partySize) => {
+  test.each([0, -1, 1.5, 9])('refuse %d guests', (partySize) => {
     expect(() => createWorld().findTables(partySize)).toThrow(/table/);
   });
 });
