@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 471,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_029, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_363, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 68_863,
+    limit: 69_194,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 40_258,
+    limit: 40_562,
     goal: 24_000,
   },
 ];

@@ -221,11 +221,13 @@ const isAmount: Check = (value) => typeof value === 'number' && Number.isFinite(
 
 type Shape = Readonly<Record<string, Check>>;
 
+const isScope: Check = (value) => value === 'task' || value === 'session';
+
 const position: Shape = { epoch: isId, seq: isCount };
 const answers: readonly Shape[] = [
   { optionId: isId },
   { text: isWords },
-  { approved: isFlag, 'input?': isAnything },
+  { approved: isFlag, 'input?': isAnything, 'lasts?': isScope },
 ];
 
 const budget: Shape = {

@@ -44,7 +44,8 @@ const lists = {
   questions: {
     kept: KEPT_VIEWS.questions,
     id: (view) => view.requestId,
-    isOver: ({ state }) => ['answered', 'expired', 'withdrawn', 'superseded'].includes(state),
+    isOver: ({ state, lasts }) =>
+      (state === 'answered' && !lasts) || ['expired', 'withdrawn', 'superseded'].includes(state),
   } satisfies ListOf<QuestionView>,
   deliveries: {
     kept: KEPT_VIEWS.deliveries,

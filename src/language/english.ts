@@ -340,7 +340,9 @@ export const english: AnswerLanguage = {
     lastings: list(`
       don't ask again, don't ask me again, do not ask again, do not ask me again, never ask again, never ask me
       again, don't ask me any more, don't ask me anymore, you don't need to ask again, you don't have to ask again,
-      no need to ask again, stop asking me from now on, always do that, always, from now on too`),
+      no need to ask again, stop asking me from now on, always do that, always, from now on too, don't ask me again
+      for this, don't ask me again for that, don't ask again for this, don't ask me about this again, don't ask me
+      about that again, always allow this, always allow that, always allow it`),
     conditions: [
       ...words('if unless once until provided providing'),
       'as long as',

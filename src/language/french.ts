@@ -192,7 +192,7 @@ export const french: AnswerLanguage = {
       utilise utilisez annule annulez supprime supprimez garde gardez paie payez confirme confirmez`),
     lastings: list(`
       ne me demande plus, ne demande plus, ne me le demande plus, ne me demandez plus, ne demandez plus, ne me le
-      demandez plus, plus besoin de demander, toujours`),
+      demandez plus, plus besoin de demander, toujours, ne me demande plus pour ça, ne me demandez plus pour ça`),
     conditions: list(`
       si, sauf si, à condition, tant que, pourvu que, à moins que, seulement si, dès que`),
     infinitives: {},

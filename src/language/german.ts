@@ -318,7 +318,9 @@ export const german: AnswerLanguage = {
     lastings: list(`
       frag nicht mehr, frag mich nicht mehr, frag nicht wieder, frag mich nicht wieder, frag nicht noch mal, frag
       mich nicht noch einmal, fragen Sie nicht mehr, fragen Sie mich nicht mehr, fragen Sie mich nicht wieder, du
-      musst nicht mehr fragen, du brauchst nicht mehr zu fragen, Sie müssen nicht mehr fragen, ab jetzt immer, immer`),
+      musst nicht mehr fragen, du brauchst nicht mehr zu fragen, Sie müssen nicht mehr fragen, ab jetzt immer, immer,
+      frag mich dafür nicht mehr, frag mich dazu nicht mehr, fragen Sie mich dafür nicht mehr, das darfst du immer, das
+      dürfen Sie immer`),
     conditions: [
       ...words('wenn wenns falls sofern solange sobald außer vorausgesetzt'),
       'bis auf',

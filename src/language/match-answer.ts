@@ -286,8 +286,14 @@ function matchApproval(
   if (verdict) return verdict === 'no' ? denied : approved;
   const decided = decisionIn(utterance, tables, listed, names);
   if (decided === 'no') return { ...denied, more: true };
-  if (decided === 'yes')
-    return hasSigns(said.raw) || isIronical(words, tables) ? unclear : { ...approved, more: true };
+  if (decided) {
+    const always = decided === 'always' && { always: true as const };
+    return hasSigns(said.raw) || isIronical(words, tables)
+      ? unclear
+      : { ...approved, more: true, ...always };
+  }
+  // "Don't ask me again" is no refusal, but no consent either.
+  if (isLasting(utterance, tables)) return digression;
   if (isCommand(utterance, tables)) return denied;
 
   const isQuestion = said.asks || startsQuestion(utterance, tables);
@@ -340,22 +346,24 @@ const MOST_DECISION_WORDS = 12;
 
 /**
  * Returns the yes or no at the beginning if only another wish follows: "no, and book a table for two", "yes, and then
- * book a table".
+ * book a table". `always`: a yes, and the wish is not to be asked again.
  */
 function decisionIn(
   said: Utterance,
   tables: Tables,
   listed: Tables['phrases'],
   names: Names,
-): 'yes' | 'no' | null {
+): 'yes' | 'no' | 'always' | null {
   const { words, breaks } = said;
   const { phrases } = tables;
   for (let end = Math.min(words.length - 1, MOST_DECISION_WORDS); end > 0; end -= 1) {
     const joint = phraseAt(words, end, phrases.joints);
-    if (joint === 0 && !breaks.has(end - 1)) continue;
+    const rest = from(said, end + joint);
+    const isAlways = isLasting(rest, tables);
+    if (joint === 0 && !breaks.has(end - 1) && !isAlways) continue;
     const verdict = verdictOf(words.slice(0, end), listed, names);
     if (verdict !== 'yes' && verdict !== 'no') continue;
-    const rest = from(said, end + joint);
+    if (isAlways && verdict === 'yes' && saysYes(said, tables)) return 'always';
     if (
       verdict === 'no'
         ? isWish(rest, tables, names, joint > 0)
@@ -383,13 +391,16 @@ function isWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean
   return startsQuestion(said, tables) || startsDigression(said, tables);
 }
 
+/** Returns whether the words ask not to be asked again. */
+function isLasting({ words }: Utterance, { phrases, noise }: Tables): boolean {
+  const plain = words.filter((word) => !noise.has(word));
+  return phrases.lastings.some((phrase) => sameWords(words, phrase) || sameWords(plain, phrase));
+}
+
 /** Returns whether the words after a yes request something new, and therefore cannot change the action. */
 function isOwnWish(rest: Utterance, tables: Tables, names: Names, isJoined: boolean): boolean {
-  const { phrases, noise } = tables;
+  const { phrases } = tables;
   const { words } = rest;
-  const plain = words.filter((word) => !noise.has(word));
-  if (phrases.lastings.some((phrase) => sameWords(words, phrase) || sameWords(plain, phrase)))
-    return true;
   const start = skip(words, 0, [...phrases.afterwards, ...phrases.polite]);
   const request = phraseAt(words, start, phrases.requests);
   if (!isJoined || rest.asks || request === 0) return false;

@@ -46,8 +46,11 @@ export type Match =
       /** Set if other words (such as a question) put the choice in doubt. */
       readonly doubt?: true;
     }
-  /** `more`: set if another wish follows, which the lead agent receives. */
-  | { readonly kind: 'approved'; readonly more?: true }
+  /**
+   * `more`: set if another wish follows, which the lead agent receives. `always`: set if that wish is not to be asked
+   * again.
+   */
+  | { readonly kind: 'approved'; readonly more?: true; readonly always?: true }
   | { readonly kind: 'denied'; readonly more?: true }
   /** The user declines all options. */
   | { readonly kind: 'none'; readonly text: string }

@@ -201,7 +201,7 @@ export const spanish: AnswerLanguage = {
       borra borre quita quite guarda guarde paga pague confirma confirme`),
     lastings: list(`
       no me preguntes más, no preguntes más, no me vuelvas a preguntar, no vuelvas a preguntar, no me pregunte más,
-      no me vuelva a preguntar, siempre`),
+      no me vuelva a preguntar, siempre, no me preguntes más por esto, no me vuelvas a preguntar por esto`),
     conditions: list(`
       siempre que, siempre y cuando, a no ser que, a menos que, salvo que, solo si, cuando`),
     infinitives: {},

@@ -35,8 +35,8 @@
 //       stands still, and a button counts.
 //   QUESTION-12. A yes that only a model has read answers no question: the question is read back, and the next such yes
 //       counts if it follows the reading back.
-//   QUESTION-12. A yes counts for the call that was put last: the call as asked, or the changed call that is read back. A
-//       yes in words to a changed call counts only after its read-back was heard. A button that names the arguments itself
+//   QUESTION-12. A yes counts for the call that was put last: the call as asked, or what is read back instead: a changed
+//       call, or an approval that lasts. A yes in words to that counts only after its read-back was heard. A button that names the arguments itself
 //       always counts.
 
 import { and, assign, setup, type SnapshotFrom } from 'xstate';

@@ -14,6 +14,7 @@ import { createElement as h, useEffect, useId, useLayoutEffect, useRef, useState
 import type { ReactElement } from 'react';
 import {
   APPROVE_LASTING,
+  lastingWords,
   withoutArguments,
   type AnswerReceipt,
   type QuestionPut,
@@ -33,6 +34,8 @@ export interface QuestionLabels {
   readonly approve?: string;
   /** The button that declines. @defaultValue 'Decline' */
   readonly decline?: string;
+  /** The button that approves later calls, too. @defaultValue 'Approve, and do not ask again' */
+  readonly always?: string;
   readonly answer?: string;
   readonly send?: string;
   readonly pending?: string;
@@ -102,7 +105,7 @@ interface Choice {
 }
 
 function choicesOf(
-  { kind, options, changed }: QuestionView,
+  { kind, options, changed, lasts, mayDiffer }: QuestionView,
   labels: QuestionLabels,
 ): readonly Choice[] {
   const ofOptions = options.map((option) => ({ ...option, answer: { optionId: option.id } }));
@@ -115,6 +118,20 @@ function choicesOf(
     },
     { id: 'decline', label: labels.decline ?? 'Decline', answer: { approved: false } },
     ...ofOptions.filter(({ id }) => id === APPROVE_LASTING),
+    ...(mayDiffer === false || options.some(({ id }) => id === APPROVE_LASTING)
+      ? []
+      : [
+          {
+            id: 'always',
+            label: labels.always ?? 'Approve, and do not ask again',
+            description: lastingWords({ ...(mayDiffer && { mayDiffer }) }, lasts ?? 'task'),
+            answer: {
+              approved: true,
+              lasts: lasts ?? 'task',
+              ...(changed && { input: changed.input }),
+            },
+          } as const,
+        ]),
   ];
 }
 

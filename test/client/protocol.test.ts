@@ -17,6 +17,7 @@ describe('frames', () => {
     [{ type: 'hello', v: 1, client: 'c', after: { epoch: 'e', seq: 0 } }],
     [{ type: 'answer', id: 2, requestId: 'q', answer: { approved: false } }],
     [{ type: 'answer', id: 2, requestId: 'q', answer: { approved: true, input: { dollars: 20 } } }],
+    [{ type: 'answer', id: 2, requestId: 'q', answer: { approved: true, lasts: 'session' } }],
     [{ type: 'answer', id: 2, requestId: 'q', answer: { optionId: 'economy' } }],
     [{ type: 'playout', itemId: 'i', playedMs: 12.5 }],
   ])('reads the frame %j', (frame) => {

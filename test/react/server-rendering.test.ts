@@ -95,31 +95,37 @@ test("escapes others' words in the components", () => {
 });
 
 test.each([
-  [{ lasting: 'Always allow <b>edits</b>' }, 3],
-  [{}, 2],
-])('shows a button for each permission that an approval may grant: %j', (offer, buttons) => {
-  const input = { title: 'Edit', kind: 'edit', input: {}, ...offer };
-  const html = renderToString(
-    h(QuestionCard, {
-      client: {} as never,
-      question: {
-        ...approvalQuestion({ callId: 'c', toolName: 'agent_tool', input }),
-        requestId: 'q',
-        subagentId: 's',
-        subagentName: 'coder',
-        kind: 'approval',
-        state: 'open',
-        askedAt: 0,
-        dueAt: null,
-        timeoutMs: 1000,
-        answer: null,
-      },
-    }),
-  );
-  expect(html.split('<button').length - 1).toBe(buttons);
-  expect(html.includes('Yes, and from now on')).toBe(buttons === 3);
-  expect(html).not.toContain('<b>');
-});
+  [{ lasting: 'Always allow <b>edits</b>' }, {}, 3, 'Yes, and from now on'],
+  [{}, {}, 3, 'exactly this again without asking, until this task is done'],
+  [{}, { mayDiffer: ['<b>'] }, 3, 'this again, whatever the &lt;b&gt;, without asking'],
+  [{}, { mayDiffer: false }, 2, 'Approve'],
+])(
+  'shows a button for each permission that an approval may grant: %j %j',
+  (offer, may, buttons, words) => {
+    const input = { title: 'Edit', kind: 'edit', input: {}, ...offer };
+    const html = renderToString(
+      h(QuestionCard, {
+        client: {} as never,
+        question: {
+          ...approvalQuestion({ callId: 'c', toolName: 'agent_tool', input }),
+          requestId: 'q',
+          subagentId: 's',
+          subagentName: 'coder',
+          kind: 'approval',
+          state: 'open',
+          askedAt: 0,
+          dueAt: null,
+          timeoutMs: 1000,
+          answer: null,
+          ...may,
+        } as QuestionView,
+      }),
+    );
+    expect(html.split('<button').length - 1).toBe(buttons);
+    expect(html).toContain(words);
+    expect(html).not.toContain('<b>');
+  },
+);
 
 test('shows the call of an approval once', () => {
   const input = { to: '$& and $1', sum: 7 };
@@ -147,8 +153,8 @@ test('shows the call of an approval once', () => {
 
 test.each([
   [true, 'open', 0],
-  [false, 'open', 2],
-  [false, 'queued', 2],
+  [false, 'open', 3],
+  [false, 'queued', 3],
 ] as const)(
   'REACT-PARTS-3: shows on a card whether the user may answer: %s, %s',
   (mayAnswer, state, disabled) => {

@@ -99,6 +99,7 @@ export function loneSubagent(config: Partial<SubagentConfig>, script: Script) {
       isRecoverable: true,
       atWork: [],
       isDenied: () => false,
+      lasting: [],
       caller: {
         sessionId: 'test',
         parentId: 'parent',

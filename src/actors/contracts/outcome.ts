@@ -27,6 +27,8 @@ export interface LedgerEntry {
    * The property `lasting` of `input` contains the agent's words for the offer.
    */
   readonly lasting?: true;
+  /** For the approval `lasting`: the question (`requestId`) with which the user gave it. */
+  readonly approvalId?: string;
   /** For a question or an approval: the identity that answered, if the app vouched for one. */
   readonly answeredBy?: string;
   /** When the model made the call, and when the call was settled (absent if unsettled), in milliseconds since 1970. */
@@ -153,6 +155,8 @@ export type ApprovalGrade =
   | 'given'
   /** The author of the configuration approved the call. */
   | 'pre_authorised'
+  /** An earlier approval of the user covers the call, because it lasts. */
+  | 'lasting'
   /** The user denied the call. */
   | 'denied'
   /** The user denied the same call to an ancestor. */

@@ -40,15 +40,28 @@ export interface Answer {
   readonly approved?: boolean;
   /** The approved arguments, if they are not those of the `action`. */
   readonly changed?: CallInput;
+  /** How long the approval also covers later calls. @defaultValue this call only */
+  readonly lasts?: ApprovalScope;
   /** The identity for which the app vouched; absent if there is none. */
   readonly by?: string;
 }
 
-/** An approval's call as the user changed it in words; it runs only after it was read back and affirmed. */
+/** How long an approval lasts: until the subagent that asked has ended (`task`), or the session. */
+export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
+export const APPROVAL_SCOPES = ['task', 'session'] as const;
+
+/**
+ * An approval's call as the user changed it in words, or an approval that lasts: it is read back, and a yes counts for
+ * it only after the read-back.
+ */
 export interface ProposedCall {
   readonly changed: CallInput;
+  /** How long the approval also covers later calls. @defaultValue this call only */
+  readonly lasts?: ApprovalScope;
   /** The text of its question. */
   readonly question: string;
+  /** The text of the question about this call only, if it lasts. */
+  readonly alone?: string;
   /** As in `AskedQuestion`. */
   readonly byButton?: true;
 }
@@ -72,6 +85,11 @@ export interface AskedQuestion {
   readonly action?: { readonly toolName: string; readonly input: unknown };
   /** Set if the approval is too long for speech: only its buttons consent. @defaultValue false */
   readonly byButton?: true;
+  /**
+   * The arguments that may differ in the later calls of an approval that lasts; false if it cannot last. @defaultValue
+   * none: the later calls are exactly the same
+   */
+  readonly mayDiffer?: false | readonly string[];
   /** The identities that may answer. @defaultValue any identity */
   readonly answerableBy?: readonly string[];
   /** Words that the asking subagent received as an answer and returned. @defaultValue none */
@@ -134,6 +152,8 @@ export const SETTLE_ACTIONS = [
   'answer',
   'correct',
   'change',
+  'always',
+  'revoke',
   'decline',
   'cancel',
   'later',
@@ -149,7 +169,7 @@ export type SettleRefusal =
   /** Only the user's own yes or no, or a button, approves. */
   | 'needs_consent'
   | 'unknown_option'
-  /** The question is not an approval, or its tool does not accept the changed arguments. */
+  /** The question is not an approval, its tool does not accept the changed arguments, or it cannot last. */
   | 'invalid_change'
   /** These words have already settled the question, or the question was answered in another way. */
   | 'already_settled'
@@ -392,6 +412,7 @@ export type SessionInputEvent =
       readonly approved?: boolean;
       /** The approved arguments, if they are not those of the `action`. */
       readonly changed?: CallInput;
+      readonly lasts?: ApprovalScope;
       /** The identity for which the app vouched. */
       readonly by?: string;
     }
@@ -402,7 +423,7 @@ export type SessionInputEvent =
       readonly action: SettleAction;
       readonly optionId?: string;
       readonly text?: string;
-      /** The changed call; absent for another action. */
+      /** The changed call, or the approval that lasts; absent for another action. */
       readonly proposed?: ProposedCall;
       /** The user's words that the call quotes. */
       readonly quote: string;
@@ -543,6 +564,8 @@ export type Reading =
   | { readonly to: 'repeat' }
   /** The words are a yes while several approvals wait: the action that the yes would approve is read back. */
   | { readonly to: 'readBack' }
+  /** The words are a yes to later calls, too: what they would approve is read back. */
+  | { readonly to: 'always' }
   /** The user only asked for time: the question is presented again after `forMs`. */
   | { readonly to: 'hold'; readonly forMs: number }
   /** The language has no tables: a model reads the words. `otherwise`: what happens if the model gives no answer. */

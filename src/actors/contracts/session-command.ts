@@ -9,8 +9,15 @@ export type ClientAnswer =
   /** The id of an option. */
   | { readonly optionId: string }
   | { readonly text: string }
-  /** `input`: the call runs with these arguments instead. */
-  | { readonly approved: boolean; readonly input?: unknown };
+  /**
+   * `input`: the call runs with these arguments instead. `lasts`: the approval also covers later calls, until the subagent
+   * that asks has ended (`task`), or the session. `approved: false` takes an approval that lasts back.
+   */
+  | {
+      readonly approved: boolean;
+      readonly input?: unknown;
+      readonly lasts?: 'task' | 'session';
+    };
 
 /** A user's actions at a client: words, answers, cancellations and acknowledgements. */
 export type SessionCommand =

@@ -12,7 +12,8 @@ import type {
   Failure,
   HearingGrade,
 } from '../../machines/index.ts';
-import { argumentsText } from '../../values/visible.ts';
+import { callKey, isRecord } from '../../values/json.ts';
+import { argumentsText, visible } from '../../values/visible.ts';
 import type { MemoryFact } from '../ports/memory-store.ts';
 import type { Outcome } from './outcome.ts';
 import {
@@ -157,6 +158,16 @@ export interface QuestionView {
    */
   readonly changed?: { readonly input: unknown; readonly question?: string };
   /**
+   * For an approval: the names of the arguments that later calls may change if it lasts (`lastingWords`); false if it
+   * cannot last. Absent if they must be exactly the same.
+   */
+  readonly mayDiffer?: false | readonly string[];
+  /**
+   * The approval covers later calls until the subagent that asked has ended, or in the whole session. While the question
+   * is open, this is what is read back. Absent once it is over, or was taken back with `{ approved: false }`.
+   */
+  readonly lasts?: 'task' | 'session';
+  /**
    * True for an approval that is too long for speech and whose `question` is shortened: only `approved` consents to it,
    * after its `action` was shown.
    */
@@ -189,6 +200,17 @@ export function wholeWords({
   return byButton && action ? `${question}\n${argumentsText(action.input)}` : question;
 }
 
+/** Returns what an approval that lasts permits, as the end of a sentence: "this again without asking, …". */
+export function lastingWords(
+  { mayDiffer = [] }: Pick<QuestionView, 'mayDiffer'>,
+  lasts: 'task' | 'session',
+): string {
+  const names = new Intl.ListFormat('en', { type: 'disjunction' }).format(mayDiffer || []);
+  const which = names === '' ? 'exactly this again' : `this again, whatever the ${visible(names)},`;
+  const until = lasts === 'task' ? 'this task is done' : 'this conversation ends';
+  return `${which} without asking, until ${until}`;
+}
+
 /** Returns an approval's text without the arguments of its call; any other question's text unchanged. */
 export function withoutArguments({
   question,
@@ -198,6 +220,24 @@ export function withoutArguments({
   readonly action?: QuestionView['action'];
 }): string {
   return action ? question.replace(` (${argumentsText(action.input)})`, '') : question;
+}
+
+/** Returns whether an approval covers a call if it lasts (APPROVAL-6). `free`: what the author leaves free now. */
+export function coversCall(
+  { action, mayDiffer = [] }: Pick<QuestionView, 'action' | 'mayDiffer'>,
+  { toolName, input }: { readonly toolName: string; readonly input: unknown },
+  free: QuestionView['mayDiffer'] = mayDiffer,
+): boolean {
+  if (!action || mayDiffer === false || free === false) return false;
+  const fixed = (given: unknown): unknown =>
+    isRecord(given)
+      ? Object.fromEntries(
+          Object.entries(given).filter(
+            ([name]) => !mayDiffer.includes(name) || !free.includes(name),
+          ),
+        )
+      : given;
+  return callKey(action.toolName, fixed(action.input)) === callKey(toolName, fixed(input));
 }
 
 /** WHO-1 */

@@ -152,7 +152,7 @@ export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, S
 /** The meaning of each `settle_question` action. `explain` is missing: the model can read the quoted question. */
 export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), change (an approval; text: JSON of the changed arguments), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
 
-const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: change; it is read back in the same way.`;
+const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: change; one to later calls too: always (text: task or session); both are read back in the same way.`;
 
 /**
  * Returns the note that a lead model reads before it answers, while a question is open or was just answered. The note
@@ -168,8 +168,8 @@ export function questionsNote(
   const approvals = state.open.some(({ isApproval }) => isApproval) ? APPROVALS : sentence``;
   return note(
     state.open.length > 0
-      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about ${ofWork}`
-      : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.`,
+      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about ${ofWork}${ofAlways(state)}`
+      : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.${ofAlways(state)}`,
     withoutEmpty(state),
   );
 }
@@ -188,14 +188,20 @@ export function workNote(work: WorkQuotes, isSteered: boolean): Note {
     ? sentence`Use running_task to check it, to add to it or to stop it.`
     : sentence`You cannot add to it or stop it, unless one of your tools does.`;
   return note(
-    sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}`,
+    sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}${ofAlways(work)}`,
     withoutEmpty(work),
   );
 }
 
 type WorkQuotes = Readonly<
-  Record<'running' | 'waitsToBeTold' | 'beingTold', readonly Quotes[string][]>
+  Record<'running' | 'waitsToBeTold' | 'beingTold' | 'always', readonly Quotes[string][]>
 >;
+
+/** Returns the sentence about approvals that last, if there are any. */
+const ofAlways = ({ always }: WorkQuotes) =>
+  always.length > 0
+    ? sentence` The user lets what is in always run without a question; if they want to be asked again, call settle_question: revoke.`
+    : sentence``;
 
 /**
  * Returns the note about the user's words that went to a subagent. `isAnswer`: the words answered the subagent's

@@ -7,12 +7,16 @@
 // Invariants
 //   APPROVAL-1. Only the runtime creates an approval: from the user's answer, or from the author's configuration. A
 //       statement of a model or a tool never approves.
-//   APPROVAL-2. An approval covers one execution of one call: this tool with exactly these arguments.
+//   APPROVAL-2. An approval covers one execution of one call: this tool with exactly these arguments. Only if the user
+//       gave it so does it last (APPROVAL-6).
 //   APPROVAL-3. A call that the user denied to a subagent is denied at once to all subagents below it, without a
 //       question; no pre-approval and no milder tool with the same name bypasses the denial.
 //   APPROVAL-4. If in doubt, the user is asked: a condition that throws, or returns a value that the AI SDK does not
 //       document, approves nothing.
 //   APPROVAL-5. A call needs approval unless its tool certainly does not require it.
+//   APPROVAL-6. An approval that lasts covers calls of the same tool with the same arguments, except for those that the
+//       tool's author left free when the user gave it, and still leaves free. It covers no call that is denied, and none
+//       that its giver may not approve.
 
 import type { ModelMessage, ToolSet } from 'ai';
 import { z } from 'zod';
@@ -181,6 +185,7 @@ export type Consent =
   | 'not_needed'
   | 'ask'
   | 'pre_authorised'
+  | 'lasting'
   | 'inherited_denial'
   | 'author_denied';
 

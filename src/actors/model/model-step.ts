@@ -100,6 +100,10 @@ export interface ModelCall extends CallInput {
   readonly consent?: Exclude<Consent, 'not_needed'>;
   /** The user permitted the tool beyond this call, with the button for that. */
   readonly lasting?: true;
+  /** For the consent `lasting`: the question with which the user gave it. */
+  readonly approvalId?: string;
+  /** As in `AskedQuestion`, for an approval. */
+  readonly mayDiffer?: false | readonly string[];
   /** The author's reason for asking or denying. */
   readonly reason?: string;
   /** The author's question for an approval. @defaultValue the runtime's question */

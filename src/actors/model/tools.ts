@@ -74,6 +74,8 @@ export interface ToolEntry {
   readonly about: string | null;
   /** The identities that may approve a call; undefined for those in the subagent's configuration. */
   readonly answerableBy: readonly string[] | undefined;
+  /** As in `AskedQuestion`. */
+  readonly mayDiffer: false | readonly string[];
   readonly toModelOutput: ((options: ModelOutputOptions) => unknown) | null;
   /** The time limit of one call, in milliseconds; overrides the run's limit. */
   readonly timeoutMs: number | undefined;
@@ -160,6 +162,10 @@ const shape = z.object({
     .optional(),
   /** The identities that may approve a call. */
   answerableBy: identities.optional(),
+  /** What an approval that lasts leaves free: these arguments. False if an approval cannot last. */
+  lasting: z
+    .union([z.literal(false), z.strictObject({ free: z.array(z.string().min(1)) })])
+    .optional(),
   toModelOutput: anyFunction.optional(),
   strict: z.boolean().optional(),
   /** The tool's effects, such as `email.sent`; empty if it has none. An answer's claims are checked against them. */
@@ -177,7 +183,7 @@ type SourceTool = z.infer<typeof shape> & Readonly<Record<string, unknown>>;
  * Prepares AI SDK tools: `tool()`, `dynamicTool()`, provider tools, and the older form with `parameters` instead of
  * `inputSchema`. Keeps the properties that a model reads (description, schema, strict, inputExamples, providerOptions),
  * `metadata`, and those that the runtime needs (`execute`, `needsApproval`, `toModelOutput`, and the additions
- * `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `runs`). If the description is a function, it is
+ * `timeoutMs`, `idempotent`, `approvalQuestion`, `answerableBy`, `lasting`, `runs`). If the description is a function, it is
  * called once, here, without a context. `onInput…` callbacks and `deferLoading` are ignored.
  *
  * A `jsonSchema()` without `validate` accepts every value, as in the AI SDK.
@@ -330,7 +336,7 @@ function toolEntry(
 ): ToolEntry {
   const { execute, needsApproval = false, answerableBy, toModelOutput, timeoutMs } = tool;
   const client = clientToolOf(tool, where);
-  const { approvalQuestion } = tool;
+  const { approvalQuestion, lasting } = tool;
   return {
     name,
     async validate(input) {
@@ -354,6 +360,7 @@ function toolEntry(
           : null,
     about: aboutOf(tool, description),
     answerableBy,
+    mayDiffer: lasting === false ? false : (lasting?.free ?? []),
     toModelOutput: toModelOutput ? (...args) => toModelOutput.apply(tool, args) : null,
     timeoutMs: client ? undefined : timeoutMs,
     role: roleOf(tool),

@@ -45,7 +45,7 @@ import {
   snapshotIn,
 } from '../session/lifecycle/session-journal.ts';
 import { fateOfAnswer } from '../session/questions/user-words.ts';
-import { questionView } from '../session/state/projection.ts';
+import { lastingViews, questionView } from '../session/state/projection.ts';
 import { SessionRecords } from '../session/state/session-records.ts';
 import {
   SESSION_SHAPES,
@@ -670,10 +670,12 @@ class ReplayedSession {
   }
 
   get #questions(): ReplayView['questions'] {
-    return [...this.#records.questions.values()].flatMap((record) => {
+    const { questions, lasting } = this.#records;
+    const open = [...questions.values()].flatMap((record) => {
       const state = this.#unit.questions.stateOf(record.requestId);
       return state ? [questionView(record, state)] : [];
     });
+    return [...open, ...lastingViews(lasting.filter(({ requestId }) => !questions.has(requestId)))];
   }
 
   get #calls(): ReplayView['calls'] {

@@ -132,12 +132,12 @@ export class UnloadedSession {
     if (!this.view.questions.some((question) => question.requestId === requestId))
       return { accepted: false, reason: 'unknown' };
     const at = this.#now();
-    const { optionId, text, approved } = given;
+    const { optionId, text, approved, lasts } = given;
     const event = {
       type: 'answer.given',
       ticket: this.#environment.ids.next('ans'),
       requestId,
-      ...withoutUndefined({ optionId, text, approved, by }),
+      ...withoutUndefined({ optionId, text, approved, lasts, by }),
       at,
     } as const;
     const before = this.#replay.receiptOf(event);

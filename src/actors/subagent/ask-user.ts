@@ -13,8 +13,15 @@ import { objectJson, validatedBy } from '../model/schema.ts';
 import type { ModelCall } from '../model/model-step.ts';
 import type { QuestionOption } from '../contracts/session-views.ts';
 import type { LedgerEntry } from '../contracts/outcome.ts';
-import type { Answer, AskedQuestion, CallInput } from '../contracts/records.ts';
-import { APPROVE_LASTING } from '../contracts/session-views.ts';
+import {
+  APPROVAL_SCOPES,
+  type Answer,
+  type ApprovalScope,
+  type AskedQuestion,
+  type CallInput,
+  type ProposedCall,
+} from '../contracts/records.ts';
+import { APPROVE_LASTING, lastingWords } from '../contracts/session-views.ts';
 
 export const ASK_USER = 'ask_user';
 
@@ -122,6 +129,7 @@ interface ApprovalQuestion {
   readonly options: QuestionOption[];
   readonly action: { readonly toolName: string; readonly input: unknown };
   readonly byButton?: true;
+  readonly mayDiffer?: false | readonly string[];
 }
 
 /**
@@ -142,11 +150,31 @@ export function approvalQuestion(call: ModelCall | undefined): ApprovalQuestion 
     action: { toolName, input: args },
     question: isSaid ? whole + why : `${clip(words, MAX_SHORT_CHARS)} ${BY_BUTTON}`,
     ...(isSaid ? {} : { byButton: true }),
+    ...(call?.mayDiffer !== undefined && { mayDiffer: call.mayDiffer }),
     options: [
       { id: APPROVE, label: 'Yes' },
       { id: DENY, label: 'No' },
       ...(toolName === AGENT_TOOL ? lastingOption(args) : []),
     ],
+  };
+}
+
+/** Returns an approval's call, as it is put now, as an approval that lasts; null if it cannot last. */
+export function lastingCall(
+  question: Pick<AskedQuestion, 'kind' | 'question' | 'action' | 'byButton' | 'mayDiffer'> & {
+    readonly proposed?: ProposedCall;
+  },
+  lasts: ApprovalScope,
+): ProposedCall | null {
+  const { kind, action, mayDiffer, proposed, byButton } = question;
+  if (kind !== 'approval' || !action || mayDiffer === false) return null;
+  const put = proposed ?? { changed: { input: action.input }, ...(byButton && { byButton }) };
+  const asked = proposed?.alone ?? proposed?.question ?? question.question;
+  return {
+    ...put,
+    lasts,
+    alone: asked,
+    question: `${asked} A yes also lets it do ${lastingWords(question, lasts)}.`,
   };
 }
 
@@ -193,6 +221,11 @@ export interface GivenAnswer {
    * schema of the tool. @defaultValue those of the question
    */
   readonly input?: unknown;
+  /**
+   * With `approved: true`: the approval also covers later calls of the same kind, until the subagent that asks has ended
+   * (`task`), or the session. @defaultValue this call only
+   */
+  readonly lasts?: 'task' | 'session';
 }
 
 const answerSchema = z
@@ -201,6 +234,7 @@ const answerSchema = z
     text: z.string().optional(),
     approved: z.boolean().optional(),
     input: z.unknown().optional(),
+    lasts: z.enum(APPROVAL_SCOPES).optional(),
   })
   .refine(
     ({ optionId, text, approved }) =>
@@ -210,6 +244,10 @@ const answerSchema = z
   .refine(
     ({ approved, input: changed }) => changed === undefined || approved === true,
     'expected `input` only with `approved: true`',
+  )
+  .refine(
+    ({ approved, lasts }) => lasts === undefined || approved === true,
+    'expected `lasts` only with `approved: true`',
   );
 
 /**
@@ -224,27 +262,32 @@ export function checkedAnswer(where: string, answer: unknown): GivenAnswer {
     text,
     approved,
     input: changed,
+    lasts,
   } = check(where, answerSchema, answer, 'INVALID_ANSWER');
   if (optionId !== undefined) return { optionId };
   if (text !== undefined) return { text: checkLength(where, text) };
-  if (changed === undefined) return { approved: approved === true };
+  const given = { approved: approved === true, ...(lasts && { lasts }) };
+  if (changed === undefined) return given;
   const json = asJson(changed);
   if (!json.ok) throw new ConfigurationError('INVALID_ANSWER', `${where}: input: ${json.message}`);
   checkLength(`${where}: input`, json.text);
-  return { approved: true, input: json.value };
+  return { ...given, input: json.value };
 }
 
 /** Converts an answer to the form that the subagent receives; null if it does not answer this question. */
 export function givenAnswer(
-  question: Pick<AskedQuestion, 'kind' | 'options'>,
-  { optionId, text = '', approved = consentOf(optionId) }: GivenAnswer,
+  question: Pick<AskedQuestion, 'kind' | 'options' | 'mayDiffer'>,
+  { optionId, text = '', approved = consentOf(optionId), lasts }: GivenAnswer,
 ): Answer | null {
   if (optionId === APPROVE_LASTING && question.kind === 'approval') {
     const offered = question.options.find(({ id }) => id === optionId);
     return offered ? { userResponse: offered.label, optionId, approved: true } : null;
   }
+  if (lasts && question.mayDiffer === false) return null;
   if (question.kind === 'approval')
-    return approved === undefined ? null : { userResponse: approved ? 'Yes' : 'No', approved };
+    return approved === undefined
+      ? null
+      : { userResponse: approved ? 'Yes' : 'No', approved, ...(lasts && { lasts }) };
   if (optionId !== undefined) {
     const chosen = question.options.find(({ id }) => id === optionId);
     return chosen ? { userResponse: chosen.label, optionId: chosen.id } : null;

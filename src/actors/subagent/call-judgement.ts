@@ -15,7 +15,7 @@ import { callKey } from '../../values/json.ts';
 import type { StepCall } from '../../machines/index.ts';
 import { hashOf } from '../../values/storable.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import { mayAnswer } from '../contracts/session-views.ts';
+import { coversCall, mayAnswer } from '../contracts/session-views.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { CallInput } from '../contracts/records.ts';
 import {
@@ -75,10 +75,12 @@ export async function judgedCall(
     return [checked.invalid ? asTool : { kind: 'completion' }, checked];
   }
   const { delegates } = entry;
-  const { consent, reason } = await consentOf(judging, entry, call);
+  const { consent, reason, approvalId } = await consentOf(judging, entry, call);
   const isExplained = reason !== undefined && (consent === 'ask' || consent === 'author_denied');
   const consented =
-    consent === 'not_needed' ? call : { ...call, consent, ...(isExplained && { reason }) };
+    consent === 'not_needed'
+      ? call
+      : { ...call, consent, ...(isExplained && { reason }), ...(approvalId && { approvalId }) };
   const isJob = host.jobs && (entry.runs ?? definition.runs) === 'jobs' && !delegates;
   const judged = isJob && entry.execute ? { ...consented, job: host.jobs.name } : consented;
   if (consent === 'inherited_denial' || consent === 'author_denied') return [asTool, judged];
@@ -87,11 +89,13 @@ export async function judgedCall(
     const { about } = entry;
     const words = question === undefined ? about !== null && { about } : { question };
     const form = formOf(entry);
+    const { mayDiffer } = entry;
     const asked = {
       ...judged,
       ...words,
       ...whoMay(judging, entry),
       ...(form === null ? {} : { form }),
+      ...(mayDiffer === false || mayDiffer.length > 0 ? { mayDiffer } : {}),
     };
     return [delegates ? { kind: 'approval', delegates } : { kind: 'approval' }, asked];
   }
@@ -132,12 +136,16 @@ export async function changedCall(
   return { changed, question };
 }
 
-/** Returns the consent that the call has or needs, and the author's reason. */
+/** Returns the consent that the call has or needs, the author's reason, and the question that gave a lasting consent. */
 async function consentOf(
   judging: Judging,
   entry: ToolEntry,
   call: ModelCall,
-): Promise<{ readonly consent: Consent; readonly reason: string | undefined }> {
+): Promise<{
+  readonly consent: Consent;
+  readonly reason: string | undefined;
+  readonly approvalId?: string;
+}> {
   const { definition, host, loop, ports, worker } = judging;
   const { toolName, input } = call;
   const { runtimeContext = {} } = loop ?? {};
@@ -160,7 +168,17 @@ async function consentOf(
     needed: () => (toolApproval || entry.needsApproval !== false ? decided() : false),
     report,
   });
-  return { consent, reason };
+  if (consent !== 'ask') return { consent, reason };
+  // APPROVAL-6
+  const answerableBy = answerersOf(judging, entry);
+  const lasting = ports
+    .standingOf(worker)
+    .lasting.find(
+      (one) => coversCall(one, call, entry.mayDiffer) && mayAnswer({ answerableBy }, one.answer.by),
+    );
+  return lasting
+    ? { consent: 'lasting', reason, approvalId: lasting.requestId }
+    : { consent, reason };
 }
 
 function circumstances(
@@ -247,7 +265,9 @@ export async function yieldsTheSame(
 /** Returns the result of a call that does not run because of this difference (CALL-JUDGEMENT-1). */
 export function withdrawnCall({ consent, toolName }: ModelCall, change: string): ToolOutcome {
   const approval =
-    consent === 'ask' ? 'The approval no longer counts' : 'It was put off by a restart';
+    consent === 'ask' || consent === 'lasting'
+      ? 'The approval no longer counts'
+      : 'It was put off by a restart';
   return toolError(`"${toolName}" was not run. ${approval}: ${change}.`, 'OUTDATED');
 }
 

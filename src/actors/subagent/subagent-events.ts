@@ -162,6 +162,9 @@ const call = z.looseObject({
   delegates: maybe(flag),
 });
 
+/** The arguments that the author leaves free in an approval that lasts. */
+export const mayDiffer = z.union([z.literal(false), z.array(text)]);
+
 const response = z.looseObject({
   text,
   usage,
@@ -172,6 +175,8 @@ const response = z.looseObject({
       toolName: text,
       invalid: maybe(z.looseObject({ message: text })),
       consent: maybe(text),
+      approvalId: maybe(text),
+      mayDiffer: maybe(mayDiffer),
       reason: maybe(text),
       job: maybe(text),
     }),

@@ -567,7 +567,8 @@ function isUnderWay(snapshot: SubagentSnapshot): (call: CallState) => boolean {
 }
 
 function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): LedgerEntry {
-  const { step, callId, toolName, input, consent, answeredBy, calledAt, lasting } = call;
+  const { step, callId, toolName, input, consent, answeredBy, calledAt, lasting, approvalId } =
+    call;
   // If an approval was not requested, its call has no grade, and the status `not_run`.
   const approval = call.approval ?? (consent === 'ask' ? undefined : consent);
   return {
@@ -579,6 +580,7 @@ function entry(call: OpenCall, status: LedgerEntry['status'], output: unknown): 
     output,
     ...(approval === undefined ? {} : { approval }),
     ...(lasting && { lasting }),
+    ...(approvalId && { approvalId }),
     ...('askedInput' in call && { askedInput: call.askedInput }),
     ...(answeredBy === undefined ? {} : { answeredBy }),
     calledAt,

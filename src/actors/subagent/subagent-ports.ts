@@ -2,7 +2,7 @@
 
 import type { JSONValue, ModelMessage } from 'ai';
 import type { Caller } from '../model/caller.ts';
-import type { AskedQuestion } from '../contracts/records.ts';
+import type { AnsweredQuestion, AskedQuestion } from '../contracts/records.ts';
 import type { SubagentState } from '../contracts/session-views.ts';
 import type { Budget } from '../admission/budget.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
@@ -93,6 +93,8 @@ export interface Standing {
   readonly isRecoverable: boolean;
   /** The ids of its children that have not ended. */
   readonly atWork: readonly string[];
+  /** The approvals that last, and that the subagent's calls may rest on. */
+  readonly lasting: readonly AnsweredQuestion[];
   /** Returns whether the user denied this same call to an ancestor. */
   isDenied(toolName: string, input: unknown): boolean;
 }

@@ -6,6 +6,7 @@ import type { NoteMarks } from '../notes/note-marks.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Briefing } from '../subagent/instance.ts';
+import type { AnsweredQuestion } from '../contracts/records.ts';
 import type { SubagentNews } from '../subagent/subagent-ports.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import type { OutcomeProcessor } from '../../results/outcome-processor.ts';
@@ -85,6 +86,8 @@ export interface ScopePorts {
    * if unknown). Absent without a lead agent.
    */
   originOf?(callId: string): { readonly request: string | null; readonly requester: string | null };
+  /** The approvals that last. @defaultValue none */
+  readonly lasting?: readonly AnsweredQuestion[];
   /**
    * Builds a run's prompts. `messages`: the conversation that the run continues. `notes` writes the messages; null if
    * an earlier version started the run, whose messages are in the journal.

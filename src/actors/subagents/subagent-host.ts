@@ -196,6 +196,15 @@ export class SubagentHost implements SubagentPorts {
       get atWork() {
         return registry.childrenOf(record).flatMap((child) => (child.isLive ? [child.id] : []));
       },
+      // APPROVAL-6
+      get lasting() {
+        const { definition } = record.admission;
+        return (ports.lasting ?? []).filter(({ answer, subagentId, subagentName }) =>
+          answer.lasts === 'session'
+            ? subagentName === definition.name
+            : subagentId === id || lineage.includes(subagentId),
+        );
+      },
       isDenied: (toolName, input) =>
         ports.terms.denied?.has(callKey(toolName, input)) === true ||
         lineage.some((one) => registry.get(one)?.subagent?.hasDenied(toolName, input) === true),

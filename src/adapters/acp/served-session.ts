@@ -21,7 +21,7 @@ import type {
   SessionEvent,
   SubagentView,
 } from '../../actors/contracts/session-views.ts';
-import { APPROVE_LASTING, wholeWords } from '../../actors/contracts/session-views.ts';
+import { APPROVE_LASTING, lastingWords, wholeWords } from '../../actors/contracts/session-views.ts';
 import type { TextPart } from '../../actors/session/lead/text-output.ts';
 import type { TextSession } from '../../actors/session/view/text-session.ts';
 import { raceAbort } from '../../values/race-abort.ts';
@@ -336,11 +336,11 @@ export class ServedSession {
         options: [
           { optionId: 'allow', name: 'Approve', kind: 'allow_once' },
           { optionId: 'reject', name: 'Decline', kind: 'reject_once' },
-          ...(lasting
+          ...(lasting || question.mayDiffer !== false
             ? [
                 {
                   optionId: APPROVE_LASTING,
-                  name: lasting.description ?? lasting.label,
+                  name: lasting?.description ?? `Approve ${lastingWords(question, 'session')}`,
                   kind: 'allow_always' as const,
                 },
               ]
@@ -351,8 +351,11 @@ export class ServedSession {
     );
     // ACP-SERVED-1
     if (signal.aborted || outcome.outcome !== 'selected') return;
-    if (lasting && outcome.optionId === APPROVE_LASTING)
-      await this.#session.answer(requestId, { optionId: APPROVE_LASTING });
+    if (outcome.optionId === APPROVE_LASTING)
+      await this.#session.answer(
+        requestId,
+        lasting ? { optionId: APPROVE_LASTING } : { approved: true, lasts: 'session' },
+      );
     if (outcome.optionId !== 'allow' && outcome.optionId !== 'reject') return;
     await this.#session.answer(requestId, { approved: outcome.optionId === 'allow' });
   }

@@ -165,6 +165,7 @@ describe('a turn', () => {
 
   test.each([
     ['allow', 'deleted a.txt\n'],
+    ['approve_lasting', 'deleted a.txt\n'],
     ['reject', ''],
     ['something else', ''],
   ])('asks permission for a single call, answered with "%s"', async (optionId, deleted) => {
@@ -175,7 +176,7 @@ describe('a turn', () => {
     expect(one.asked).toMatchObject([
       {
         toolCall: { rawInput: { toolName: 'delete_file', input: { path: 'a.txt' } } },
-        options: [{ kind: 'allow_once' }, { kind: 'reject_once' }],
+        options: [{ kind: 'allow_once' }, { kind: 'reject_once' }, { kind: 'allow_always' }],
       },
     ]);
     expect(deletions(folder)).toBe(deleted);

@@ -36,9 +36,9 @@ import { SessionServices } from '../../services/session-services.ts';
 import { postNotice } from './notices.ts';
 import { notActive } from '../lead/lead-agents.ts';
 import { showUsage } from '../lead/lead-usage.ts';
-import { CHANGED, settlementOf, settlementRefused } from '../lead/settle-tool.ts';
+import { SETTLED, settlementOf, settlementRefused } from '../lead/settle-tool.ts';
 import type { Settlement } from '../questions/user-input.ts';
-import { questionView } from '../state/projection.ts';
+import { lastingViews, questionView } from '../state/projection.ts';
 import { CEILING_REASON } from '../state/batches.ts';
 import { idOf } from '../state/session-records.ts';
 import { nameOfSpawned } from '../state/synthetic-turns.ts';
@@ -64,13 +64,12 @@ const STATUS = {
   answer: 'answered',
   // A correction of a question that was still open is an answer.
   correct: 'answered',
-  change: 'read_back_first',
   decline: 'declined',
   cancel: 'cancelled',
   later: 'put_off',
   repeat: 'asked_again',
   explain: 'explain_now',
-} as const satisfies Record<SettleAction, string>;
+} as const satisfies Record<Exclude<SettleAction, keyof typeof SETTLED>, string>;
 
 /** The maximum length of a result that is quoted to the model. */
 const MAX_TOLD_CHARS = 300;
@@ -208,7 +207,10 @@ export class SessionEffects {
       'questions.returned': ({ words, reason, subagentName }) =>
         lead.note(returnedNote(words, reason, subagentName), true),
       'answers.settled': (settled) => this.#settled(settled),
-      'answers.receipt': ({ ticket, receipt }) => session.userInput.answered(ticket, receipt),
+      'answers.receipt': ({ ticket, receipt }) => {
+        session.userInput.answered(ticket, receipt);
+        this.#showLasting();
+      },
     };
   }
 
@@ -252,6 +254,7 @@ export class SessionEffects {
   resume(isAsleep: boolean): void {
     const { unit, projection, records } = this.#session;
     for (const id of unit.questions.ids) this.#question(id, isAsleep);
+    this.#showLasting();
     this.#session.clientCalls.resume();
     this.#calls.resume();
     this.#resumeDeliveries();
@@ -359,6 +362,7 @@ export class SessionEffects {
     }
     // The question is not new, even if this process has not shown it yet.
     this.#question(requestId, true);
+    this.#showLasting();
     this.#withdrawDelivery(requestId);
     records.questions.delete(requestId);
     unit.questions.forget(requestId);
@@ -384,7 +388,9 @@ export class SessionEffects {
     }
     if (action === 'cancel')
       tree.get(open?.subagentId ?? '')?.cancel('the user does not want it any more');
-    answer(action === 'change' ? CHANGED : settlementOf(this.#session, requestId, STATUS[action]));
+    this.#showLasting();
+    const isOwn = action === 'change' || action === 'always' || action === 'revoke';
+    answer(isOwn ? SETTLED[action] : settlementOf(this.#session, requestId, STATUS[action]));
   }
 
   /** Passes a corrected answer to the subagent that asked, replacing its current step, unless it has called a tool since. */
@@ -459,6 +465,16 @@ export class SessionEffects {
     const isNew = !isKnown && projection.question(requestId) === undefined;
     projection.emit({ type: 'question.changed', question: questionView(record, state) });
     if (isNew) callSafely(host, 'hook onQuestion', () => hooks.onQuestion?.(record));
+  }
+
+  /** Shows which approvals last. */
+  #showLasting(): void {
+    const { records, projection, tree } = this.#session;
+    const lasting = lastingViews(records.lasting, (id) => tree.live.some((one) => one.id === id));
+    for (const question of lasting)
+      if (!projection.question(question.requestId))
+        projection.emit({ type: 'question.changed', question });
+    projection.endLasting(({ requestId }) => lasting.every((one) => one.requestId !== requestId));
   }
 
   /** Shows waiting deliveries again after a crash, and removes those that are over; see `session-life.ts`. */

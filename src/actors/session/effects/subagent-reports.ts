@@ -105,6 +105,7 @@ export class SubagentReports {
     const { host, hooks, projection, unit } = this.#session;
     this.#dropUnspoken(view.id);
     projection.emit({ type: 'subagent.changed', subagent: { ...view, outcome } });
+    projection.endLasting(({ lasts, subagentId }) => lasts === 'task' && subagentId === view.id);
     showUsage(this.#session);
     callSafely(host, 'hook onSubagentEnd', () =>
       hooks.onSubagentEnd?.({ subagentId: view.id, subagentName: view.name, outcome }),

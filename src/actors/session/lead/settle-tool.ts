@@ -43,6 +43,8 @@ import type { Settlement, UserInput } from '../questions/user-input.ts';
 import type { Speaker } from './speaker.ts';
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
+import { lastingCall } from '../../subagent/ask-user.ts';
+import { lastingWords, mayAnswer } from '../../contracts/session-views.ts';
 import { defineTool, SETTLE_QUESTION } from './lead-tools.ts';
 import {
   MAX_SHORT_CHARS,
@@ -65,7 +67,7 @@ type ShownSession = SettlingSession & WorkSession;
 
 /** The note (`questionsNote`) tells a text model what the actions mean. */
 const DESCRIPTION = 'Settles an open question; a note says which and how.';
-const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} explain: read it again.`;
+const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} always: an approval, for later calls too (text: task or session). revoke: they want to be asked again. explain: read it again.`;
 
 const schema = z.object({
   questionId: z.string().nullish(),
@@ -125,8 +127,10 @@ export function settleTool(
         } catch (error) {
           return settlementRefused('invalid_change', { tell: messageOf(error) });
         }
+      if (action === 'always' && open)
+        proposed = lastingCall(open, text === 'session' ? 'session' : 'task');
       const optionId = given.optionId ?? (text && question && optionOf(question, text)?.id);
-      return session.userInput.settle({
+      const settlement = await session.userInput.settle({
         callId,
         utteranceId,
         requestId,
@@ -136,6 +140,9 @@ export function settleTool(
         ...(typeof text === 'string' && { text }),
         ...(proposed && { proposed }),
       });
+      if (action !== 'revoke' || settlement.status !== 'refused') return settlement;
+      const always = lastingQuotes(session.records, speakerOf(session.records, utteranceId));
+      return { ...settlement, ...(always.length > 0 && { always, tell: WHICH }) };
     },
   });
 }
@@ -157,11 +164,29 @@ function meantQuestion(
   utteranceId: string,
 ): string {
   const by = speakerOf(records, utteranceId);
+  if (action === 'revoke') {
+    const [only, ...others] = lastingFor(records, by);
+    return only && others.length === 0 ? only.requestId : '';
+  }
   const [open] = openQuestions(records, unit, by);
   const [answered] = answeredJustNow(records, host.environment.clock.now(), by);
   const question = action === 'correct' ? (answered ?? open) : (open ?? answered);
   return question?.requestId ?? '';
 }
+
+/** Returns the approvals that last, and that this identity may take back. */
+function lastingFor({ lasting }: SessionRecords, by: string | undefined) {
+  return lasting.filter((one) => mayAnswer(one, by));
+}
+
+/** Returns the approvals that last as a model reads them, to take one back. */
+const lastingQuotes = (records: SessionRecords, by: string | undefined): readonly Quotes[] =>
+  lastingFor(records, by).map(({ requestId, subagentName, question, mayDiffer, answer }) => ({
+    questionId: requestId,
+    subagent: subagentName,
+    approved: clip(question, MAX_SHORT_CHARS),
+    allows: lastingWords(mayDiffer ? { mayDiffer } : {}, answer.lasts ?? 'task'),
+  }));
 
 /**
  * Returns the next response's context; null if there is none. Without an open or recently answered question, only a
@@ -177,7 +202,8 @@ function settleNote(session: ShownSession): Note | null {
     ({ kind, subagentId }) =>
       kind !== 'approval' && session.tree.live.some(({ id }) => id === subagentId),
   );
-  if (open.length + answered.length === 0) return workNoteOf(session);
+  const always = lastingQuotes(records, by).slice(0, MAX_SHOWN);
+  if (open.length + answered.length === 0) return workNoteOf(session, always);
   const state = {
     open: open.map((question) => ({
       ...described(putQuestion(question)),
@@ -188,11 +214,15 @@ function settleNote(session: ShownSession): Note | null {
       answer: question.answer.userResponse,
     })),
     ...workNow(session, new Set(open.map(({ subagentId }) => subagentId))),
+    always,
   };
   return questionsNote(state, session.agents.steers);
 }
 
 const STEP_NOTE = 'questions';
+
+/** The maximum number of approvals that a note or a result lists. */
+const MAX_SHOWN = 10;
 
 /** The note that a turn's calls read in addition to the conversation (SETTLE-TOOL-2). */
 export interface TurnContext {
@@ -298,11 +328,20 @@ const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'dec
 const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
 const ALL_KNOWN =
   'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';
-/** The result of a call that the user changed. */
-export const CHANGED: Settlement = {
+const READ_BACK: Settlement = {
   status: 'read_back_first',
-  tell: 'The runtime now reads the changed call back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words.',
+  tell: 'The runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words.',
 };
+/** The results of calls that are not told by the open questions. */
+export const SETTLED = {
+  change: READ_BACK,
+  always: READ_BACK,
+  revoke: {
+    status: 'asked_from_now_on',
+    tell: 'Taken back: such calls are asked again. What was done stays done. Say so briefly.',
+  },
+} as const satisfies Partial<Record<SettleAction, Settlement>>;
+const WHICH = 'Nothing was changed. Call again with the questionId of the one that they mean.';
 const RUNTIME_ASKS = 'The runtime asks what is still open; you do not.';
 
 const TELL: Readonly<Record<SettleRefusal, string>> = {
@@ -310,7 +349,8 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
     'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words. If they refused it, call `decline`; if they changed it, `change`.',
-  invalid_change: 'Only the call of an approval can be changed. Nothing was changed.',
+  invalid_change:
+    'Only the call of an approval can be changed or always allowed, and not every one. Nothing was changed.',
   unknown_option:
     'No such option. If the user meant one of these, call again with its id; otherwise ask which one they mean.',
   already_settled: 'The question was settled already. Nothing was changed; say nothing of it.',

@@ -30,7 +30,7 @@ import { THE_LEAD } from '../../contracts/service-types.ts';
 import { isMessage, type ConversationItem, type MessageItem } from '../../conversation/items.ts';
 import { workNote } from '../../conversation/prompts.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
-import { note, sentence, type Note } from '../../notes/note.ts';
+import { note, sentence, type Note, type Quotes } from '../../notes/note.ts';
 import { ASK_USER } from '../../subagent/ask-user.ts';
 import { reportOf, type SubagentRecord } from '../../subagents/subagent-registry.ts';
 import type { SubagentTree } from '../../subagents/subagent-tree.ts';
@@ -137,8 +137,8 @@ function summed(names: readonly string[]): readonly string[] {
 }
 
 /** Returns the note about the work, with which the model can answer "How is the report going?" without a tool of the app. */
-export function workNoteOf(session: WorkSession): Note | null {
-  const work = workNow(session);
+export function workNoteOf(session: WorkSession, always: readonly Quotes[] = []): Note | null {
+  const work = { ...workNow(session), always };
   const isWork = Object.values(work).some((names) => names.length > 0);
   const isToUser = session.records.conversation.items.at(-1)?.role === 'user';
   return isWork && isToUser ? workNote(work, session.agents.steers) : null;

@@ -135,6 +135,10 @@ export class SessionScope implements ScopePorts {
     return { isKnown, isPending: state === 'settled', outcome };
   }
 
+  get lasting() {
+    return this.#session.records.lasting;
+  }
+
   originOf(callId: string) {
     const { request, requestedBy } = this.#session.records.calls.get(callId) ?? {};
     return { request: request ?? null, requester: requestedBy ?? null };

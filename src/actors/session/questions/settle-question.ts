@@ -12,7 +12,8 @@
 //   SETTLE-2. A settlement neither gives nor changes an approval (P3). It may decline the approval with the user's
 //       words, cancel, postpone or repeat it. If the lead agent interprets words as a yes, the action is read back
 //       after its reply, and the user's next yes counts.
-//       A changed call is read back in the same way; it runs only after a yes to it, and a no to it leaves the call as asked.
+//       A changed call, and an approval that lasts, are read back in the same way: they count only after a yes to that, and
+//       a no leaves the call as asked. An approval that lasts is taken back at once, by the words of a user who may give it.
 //   SETTLE-3. An utterance settles a question at most once. The same call, repeated after a crash, settles nothing again.
 //   SETTLE-4. An answer is accepted if the question was presented before the words started, and if the user may answer
 //       it (QUESTION-9, WHO-1).
@@ -26,6 +27,7 @@ import type {
   Answer,
   AnsweredQuestion,
   AskedQuestion,
+  ProposedCall,
   QuestionRecord,
   SettleAction,
   SettleRefusal,
@@ -155,6 +157,7 @@ export function withVerdict(records: SessionRecords, unit: SessionUnit, settled:
 }
 
 const READ_BACK = { type: 'question.readBack', after: 'reply' } as const;
+const NOW = { type: 'question.readBack' } as const;
 
 function refusalOf(
   records: SessionRecords,
@@ -164,6 +167,10 @@ function refusalOf(
   const { requestId, action, callId, utteranceId, at } = settled;
   const said = records.conversation.get(utteranceId);
   if (said?.role !== 'user' || !isQuoted(settled.quote, said.text)) return 'not_said';
+  if (action === 'revoke') {
+    const lasting = lastingOf(records, requestId);
+    return lasting && mayAnswer(lasting, said.by) ? null : 'not_open';
+  }
   const open = openQuestions(records, unit, said.by).find((one) => one.requestId === requestId);
   const answered = answeredJustNow(records, at, said.by).find((one) => one.requestId === requestId);
   const question = open ?? answered;
@@ -181,8 +188,7 @@ function refusalOf(
     if (answerIn(question, settled) === null) return 'unknown_option';
   }
   if (!open) return action === 'correct' ? null : 'already_settled';
-  if (action === 'change' && (open.kind !== 'approval' || !settled.proposed))
-    return 'invalid_change';
+  if ((action === 'change' || action === 'always') && !settled.proposed) return 'invalid_change';
   const event = eventOf(records, open, settled);
   const isPossible = event === null || unit.accepts(`question:${requestId}`, { ...event, at });
   return isPossible ? null : 'not_open';
@@ -197,6 +203,7 @@ function changesAnswer(action: SettleAction): boolean {
 function eventOf(records: SessionRecords, question: QuestionRecord, settled: Settled) {
   switch (settled.action) {
     case 'change':
+    case 'always':
       return { ...READ_BACK, change: (question.changes ?? 0) + 1 };
     case 'answer':
     case 'correct':
@@ -209,6 +216,7 @@ function eventOf(records: SessionRecords, question: QuestionRecord, settled: Set
     // The asker's end withdraws its question; until then it stays open, even after a crash.
     case 'cancel':
     case 'explain':
+    case 'revoke':
       return null;
   }
 }
@@ -244,6 +252,10 @@ export function questionSettled(
     return [{ actor: `question:${requestId}`, event: READ_BACK }];
   }
   if (refused !== undefined || action === 'explain') return [];
+  if (action === 'revoke') {
+    records.endLasting((one) => one.requestId === requestId);
+    return [];
+  }
   const settledBy = { callId, utteranceId };
   const question = records.questions.get(requestId);
   const state = unit.questions.stateOf(requestId);
@@ -260,12 +272,8 @@ export function questionSettled(
   }
   if (question.settledBy?.callId === callId) return [];
   records.questions.change(requestId, { settledBy });
+  if (settled.proposed) return [propose(records, question, settled.proposed, READ_BACK)];
   const event = eventOf(records, question, settled);
-  if (settled.proposed) {
-    const changes = (question.changes ?? 0) + 1;
-    records.questions.change(requestId, { proposed: settled.proposed, changes });
-    readBack(records, question);
-  }
   return event ? [{ actor: `question:${requestId}`, event }] : [];
 }
 
@@ -273,8 +281,27 @@ export function questionSettled(
 export function putQuestion(question: QuestionRecord): QuestionRecord {
   const { action, proposed, byButton: _, ...rest } = question;
   if (!proposed || !action) return question;
-  const { changed, ...words } = proposed;
+  const { changed, question: text, byButton } = proposed;
+  const words = { question: text, ...(byButton && { byButton }) };
   return { ...rest, ...words, action: { ...action, input: changed.input } };
+}
+
+/** Returns the approval with this id that lasts; undefined if there is none. */
+export function lastingOf({ lasting }: SessionRecords, requestId: string) {
+  return lasting.find((one) => one.requestId === requestId);
+}
+
+/** Reads back this call instead of the call as asked: changed, or as an approval that lasts (SETTLE-2). */
+export function propose(
+  records: SessionRecords,
+  question: QuestionRecord,
+  proposed: ProposedCall,
+  event: { readonly type: 'question.readBack'; readonly after?: 'reply' } = NOW,
+): SessionMessage {
+  const change = (question.changes ?? 0) + 1;
+  records.questions.change(question.requestId, { proposed, changes: change });
+  readBack(records, question);
+  return { actor: `question:${question.requestId}`, event: { ...event, change } };
 }
 
 /** Puts the call as asked to the user again, instead of the changed call. Returns the consequence within the unit. */

@@ -16,7 +16,8 @@ import type { SaidBy } from '../../contracts/identity.ts';
 import type { UnitEvent } from '../../runtime/commit-unit.ts';
 import type { Host } from '../../runtime/host.ts';
 import { mayAnswer, type AnswerReceipt } from '../../contracts/session-views.ts';
-import type { QuestionRecord } from '../../contracts/records.ts';
+import type { CallInput, QuestionRecord } from '../../contracts/records.ts';
+import { callKey } from '../../../values/json.ts';
 import type { GivenAnswer } from '../../subagent/ask-user.ts';
 import type { Subagent } from '../../subagent/subagent.ts';
 import type { SessionRecords } from '../state/session-records.ts';
@@ -146,12 +147,14 @@ export class UserInput {
    */
   async answer(requestId: string, answer: GivenAnswer, by?: string): Promise<AnswerReceipt> {
     const { records, host, projection, unit } = this.#session;
-    const { optionId, text, approved, input } = answer;
+    const { optionId, text, approved, input, lasts } = answer;
     const asked = records.questions.get(requestId);
     // The answer of another identity is refused without a look at the arguments.
     const isChanged = input !== undefined && asked?.kind === 'approval' && mayAnswer(asked, by);
-    const changed = isChanged ? (await this.changedCall(asked, input))?.changed : undefined;
-    const isKnown = records.questions.has(requestId);
+    const changed = isChanged ? await this.#changedInput(asked, input) : undefined;
+    const isKnown =
+      records.questions.has(requestId) ||
+      records.lasting.some((question) => question.requestId === requestId);
     if (isKnown && this.#left) throw this.#left;
     if (!isKnown || unit.unit.disposed || (isChanged && !changed))
       return { accepted: false, reason: projection.question(requestId) ? 'over' : 'unknown' };
@@ -163,10 +166,17 @@ export class UserInput {
       type: 'answer.given',
       ticket,
       requestId,
-      ...withoutUndefined({ optionId, text, approved, by }),
+      ...withoutUndefined({ optionId, text, approved, lasts, by }),
       ...(changed && { changed }),
     });
     return receipt.promise;
+  }
+
+  /** @throws {ConfigurationError} `INVALID_INPUT` (rejects). */
+  async #changedInput(asked: QuestionRecord, input: unknown): Promise<CallInput | undefined> {
+    const { toolName = '', input: own } = asked.action ?? {};
+    if (callKey(toolName, own) === callKey(toolName, input)) return { input: own };
+    return (await this.changedCall(asked, input))?.changed;
   }
 
   /**

@@ -47,9 +47,9 @@ import type { EventFor, SessionMessage } from '../../contracts/session-protocol.
 import type { SessionRecords } from '../state/session-records.ts';
 import type { SessionUnit } from '../unit/session-unit.ts';
 import { mayAnswer, withoutArguments } from '../../contracts/session-views.ts';
-import { givenAnswer, withInput } from '../../subagent/ask-user.ts';
+import { givenAnswer, lastingCall, withInput } from '../../subagent/ask-user.ts';
 import type { AnswerReceipt } from '../../contracts/session-views.ts';
-import { dropChange, putQuestion, readBack } from './settle-question.ts';
+import { dropChange, lastingOf, propose, putQuestion, readBack } from './settle-question.ts';
 
 /**
  * The confidence at which a match by sound is decisive. Below it, a recognition error is possible, and the words do not
@@ -103,11 +103,12 @@ export function readUtterance(
       return { to: 'model', otherwise: readUtterance(question, text, heard) };
   const reading = read
     ? readByModel(question, text, read, typed)
-    : readOnce(question, text, { typed, language, leadSettles });
+    : readOnce(question, text, { typed, language, leadSettles, isToLast: !asked.proposed?.lasts });
   const toLead = { to: 'lead', about: question.requestId } as const;
   if (reading === 'digression') return toLead;
   if (isFollowed) {
-    const decides = question.kind === 'approval' && reading.to === 'question';
+    const decides =
+      question.kind === 'approval' && (reading.to === 'question' || reading.to === 'always');
     // Without the tool, the user can only repeat the words to the question.
     if (!leadSettles && question.kind !== 'approval') return { to: 'again' };
     return decides ? { ...toLead, readsBack: true } : toLead;
@@ -116,6 +117,8 @@ export function readUtterance(
     const consents = reading.to === 'question' && reading.answer.approved === true;
     // An approval that could not be spoken completely must be read before it is given.
     if (consents && question.byButton) return question.askedAgain ? toLead : { to: 'again' };
+    if (reading.to === 'always' && question.byButton)
+      return question.askedAgain ? toLead : { to: 'again' };
     if (consents && approvals > 1 && !question.readBack) return { to: 'readBack' };
     // The question is asked again in speech once; afterwards, only its buttons and the lead agent can settle it.
     return reading.to === 'again' && question.askedAgain ? toLead : reading;
@@ -149,7 +152,14 @@ function readOnce(
     typed,
     language,
     leadSettles,
-  }: { readonly typed: boolean; readonly language: string; readonly leadSettles: boolean },
+    isToLast,
+  }: {
+    readonly typed: boolean;
+    readonly language: string;
+    readonly leadSettles: boolean;
+    /** Whether the approval is not read back as one that lasts yet. */
+    readonly isToLast: boolean;
+  },
 ): Reading | 'digression' {
   const asked = answerable(question);
   const match = matchAnswer(asked, text, { language });
@@ -164,6 +174,9 @@ function readOnce(
       };
     case 'approved':
     case 'denied':
+      // Without a read-back, a yes covers this call only (P3).
+      if (match.kind === 'approved' && match.always && isToLast && question.mayDiffer !== false)
+        return { to: 'always' };
       return {
         to: 'question',
         decisive: false,
@@ -476,6 +489,8 @@ function wordsOf(
     readBack(records, question);
     return [{ actor, event: { type: 'question.readBack' } }];
   }
+  const always = reading.to === 'always' ? lastingCall(question, 'task') : null;
+  if (always) return [propose(records, question, always)];
   if (isAnswer) return [{ actor, event: answer }];
   records.questions.change(requestId, {
     timesUnclear: question.timesUnclear + 1,
@@ -516,11 +531,19 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
   });
   const question = records.questions.get(requestId);
   const state = unit.questions.stateOf(requestId);
+  const lasting = lastingOf(records, requestId);
+  if (lasting) {
+    // The approval was given: what is left is to take it back.
+    if (!mayAnswer(lasting, by)) return refused('not_allowed');
+    if (givenAnswer(lasting, given)?.approved !== false) return refused('over');
+    return { receipt: by === undefined ? { accepted: true } : { accepted: true, by }, follow: [] };
+  }
   if (!question || !state) return refused('over');
   if (!mayAnswer(question, by)) return refused('not_allowed');
   const answer = givenAnswer(question, given);
   if (!answer) return refused('invalid_option');
   const actor = `question:${requestId}` as const;
+  const isChanged = withInput(question, answer, question.proposed?.changed).changed !== undefined;
   const event = {
     type: 'question.answer',
     channel: 'button',
@@ -528,9 +551,9 @@ export function fateOfAnswer(records: SessionRecords, unit: SessionUnit, given: 
     decisive: true,
     answer: answerBy(withInput(question, answer, given.changed), by),
     // A card may still show the call as asked while a changed call is read back.
-    ...(answer.approved === true && !given.changed ? { change: 0 } : {}),
+    ...(answer.approved === true && !given.changed && isChanged ? { change: 0 } : {}),
   } as const;
-  if (answer.approved === true && !given.changed && question.proposed) return refused('changed');
+  if (answer.approved === true && !given.changed && isChanged) return refused('changed');
   if (!unit.accepts(actor, { ...event, at: given.at }))
     return refused(state.done ? 'over' : state.value === 'queued' ? 'queued' : 'not_presented');
   return {
@@ -546,6 +569,8 @@ export function answerGiven(
   given: Given,
 ): readonly SessionMessage[] {
   const { receipt, follow } = fateOfAnswer(records, unit, given);
+  const { requestId } = given;
+  if (receipt.accepted) records.endLasting((one) => one.requestId === requestId);
   unit.post('answers.receipt', { ticket: given.ticket, receipt });
   return follow;
 }
@@ -570,8 +595,9 @@ function isNoToChange({ proposed }: QuestionRecord, reading: Reading): boolean {
 
 /** Returns the answer of words; a yes approves the changed call that is read back (QUESTION-12). */
 function answerTo(question: QuestionRecord, answer: Answer, by: string | undefined): Answer {
-  const changed = answer.approved === true ? question.proposed?.changed : undefined;
-  return answerBy(withInput(question, answer, changed), by);
+  const { changed, lasts } = (answer.approved === true && question.proposed) || {};
+  const given = withInput(question, answer, changed);
+  return answerBy(lasts ? { ...given, lasts } : given, by);
 }
 
 function answerBy(answer: Answer, by: string | undefined): Answer {

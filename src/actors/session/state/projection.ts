@@ -22,7 +22,7 @@
 import { createStore } from '@xstate/store';
 import { Subject, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../../values/errors.ts';
-import type { QuestionRecord } from '../../contracts/records.ts';
+import type { AnsweredQuestion, QuestionRecord } from '../../contracts/records.ts';
 import { NO_LEAD_USAGE, NO_USAGE, usageOfBoth } from '../../contracts/usage.ts';
 import { guarded } from '../../runtime/guarded-stream.ts';
 import type { Host } from '../../runtime/host.ts';
@@ -97,6 +97,15 @@ export class Projection {
 
   question(requestId: string): QuestionView | undefined {
     return this.#questions.get(requestId);
+  }
+
+  /** Shows that approvals last no longer. */
+  endLasting(isEnded: (question: QuestionView) => boolean): void {
+    for (const question of this.#questions.list) {
+      if (question.state !== 'answered' || !question.lasts || !isEnded(question)) continue;
+      const { lasts: _, ...shown } = question;
+      this.emit({ type: 'question.changed', question: shown });
+    }
   }
 
   delivery(deliveryId: string): DeliveryView | undefined {
@@ -259,13 +268,19 @@ function isSameUse(before: SessionState['usage'], after: SessionState['usage']):
 function looksSame<T extends object>(before: T | undefined, after: T): boolean {
   if (!before) return false;
   const keys = Object.keys(after) as (keyof T)[];
-  return keys.every((key) => Object.is(before[key], after[key]));
+  return (
+    keys.length === Object.keys(before).length &&
+    keys.every((key) => Object.is(before[key], after[key]))
+  );
 }
 
 const isEnded = ({ endedAt }: SubagentView): boolean => endedAt !== null;
 
-const isSettled = ({ state }: QuestionView): boolean =>
-  state === 'answered' || state === 'expired' || state === 'withdrawn' || state === 'superseded';
+const isSettled = ({ state, lasts }: QuestionView): boolean =>
+  (state === 'answered' && !lasts) ||
+  state === 'expired' ||
+  state === 'withdrawn' ||
+  state === 'superseded';
 
 const isGone = ({ state }: DeliveryView): boolean =>
   state === 'delivered' || state === 'dismissed' || state === 'dropped';
@@ -283,7 +298,9 @@ export function questionView(
 ): QuestionView {
   const { requestId, subagentId, subagentName, kind, question, options } = record;
   const { askedAt, timeoutMs, answer, action, answerableBy, byButton, reason, put } = record;
-  const { proposed } = record;
+  const { proposed, mayDiffer } = record;
+  const isUnanswered = value === 'expired' || value === 'withdrawn' || value === 'superseded';
+  const lasts = isUnanswered ? undefined : (answer ?? proposed)?.lasts;
   const open = proposed && { input: proposed.changed.input, question: proposed.question };
   const changed = answer ? answer.changed && { input: answer.changed.input } : open;
   return {
@@ -303,11 +320,25 @@ export function questionView(
     ...(reason === undefined ? {} : { reason }),
     ...(action ? { action } : {}),
     ...(changed && { changed }),
+    ...(mayDiffer !== undefined && { mayDiffer }),
+    ...(lasts && { lasts }),
     ...(byButton && { byButton }),
     ...(answerableBy ? { answerableBy } : {}),
     ...(answer?.by === undefined ? {} : { answeredBy: answer.by }),
     ...(put && put.times > 1 && { putAgain: put }),
   };
+}
+
+/** Returns the views of the approvals that last. `isLive`: whether a subagent has not ended. @defaultValue true */
+export function lastingViews(
+  lasting: readonly AnsweredQuestion[],
+  isLive: (subagentId: string) => boolean = () => true,
+): readonly QuestionView[] {
+  return lasting.flatMap(({ answeredAt: askedAt, ...question }) => {
+    if (question.answer.lasts === 'task' && !isLive(question.subagentId)) return [];
+    const record = { ...question, askedAt, timesUnclear: 0, askedAgain: false, readBack: false };
+    return [questionView(record, { value: 'answered', context: null })];
+  });
 }
 
 /** The views of one kind in order of creation: all open views, and the latest of the others. */

@@ -39,6 +39,7 @@ import type {
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
 import type { BudgetLimits } from '../../contracts/config.ts';
+import { coversCall } from '../../contracts/session-views.ts';
 import { Cell, Draft, Table } from '../../runtime/draft.ts';
 import { outcomeOfTool, readOutcome } from '../../contracts/outcome.ts';
 import { addLeadUsage, NO_LEAD_USAGE, type LeadUsage } from '../../contracts/usage.ts';
@@ -89,6 +90,8 @@ export interface SessionRecordsSnapshot {
   readonly questions: readonly QuestionRecord[];
   /** @defaultValue none */
   readonly answered?: readonly AnsweredQuestion[];
+  /** @defaultValue none */
+  readonly lasting?: readonly AnsweredQuestion[];
   readonly calls: readonly CallRecord[];
   /** @defaultValue none */
   readonly clientCalls?: readonly ClientCallRecord[];
@@ -100,6 +103,9 @@ export interface SessionRecordsSnapshot {
 
 /** The maximum number of kept answered questions: a user who corrects an answer does so soon. */
 const MAX_ANSWERED = 4;
+
+/** The maximum number of approvals that last: without the oldest, its calls are asked again. */
+const MAX_LASTING = 200;
 
 /** The session's events that clear the failed model calls. */
 const TROUBLE_ENDS: ReadonlySet<string> = new Set([
@@ -154,6 +160,7 @@ export class SessionRecords {
       requestId: null,
       requestIsTyped: false,
       answered: [],
+      lasting: [],
       turns: 0,
       usage: NO_LEAD_USAGE,
       raised: {},
@@ -196,6 +203,11 @@ export class SessionRecords {
     return this.facts.answered;
   }
 
+  /** The approvals that last, the latest first: the user has not taken them back. */
+  get lasting(): readonly AnsweredQuestion[] {
+    return this.facts.lasting;
+  }
+
   /** The usage of the lead agents' models. */
   get usage(): LeadUsage {
     return this.facts.usage;
@@ -213,7 +225,8 @@ export class SessionRecords {
 
   /** Returns the kept records, for `restore`. */
   toSnapshot(): SessionRecordsSnapshot {
-    const { requestIsTyped, usage, raised, trouble, directives, answered, ...facts } = this.facts;
+    const { requestIsTyped, usage, raised, trouble, directives, answered, lasting, ...facts } =
+      this.facts;
     return {
       ...facts,
       ...(requestIsTyped && { requestIsTyped }),
@@ -221,6 +234,7 @@ export class SessionRecords {
       ...(Object.keys(raised).length > 0 && { raised }),
       ...(trouble && { trouble }),
       ...(answered.length > 0 && { answered }),
+      ...(lasting.length > 0 && { lasting }),
       directives: directives.all,
       questions: [...this.questions.values()],
       calls: [...this.calls.values()],
@@ -368,9 +382,12 @@ export class SessionRecords {
         if (event.type === 'call.executed')
           for (const result of event.returned ?? []) this.returned.set(result.deliveryId, result);
         else if (event.type === 'subagent.ended') this.#settled(id, event.known === true);
+        if (event.type === 'subagent.ended' || event.type === 'call.cancel')
+          this.#endTask(call?.subagentId ?? null);
         return [];
       }
       case 'notices':
+        if (event.kind === 'result') this.#endTask(event.subagentId);
         return this.#posted(event);
       case 'agents':
         this.note({ hasEntered: true, takesOverFrom: null });
@@ -479,6 +496,27 @@ export class SessionRecords {
     const { unread: _____, timesLate: ______, ...asked } = rest;
     const answered = { ...asked, answer, answeredAt: at };
     this.note({ answered: [answered, ...this.answered].slice(0, MAX_ANSWERED) });
+    const { action } = asked;
+    if (!action || answer.approved === undefined) return;
+    if (!answer.approved) {
+      // The latest decision about a call holds.
+      this.endLasting((one) => coversCall(one, action));
+      return;
+    }
+    if (!answer.lasts || asked.mayDiffer === false) return;
+    const { input } = answer.changed ?? action;
+    const lasts = { ...answered, action: { ...action, input } };
+    this.note({ lasting: [lasts, ...this.lasting].slice(0, MAX_LASTING) });
+  }
+
+  /** Ends approvals that last. */
+  endLasting(isEnded: (approval: AnsweredQuestion) => boolean): void {
+    if (this.lasting.some(isEnded))
+      this.note({ lasting: this.lasting.filter((one) => !isEnded(one)) });
+  }
+
+  #endTask(id: string | null): void {
+    this.endLasting(({ answer, subagentId }) => answer.lasts === 'task' && subagentId === id);
   }
 
   #said(event: ConversationEvent): void {

@@ -24,8 +24,8 @@ import {
   type EventShapes,
 } from '../../runtime/event-shapes.ts';
 import { quarantinedIn, type UnfoldableEntry } from '../../runtime/quarantine.ts';
-import { changedInput, delegationShape } from '../../subagent/subagent-events.ts';
-import { MEANINGS, SETTLE_ACTIONS } from '../../contracts/records.ts';
+import { changedInput, delegationShape, mayDiffer } from '../../subagent/subagent-events.ts';
+import { APPROVAL_SCOPES, MEANINGS, SETTLE_ACTIONS } from '../../contracts/records.ts';
 import type { ConsolidationOptions } from '../state/batches.ts';
 import type { PromptStyle } from '../state/synthetic-turns.ts';
 
@@ -179,6 +179,7 @@ const asked = z.looseObject({
   timeoutMs: amount,
   action: maybe(action),
   byButton: maybe(z.literal(true)),
+  mayDiffer: maybe(mayDiffer),
   returned: maybe(z.looseObject({ words: text, reason: text })),
 });
 
@@ -187,6 +188,7 @@ const answer = z.looseObject({
   optionId: maybe(text),
   approved: maybe(flag),
   changed: maybe(changedInput),
+  lasts: maybe(z.enum(APPROVAL_SCOPES)),
 });
 
 const priority = z.enum(['normal', 'high', 'urgent']);
@@ -308,6 +310,7 @@ const snapshot = z.looseObject({
     directives: z.array(z.looseObject({ key: text, value: text })),
     questions: z.array(asked.extend({ answer: maybe(answer) })),
     answered: maybe(z.array(asked.extend({ answer, answeredAt: amount }))),
+    lasting: maybe(z.array(asked.extend({ answer, answeredAt: amount }))),
     calls: z.array(
       z.looseObject({ callId: text, name: text, arguments: text, outcome: maybe(outcome) }),
     ),
@@ -360,6 +363,7 @@ export const SESSION_SHAPES: EventShapes = {
     text: maybe(text),
     approved: maybe(flag),
     changed: maybe(changedInput),
+    lasts: maybe(z.enum(APPROVAL_SCOPES)),
   }),
   'question.settled': z.looseObject({
     callId: text,
@@ -369,7 +373,13 @@ export const SESSION_SHAPES: EventShapes = {
     optionId: maybe(text),
     text: maybe(text),
     proposed: maybe(
-      z.looseObject({ changed: changedInput, question: text, byButton: maybe(z.literal(true)) }),
+      z.looseObject({
+        changed: changedInput,
+        lasts: maybe(z.enum(APPROVAL_SCOPES)),
+        question: text,
+        alone: maybe(text),
+        byButton: maybe(z.literal(true)),
+      }),
     ),
     quote: text,
     refused: maybe(text),
