@@ -5,7 +5,7 @@
 //                  │  ├─ held ◀─┤   the user asked for time: put again after it
 //                  └── parked ◀─┘   no client is attached
 //
-//   open, held ──▶ reading ──▶ open   a model reads the user's words: put again if it is late
+//   open, held ──▶ reading ──▶ open, held   a model reads the user's words: put again if it is late
 //
 // Owns:     whether an answer is accepted now, and the time that the user has left.
 // Does not: speak, match words to options, or decide which question is asked next.
@@ -23,7 +23,7 @@
 //   QUESTION-6. A question that is read back, at once or after the lead agent's reply, is presented to the user again
 //       within its time: words are treated as in a first presentation; its buttons remain valid.
 //   QUESTION-7. A held question is not spoken until `remindAt`, and then asked again; answers are accepted meanwhile.
-//       Only the user holds it, each time for a limited time.
+//       Only the user holds it, each time for a limited time. Words that a model reads as about something else end no hold.
 //   QUESTION-8. An open question that was heard and not answered is asked again, at most `MAX_NUDGES` times until the
 //       user asks for it or it is presented again; its clock continues. After that, the screen still shows it.
 //   QUESTION-9. The lead agent needs time to read words. It settles the question with words that started after the question
@@ -93,7 +93,7 @@ interface QuestionContext {
   readonly change?: number;
   /** The clock has started, in the current presentation. */
   readonly hasBegun: boolean;
-  /** For a held question: the time at which it is asked again. */
+  /** For a held question, also while a model reads words: the time at which it is asked again. 0 in `open`. */
   readonly remindAt: number;
   /** How often the question was asked again without an answer. Absent in earlier versions' snapshots. */
   readonly nudges?: number;
@@ -308,6 +308,7 @@ export const questionMachine = setup({
     startClock: assign(({ context }, { at }: Stamped) => ({
       dueAt: at + context.remainingMs,
       hasBegun: true,
+      remindAt: 0,
     })),
     stopClock: assign(({ context }, { at }: Stamped) => ({
       remainingMs: Math.max(0, context.dueAt - at),
@@ -415,6 +416,7 @@ export const questionMachine = setup({
         ? isPut(context) || context.hasBegun
         : wordsCount(context, event)),
     isLastSaid: ({ context }) => isPut(context) && !isFollowed(context),
+    isOnHold: ({ context }) => context.remindAt > 0,
     awaitsReply: ({ context }) => context.readBack === 'after_reply',
     isReminderOfBegun: ({ context }, { dueAt }: { dueAt: number }) =>
       dueAt === context.remindAt && context.hasBegun,
@@ -596,6 +598,7 @@ export const questionMachine = setup({
             target: 'open',
             actions: [assign({ isAffirmed: true }), ...readBackNow],
           },
+          { guard: and([ifRead('passes'), 'isOnHold']), target: 'held' },
           { guard: ifRead('passes'), target: 'open' },
           { guard: ifRead('asks'), ...putAgain },
         ],

@@ -358,6 +358,24 @@ describe('other words', () => {
     ]);
   });
 
+  test('leave a question on hold until its time if they are about something else', async () => {
+    const { type, put, environment, question, said } = await text({
+      consentModel: wordsModel(known).model,
+    });
+    await type('espera um pouco');
+    const heldUntil = environment.clock.now() + 10_000;
+    await environment.advance(4000);
+    await type('que horas são');
+    expect(said().at(-1)).toBe('You said: que horas são');
+    expect([question()?.heldUntil, put().length]).toEqual([heldUntil, 1]);
+    await environment.advance(5999);
+    expect(put()).toHaveLength(1);
+    await environment.advance(1);
+    expect([question()?.heldUntil, put().length]).toEqual([undefined, 2]);
+    await type('que horas são');
+    expect([question()?.heldUntil, question()?.state]).toEqual([undefined, 'open']);
+  });
+
   test('stay unread if the user may not answer', async () => {
     const { model, asked } = always('yes');
     const { session, environment, sent } = await text({

@@ -182,6 +182,24 @@ describe('words that are not an answer', () => {
     },
   );
 
+  test('QUESTION-7: leave a postponed question alone if they are for the lead agent', async () => {
+    const { start, type, said, parts, environment, questionOf } = talk({
+      subagents: { ride: subagent(asking('Economy or Premium?', options)) },
+    });
+    await start();
+    await type('use ride');
+    await type('hold on');
+    const heldUntil = environment.clock.now() + 10_000;
+    await environment.advance(4000);
+    await type('What is the weather like in Paris?');
+    expect(said().at(-1)).toBe('You said: What is the weather like in Paris?');
+    expect(questionOf('ride')).toMatchObject({ state: 'open', heldUntil });
+    await environment.advance(5999);
+    expect(put(parts)).toBe(1);
+    await environment.advance(1);
+    expect(put(parts)).toBe(2);
+  });
+
   test('QUESTION-7: postpone a question repeatedly, until it expires', async () => {
     const { start, type, environment, resultOf, questionOf } = talk({
       subagents: { ride: subagent(asking('Economy or Premium?', options), { inputTimeout: 5000 }) },

@@ -82,6 +82,8 @@ const isHeld = (snapshot: S): boolean => snapshot.matches('held');
 const isReading = (snapshot: S): boolean => snapshot.matches('reading');
 /** Whether the question is put again with the time that is left, or as a new presentation. */
 const isAway = (snapshot: S): boolean => isHeld(snapshot) || isReading(snapshot);
+const isHeldAnew = (before: S, { type }: Pick<QuestionEvent, 'type'>, after: S): boolean =>
+  isHeld(after) && (type === 'question.hold' || !isHeld(before));
 const remindAt = 2;
 const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;
 
@@ -499,7 +501,7 @@ export function checkQuestion(
       ) => {
         const entered = isOpen(after) && !isOpen(before);
         const due = { dueAt: after.context.dueAt, event: 'deadline.answer' };
-        const holds = event.type === 'question.hold' && isHeld(after);
+        const holds = isHeldAnew(before, event, after);
         const reminder = { dueAt: remindAt, event: 'deadline.reminder' };
         const late = { dueAt: after.context.readBy, event: 'deadline.reading' };
         const begins = event.type === 'reading.begun' && isReading(after);
@@ -523,7 +525,7 @@ export function checkQuestion(
       ) => {
         const { type } = event;
         if (type === 'client.detached') return after.matches('parked');
-        const isPassed = type === 'reading.ended' && event.gives === 'nothing' && isOpen(after);
+        const isPassed = type === 'reading.ended' && event.gives === 'nothing';
         const isRead = type === 'reading.ended' && after.hasTag('answerable');
         const put =
           (isRead && !isPassed) ||
@@ -545,7 +547,7 @@ export function checkQuestion(
             // While the question is held it is not said.
             same(
               paramsOf(effects, 'retract'),
-              ends || (event.type === 'question.hold' && isHeld(after)) ? [{ requestId }] : [],
+              ends || isHeldAnew(before, event, after) ? [{ requestId }] : [],
             ) &&
             same(paramsOf(effects, 'reply'), ends ? [{ requestId, end: after.value }] : [])
           );
@@ -580,6 +582,17 @@ export function checkQuestion(
         (before.context.readBack === 'after_reply' &&
           after.context.readBack === (isPutAnew(before, after) ? null : 'due') &&
           paramsOf(effects, 'present').length === 1),
+      'QUESTION-11: a hold goes on after words that a model passes on': (
+        before,
+        { type },
+        after,
+        effects,
+      ) =>
+        type !== 'reading.ended' ||
+        before.context.remindAt === 0 ||
+        after.status === 'done' ||
+        isHeld(after) ||
+        paramsOf(effects, 'present').length === 1,
       'QUESTION-7: held until then, and put again; its clock stands still': (
         before,
         { type },

@@ -302,6 +302,11 @@ export const readingFaults: readonly Fault<Machine>[] = [
     property: 'QUESTION-12: read words answer it only if it was the last thing said',
   },
   {
+    fault: 'words that a model passes on end a hold',
+    machine: provide(questionMachine, 'guards', { isOnHold: () => false }),
+    property: 'QUESTION-11: a hold goes on after words that a model passes on',
+  },
+  {
     fault: 'a model that never answers keeps the words',
     machine: mutate(questionMachine, (chart) => {
       forget(stateOf(chart, 'reading'), 'deadline.reading');
