@@ -416,7 +416,6 @@ export const questionMachine = setup({
         ? isPut(context) || context.hasBegun
         : wordsCount(context, event)),
     isLastSaid: ({ context }) => isPut(context) && !isFollowed(context),
-    isOnHold: ({ context }) => context.remindAt > 0,
     awaitsReply: ({ context }) => context.readBack === 'after_reply',
     isReminderOfBegun: ({ context }, { dueAt }: { dueAt: number }) =>
       dueAt === context.remindAt && context.hasBegun,
@@ -598,8 +597,8 @@ export const questionMachine = setup({
             target: 'open',
             actions: [assign({ isAffirmed: true }), ...readBackNow],
           },
-          { guard: and([ifRead('passes'), 'isOnHold']), target: 'held' },
           { guard: ifRead('passes'), target: 'open' },
+          { guard: ifRead('holds'), target: 'held' },
           { guard: ifRead('asks'), ...putAgain },
         ],
         'deadline.reading': {
@@ -719,10 +718,10 @@ function readWordsCount({ words, ...context }: QuestionContext): boolean {
 export function readingDoes(
   context: QuestionContext,
   { utteranceId, gives, at }: ReadingEnded,
-): 'answers' | 'readsBack' | 'passes' | 'asks' | null {
-  const { words, readBy = -Infinity, isAffirmed } = context;
+): 'answers' | 'readsBack' | 'passes' | 'holds' | 'asks' | null {
+  const { words, readBy = -Infinity, isAffirmed, remindAt } = context;
   if (words?.utteranceId !== utteranceId || at > readBy) return null;
-  if (gives === 'nothing') return 'passes';
+  if (gives === 'nothing') return remindAt > 0 ? 'holds' : 'passes';
   if (gives === 'again' || !readWordsCount(context)) return 'asks';
   return gives === 'answer' || isAffirmed ? 'answers' : 'readsBack';
 }

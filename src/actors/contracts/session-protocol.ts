@@ -148,15 +148,15 @@ export type Received = {
 
 type Kind = Received['kind'];
 
-/** The kinds of addresses that have an id. */
-const WITH_ID: ReadonlySet<string> = new Set<Kind>([
-  'question',
-  'call',
-  'batch',
-  'client',
-  'member',
-  'delivery',
-  'place',
+/** The kinds of addresses that have an id, with the first words of their event types; '': their machine decides. */
+const WITH_ID: ReadonlyMap<string, string> = new Map<Kind, string>([
+  ['question', ''],
+  ['call', ''],
+  ['batch', ''],
+  ['client', ''],
+  ['member', 'batch.'],
+  ['delivery', 'delivery.'],
+  ['place', 'place.'],
 ]);
 
 /** Addresses of machines, which decide themselves which events they accept. */
@@ -210,8 +210,11 @@ export function received(
 ): Received | null {
   const colon = actor.indexOf(':');
   const kind = colon < 0 ? actor : actor.slice(0, colon);
+  const first = WITH_ID.get(kind);
   const isKnown =
-    colon < 0 ? MACHINES.has(kind) || ADDRESSES.get(event.type) === kind : WITH_ID.has(kind);
+    colon < 0
+      ? MACHINES.has(kind) || ADDRESSES.get(event.type) === kind
+      : first !== undefined && event.type.startsWith(first);
   if (!isKnown) return null;
   return { kind, id: colon < 0 ? '' : actor.slice(colon + 1), event } as Received;
 }

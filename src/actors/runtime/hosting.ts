@@ -22,6 +22,7 @@ import type {
   SnapshotFrom,
 } from 'xstate';
 import type { Activity } from '../../machines/effect.ts';
+import { OffstageError } from '../../values/errors.ts';
 import { accepts, begun, moved, restored, type Effect, type Step } from './chart-steps.ts';
 import { Table, type Draft } from './draft.ts';
 
@@ -136,8 +137,15 @@ export class Population<M extends AnyStateMachine = AnyStateMachine> {
     return snapshot !== null && accepts(snapshot, event);
   }
 
-  /** Takes the step of an event. Throws the machine's error; its state is then unchanged. */
+  /** Throws if the machine has no such event in any state. */
+  check({ type }: EventObject): void {
+    if (!this.machine.events.includes(type))
+      throw new OffstageError('INTERNAL', `${this.machine.id} has no event \`${type}\``);
+  }
+
+  /** Takes the step of an event. Throws the error of `check` or of the machine; its state is then unchanged. */
   apply(id: string, event: EventObject): void {
+    this.check(event);
     const snapshot = this.of(id);
     if (!snapshot) return;
     this.#keep(id, moved(this.machine, snapshot, event));

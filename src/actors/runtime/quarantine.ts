@@ -1,5 +1,6 @@
-// Entries that a unit cannot fold: the event does not match its type's shape, or its step throws. The unit continues
-// without these entries and records that in another entry, so that every later process and version skips the same entries.
+// Entries that a unit cannot fold: the event does not match its type's shape, its address takes no event of its type, or
+// its step throws. The unit continues without these entries and records that in another entry, so that every later
+// process and version skips the same entries.
 //
 //   … 17 answer.given {text: 42}   18 entry.set_aside {seq: 17, event: 'answer.given', reason: …} …
 //

@@ -324,7 +324,7 @@ export class Service implements UnitBody {
   }
 
   apply(actor: string, event: UnitEvent & Stamped): void {
-    if (this.#isRefolding && actor !== 'service') return;
+    if (this.#isRefolding && actor !== 'service') return this.#sources.lives.check(event);
     if (actor === 'service') {
       this.#fold(event as ServiceEvent);
       this.#machine.apply('', event);

@@ -82,7 +82,7 @@ const isHeld = (snapshot: S): boolean => snapshot.matches('held');
 const isReading = (snapshot: S): boolean => snapshot.matches('reading');
 /** Whether the question is put again with the time that is left, or as a new presentation. */
 const isAway = (snapshot: S): boolean => isHeld(snapshot) || isReading(snapshot);
-const isHeldAnew = (before: S, { type }: Pick<QuestionEvent, 'type'>, after: S): boolean =>
+const isHeldAnew = (before: S, { type }: { readonly type: string }, after: S): boolean =>
   isHeld(after) && (type === 'question.hold' || !isHeld(before));
 const remindAt = 2;
 const nowOf = ({ context }: S): number => context.dueAt - context.remainingMs;

@@ -303,7 +303,10 @@ export const readingFaults: readonly Fault<Machine>[] = [
   },
   {
     fault: 'words that a model passes on end a hold',
-    machine: provide(questionMachine, 'guards', { isOnHold: () => false }),
+    machine: provide(questionMachine, 'guards', {
+      ifRead: ({ context }: Args, { event, does }: { event: Ended; does: string }) =>
+        readingDoes({ ...context, remindAt: 0 }, event) === does,
+    }),
     property: 'QUESTION-11: a hold goes on after words that a model passes on',
   },
   {

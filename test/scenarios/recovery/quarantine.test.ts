@@ -159,6 +159,41 @@ describe('a journal of an earlier version with an answer that is not text', () =
   });
 });
 
+const alive = written.filter(({ unit, seq }) => unit !== 'ses' || seq < 17);
+
+test.each([
+  [14, 'outbox'],
+  [14, 'question:sub_1:1'],
+  [14, 'batch:none'],
+  [14, 'delivery:sub_1:1'],
+  [14, 'member:call_1'],
+  [14, 'place:sub_1:1'],
+  [14, 'user'],
+  [16, 'session'],
+  [16, 'interaction'],
+  [16, 'call:call_1'],
+  [16, 'client:none'],
+])(
+  'quarantines entry %i with the address `%s`, which takes no event of its type',
+  async (at, to) => {
+    const entries = alive.map((entry) =>
+      entry.unit === 'ses' && entry.seq === at ? { ...entry, actor: to } : entry,
+    );
+    const talk = life(journalOf(entries));
+    await talk.start();
+    expect(reported(talk.events)).toMatchObject([
+      { code: 'UNFOLDABLE_ENTRY', entry: { unit: 'ses', seq: at } },
+    ]);
+    expect(talk.events.some(({ type }) => type === 'session.recovered')).toBe(true);
+  },
+);
+
+test('quarantines nothing in the journal as it was written', async () => {
+  const talk = life(journalOf(alive));
+  await talk.start();
+  expect(reported(talk.events)).toEqual([]);
+});
+
 test('QUARANTINE-2: keeps an entry quarantined even in a version that could fold it', async () => {
   const entries = written.map((entry) =>
     entry.event.type === 'answer.given'

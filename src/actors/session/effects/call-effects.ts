@@ -142,7 +142,9 @@ export class CallEffects {
         unit.calls.forget(callId);
       } else if (state.value === 'received') void this.validate(callId);
       else if (unit.runOf(callId) !== null) {
-        if (call?.detachedAt !== undefined && !call.isAnswered) this.#tellDetached(call);
+        // The journal does not record that the model knows that the call is detached.
+        if (call?.detachedAt !== undefined && !call.isAnswered)
+          this.answered(callId, call.name, call.output, { status: 'pending' });
         if (!this.#endWait(callId)) void this.#executeAgain(callId);
       } else if (state.value === 'acknowledged') this.delegate(callId);
       else if (state.value === 'delegated') {
@@ -425,11 +427,6 @@ export class CallEffects {
     for (const id of waiting) this.delegate(id);
   }
 
-  /** Tells the model that a call is detached, if the journal does not record that the model knows it. */
-  #tellDetached({ callId, name, output }: CallRecord): void {
-    this.answered(callId, name, output, { status: 'pending' });
-  }
-
   /** Records that the model has the answer to this call; `isRecorded`: the call's own entry already records it. */
   answered(
     callId: string,
@@ -466,15 +463,11 @@ export class CallEffects {
       args: call.input as Readonly<Record<string, unknown>>,
       description: this.#toolOf(call)?.definition.description ?? call.name,
     };
-    const isStopping = this.#stopsBefore(callId) && this.#atWork(workOf(task)) !== undefined;
-    if (isStopping) this.#waiting.add(callId);
-    if (isStopping) return;
+    if (this.#stopsBefore(callId) && this.#atWork(workOf(task)))
+      return void this.#waiting.add(callId);
     const heldBack =
       this.#unreadBy(call) ?? this.#heldBackBy(definition, task) ?? this.#begunFor(call, task);
-    if (heldBack) {
-      this.#refuse(callId, heldBack);
-      return;
-    }
+    if (heldBack) return this.#refuse(callId, heldBack);
     const delegated = session.tree.spawnFor(session.ofCalls, {
       config,
       task,
@@ -482,10 +475,7 @@ export class CallEffects {
       callId,
       idempotencyKey: keyOf(session, callId),
     });
-    if (delegated.status !== 'accepted') {
-      this.#refuse(callId, { error: delegated.error });
-      return;
-    }
+    if (delegated.status !== 'accepted') return this.#refuse(callId, { error: delegated.error });
     const { subagentId } = delegated;
     this.#workBegan(definition, task, subagentId);
     session.receive(`call:${callId}`, { type: 'subagent.accepted', subagentId });
@@ -519,22 +509,15 @@ export class CallEffects {
     }
     const busy = `"${name}" is at work on exactly this already`;
     const said = `${busy} (${atWork.id})`;
-    switch (duplicates) {
-      case 'join':
-        return duplicate(said, { ...joins(name), subagentId: atWork.id });
-      case 'reject':
-        return duplicate(`${said}. Expected to be called once for it`);
-      case 'replace':
-        return null;
-      case 'confirm': {
-        if (!this.#holdsBack(work, this.#session.records.utteranceId)) return null;
-        return duplicate(said, {
-          status: 'needs_confirmation',
-          subagentId: atWork.id,
-          message: `${busy}. Ask the user whether it shall be done a second time; if so, call again.`,
-        });
-      }
-    }
+    if (duplicates === 'replace') return null;
+    if (duplicates === 'join') return duplicate(said, { ...joins(name), subagentId: atWork.id });
+    if (duplicates === 'reject') return duplicate(`${said}. Expected to be called once for it`);
+    if (!this.#holdsBack(work, this.#session.records.utteranceId)) return null;
+    return duplicate(said, {
+      status: 'needs_confirmation',
+      subagentId: atWork.id,
+      message: `${busy}. Ask the user whether it shall be done a second time; if so, call again.`,
+    });
   }
 
   /** ONE-REQUEST-1 */
