@@ -141,6 +141,15 @@ test('ignores a spoken yes that interrupts the reading back', async () => {
   expect([sent, talk.errors]).toEqual([['mail'], []]);
 });
 
+test('shows the words of the reading back as the text of the delivery', async () => {
+  const { type, state } = await text({ consentModel: always('yes').model });
+  const shown = () => state().deliveries.flatMap((one) => (one.kind === 'question' ? one.text : []));
+  const [first] = shown();
+  expect(first).not.toBe(READ_BACK);
+  await type('sim');
+  expect(shown()).toEqual([READ_BACK]);
+});
+
 describe('the tables', () => {
   test.each(['fine, fine', 'no', 'yes, but on Friday', 'if you must', 'I guess so', 'sim'])(
     'keep their veto where they have words: %s',

@@ -344,6 +344,20 @@ describe('P4: a delivery and its playout', () => {
     expect(asked()).toContain('say it again');
   });
 
+  test('counts no attempt during which the client left', async () => {
+    const talk = voiceTalk({ subagents: { report } });
+    const { start, use, pause, play, model, result, environment } = talk;
+    await start();
+    await use('report');
+    await pause();
+    const { itemId } = model().begin('Sales are', 1000);
+    await play(itemId, 500);
+    expect(result()).toMatchObject({ state: 'playing', attempts: 1 });
+    talk.leave?.();
+    await environment.settle();
+    expect(result()).toMatchObject({ state: 'pending', attempts: 0 });
+  });
+
   test('does not count as heard without any audio', async () => {
     const { start, use, pause, model, result, environment } = voiceTalk({ subagents: { report } });
     await start();

@@ -96,8 +96,6 @@ export class SessionEffects {
       if (!session.projection.delivery(deliveryId)) this.#show(deliveryId, {});
       this.subagentReports.reportResult(deliveryId);
     };
-    const returned = ({ deliveryId }: { readonly deliveryId: string }): void =>
-      this.#showEach(deliveryId, { state: 'pending' });
     const card = ({ deliveryId }: { readonly deliveryId: string }): void => {
       this.#showEach(deliveryId, { state: 'pending', card: true });
       this.#showCard(deliveryId);
@@ -159,10 +157,12 @@ export class SessionEffects {
       'outbox.interrupt': () => lead.stop(null),
       'outbox.abandon': ({ deliveryId, generation }) => {
         lead.stop(generation);
-        returned({ deliveryId });
+        this.#showEach(deliveryId, { state: 'pending' });
       },
       'outbox.begun': ({ deliveryId }) => this.#showEach(deliveryId, { state: 'playing' }),
-      'outbox.returned': returned,
+      // The attempt does not count if the client left during it.
+      'outbox.returned': ({ deliveryId, attempts }) =>
+        this.#showEach(deliveryId, { state: 'pending', attempts }),
       'outbox.card': card,
       'outbox.told': card,
       'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
@@ -654,7 +654,6 @@ export class SessionEffects {
       kind,
       priority,
       label,
-      text,
       subagentId,
       at,
       state: 'pending',
@@ -663,6 +662,8 @@ export class SessionEffects {
       attempts: 0,
       card: false,
       ...projection.delivery(deliveryId),
+      // A question may be read back in other words.
+      text,
       ...change,
     };
     projection.emit({ type: 'delivery.changed', delivery: view });

@@ -278,8 +278,8 @@ export abstract class BaseSession {
 
   /**
    * Returns the next subagent result that is told or shown as a card, or that was told before and not returned yet.
-   * Each result is returned once, in the order of telling. In a text session, the wait counts as a listener, so that
-   * the result counts as heard.
+   * Each result is returned once, in the order of telling, by the process that told it. In a text session, the wait counts
+   * as a listener, so that the result counts as heard.
    * @throws {CancelledError} if the session ends or `signal` aborts (rejects).
    * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and none of its results will be told.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
