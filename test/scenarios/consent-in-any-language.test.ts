@@ -143,7 +143,8 @@ test('ignores a spoken yes that interrupts the reading back', async () => {
 
 test('shows the words of the reading back as the text of the delivery', async () => {
   const { type, state } = await text({ consentModel: always('yes').model });
-  const shown = () => state().deliveries.flatMap((one) => (one.kind === 'question' ? one.text : []));
+  const shown = () =>
+    state().deliveries.flatMap((one) => (one.kind === 'question' ? one.text : []));
   const [first] = shown();
   expect(first).not.toBe(READ_BACK);
   await type('sim');
