@@ -112,7 +112,7 @@ export const defaultLocalVoiceOptions = {
   maxConnections: 16,
 } as const satisfies Partial<LocalVoiceOptions>;
 
-/** The URL and the key that clients need. */
+/** The URL and the key that clients need: `openaiRealtime({ url, apiKey })`. */
 export interface LocalVoiceAddress {
   /** A URL such as `ws://127.0.0.1:43121/v1/realtime`. */
   readonly url: string;

@@ -2,12 +2,7 @@
 
 import { parentPort, workerData, type Transferable } from 'node:worker_threads';
 import { propertiesOf } from '../../values/json.ts';
-import {
-  ConfigurationError,
-  OffstageError,
-  ProviderError,
-  messageOf,
-} from '../../values/errors.ts';
+import { ConfigurationError, OffstageError, messageOf } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import {
   resampleSound,
@@ -106,7 +101,7 @@ async function answer(
 ): Promise<unknown> {
   const handler = handlers[call] as ((argument: unknown) => unknown) | undefined;
   if (handler === undefined) {
-    throw new ProviderError(
+    throw new ConfigurationError(
       'UNKNOWN_SPEECH_CALL',
       `This thread does not know the call \`${call}\``,
     );

@@ -165,7 +165,9 @@ class RealtimeWire implements Wire {
     if (event.type !== 'error') return;
     if (event.error.code === 'session_expired') this.#isExpired = true;
     // No other event has been sent yet, so the error concerns session.update, with or without an event id.
-    if (!this.#isReady) this.#connection.finish(classifyRefusedStart(event.error));
+    if (this.#isReady) return;
+    const message = this.#translator.refusal(event.error.message);
+    this.#connection.finish(classifyRefusedStart({ ...event.error, message }));
   }
 }
 

@@ -88,6 +88,8 @@ export class Translator {
   readonly #changes = new Map<string, TransportConfiguration>();
   #takesOpenQuestion = false;
   #lastEventNumber = 0;
+  /** The model that transcribes the user's speech. */
+  #transcriber = '';
 
   constructor(configuration: TransportConfiguration, connection: Connection) {
     this.#configuration = configuration;
@@ -101,7 +103,17 @@ export class Translator {
 
   /** Returns the connection's first client event. */
   start(settings: wire.SessionSettings): ClientEvent {
+    this.#transcriber = settings.transcription.model;
     return wire.sessionStart(this.#newEventId(), settings, this.#configuration);
+  }
+
+  /** Returns the reason of a refused start. Names the option if the server refuses the model that transcribes. */
+  refusal(reason: string): string {
+    return reason.includes(this.#transcriber) ? `${reason} (${this.#option})` : reason;
+  }
+
+  get #option(): string {
+    return `openaiRealtime({ transcription: { model: '${this.#transcriber}' } })`;
   }
 
   /** Returns a command's event; null if the command needs none. */
@@ -211,7 +223,7 @@ export class Translator {
         return emit({
           type: 'utterance.untranscribed',
           utteranceId: this.#utteranceOf(event.item_id),
-          reason: this.#describe(event.error) ?? 'The server gave no reason',
+          reason: `${this.#describe(event.error) ?? 'The server gave no reason'} (${this.#option})`,
         });
       case 'response.created':
         return void this.#begin(event.response.id, keyOf(event.response));

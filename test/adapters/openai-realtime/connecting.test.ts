@@ -274,6 +274,20 @@ describe('transport.closed', () => {
     },
   );
 
+  test('names the option when the server refuses the model that transcribes', async () => {
+    const server = await startServer();
+    const client = connectTo(server.url);
+    const peer = await server.nextPeer();
+    await peer.next('session.update');
+    const message = 'Model "gpt-4o-mini-transcribe" is not supported.';
+    const error = { type: 'invalid_request_error', code: 'invalid_model', message };
+    peer.send({ type: 'error', error });
+    expect(await client.next('transport.closed')).toMatchObject({
+      reason: `The server refused the session: ${message} (openaiRealtime({ transcription: { model: 'gpt-4o-mini-transcribe' } }))`,
+      retryable: false,
+    });
+  });
+
   test('fails after a refusal whose body never ends', async () => {
     const refused = deferred();
     const server = await startServer({

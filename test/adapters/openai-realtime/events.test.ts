@@ -114,20 +114,23 @@ describe('the speech of the user', () => {
   test.each([
     [{ code: 'audio_unintelligible', message: 'No words' }, 'audio_unintelligible: No words'],
     [{}, 'The server gave no reason'],
-  ])('reports a transcription that failed: %j', async (error, reason) => {
-    const { client, peer } = await startCall();
-    peer.send({
-      type: 'conversation.item.input_audio_transcription.failed',
-      item_id: 'u1',
-      content_index: 0,
-      error,
-    });
-    expect(await client.next('utterance.untranscribed')).toEqual({
-      type: 'utterance.untranscribed',
-      utteranceId: 'u1',
-      reason,
-    });
-  });
+  ])(
+    'reports a transcription that failed, with the option that names its model: %j',
+    async (error, reason) => {
+      const { client, peer } = await startCall();
+      peer.send({
+        type: 'conversation.item.input_audio_transcription.failed',
+        item_id: 'u1',
+        content_index: 0,
+        error,
+      });
+      expect(await client.next('utterance.untranscribed')).toEqual({
+        type: 'utterance.untranscribed',
+        utteranceId: 'u1',
+        reason: `${reason} (openaiRealtime({ transcription: { model: 'gpt-4o-mini-transcribe' } }))`,
+      });
+    },
+  );
 });
 
 describe('a meaningless message', () => {

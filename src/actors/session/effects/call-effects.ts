@@ -175,10 +175,8 @@ export class CallEffects {
     const checked = tool && isRepeatable && (await this.#fitting(tool, callId, call.arguments));
     const isOver = !session.records.calls.has(callId) || session.unit.unit.disposed;
     if (isOver || session.unit.runOf(callId) === null) return;
-    if (checked && checked.ok && callKey(name, checked.value) === callKey(name, input)) {
-      this.execute(callId);
-      return;
-    }
+    if (checked && checked.ok && callKey(name, checked.value) === callKey(name, input))
+      return this.execute(callId);
     this.#reportInDoubt(call);
     session.receive(`call:${callId}`, {
       type: 'call.executed',
@@ -210,16 +208,12 @@ export class CallEffects {
       });
     if (!tool) {
       const known = [...session.agents.toolsOf(call.agentName).keys()].join(', ') || 'none';
-      invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
-      return;
+      return invalid(`Unknown tool: ${call.name}. Available tools: ${known}`);
     }
     const checked = await this.#checked(tool, call);
     // The call may have been cancelled meanwhile, or the session may have ended.
     if (!session.records.calls.has(callId) || session.unit.unit.disposed) return;
-    if (!checked.ok) {
-      invalid(checked.message);
-      return;
-    }
+    if (!checked.ok) return invalid(checked.message);
     // Words that are not transcribed yet may continue the request of an earlier call.
     if (session.lead.awaitsWords === true && mayGoOn(session, { ...call, input: checked.value })) {
       await session.userInput.nextWords(WORDS_LIMIT_MS);
@@ -284,10 +278,7 @@ export class CallEffects {
     const { execute, client } = tool ?? {};
     if (!call || !(execute || client)) return;
     const joined = this.#joined(call);
-    if (joined) {
-      session.receive(`call:${callId}`, { type: 'call.executed', output: joined });
-      return;
-    }
+    if (joined) return session.receive(`call:${callId}`, { type: 'call.executed', output: joined });
     const controller = new AbortController();
     this.#executing.set(callId, controller);
     const { signal } = controller;

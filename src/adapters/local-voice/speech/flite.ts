@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { propertiesOf } from '../../../values/json.ts';
-import { ProviderError } from '../../../values/errors.ts';
+import { ConfigurationError, ProviderError } from '../../../values/errors.ts';
 import type { AudioFrame } from '../../../voice/audio/audio-frame.ts';
 import { decodePcm16 } from '../../../voice/audio/pcm16.ts';
 import { voiceFile } from './voice-packages.ts';
@@ -34,13 +34,15 @@ export class Flite {
   /**
    * Returns a text's audio at the voice's sample rate (16000 Hz, `kal` 8000 Hz); empty if the text has nothing to
    * pronounce.
-   * @throws {ProviderError} `UNKNOWN_VOICE`, `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
+   * @throws {ConfigurationError} `UNKNOWN_VOICE`
+   * @throws {ProviderError} `SPEECH_COMMAND_FAILED` or `MALFORMED_SPEECH`
    */
   async speak({ text, voice, speed }: SpokenRequest): Promise<AudioFrame> {
     // Given an unknown voice, Flite would use another voice or look for a file of that name.
     if (!FLITE_VOICES.some((known) => known === voice)) {
       const known = FLITE_VOICES.join(', ');
-      throw new ProviderError('UNKNOWN_VOICE', `Expected a voice of ${known}, got \`${voice}\``);
+      const message = `Expected a voice of ${known}, got \`${voice}\``;
+      throw new ConfigurationError('UNKNOWN_VOICE', message);
     }
     const spoken = speakableText(text).slice(0, MAX_TEXT_LENGTH);
     if (spoken === '') return { samples: new Int16Array(0), sampleRateHz: 16_000 };

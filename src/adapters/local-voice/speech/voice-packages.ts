@@ -141,7 +141,9 @@ export const INSTALL_VOICE = 'npx offstage voice install';
 export function voiceFile(name: VoicePackageName, file: string): URL {
   const folder = voiceFolder();
   if (!existsSync(folder)) throw missing(`are not in ${folder}`);
-  return pathToFileURL(join(folder, 'node_modules', name, file));
+  const path = join(folder, 'node_modules', name, file);
+  if (!existsSync(path)) throw missing(`lack ${path}`);
+  return pathToFileURL(path);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { CancelledError } from '../../../../src/values/errors.ts';
+import { CancelledError, ConfigurationError } from '../../../../src/values/errors.ts';
 import { createBuiltInEngine } from '../../../../src/adapters/local-voice/speech/built-in-engine.ts';
 import { speak } from '../../../support/speech/speak.ts';
 
@@ -60,6 +60,7 @@ describe('the built-in engine', () => {
     expect(sound.samples.length / RATE_HZ).toBeGreaterThan(0.5);
     const unknown = engine.synthesize({ text: 'Hello', voice: 'marin', speed: 1 });
     await expect(unknown).rejects.toMatchObject({ code: 'UNKNOWN_VOICE' });
+    await expect(unknown).rejects.toBeInstanceOf(ConfigurationError);
   });
 
   test('refuses to start after it was closed', async () => {

@@ -32,6 +32,14 @@ describe('the packages of the built-in voice', () => {
     await expect(loadTokenizer()).rejects.toMatchObject({ code: 'MISSING_DEPENDENCY' });
   });
 
+  test('name a file that is missing among them', async () => {
+    await inEmptyFolder();
+    mkdirSync(voiceFolder(), { recursive: true });
+    const file = () => voiceFile('@ricky0123/vad-web', 'dist/silero_vad_v6.onnx');
+    expect(file).toThrow(ConfigurationError);
+    expect(file).toThrow(/lack .*silero_vad_v6\.onnx/);
+  });
+
   test('cause an error with the reason when one is damaged', async () => {
     await inEmptyFolder();
     const broken = join(voiceFolder(), 'node_modules', 'onnxruntime-node');
