@@ -26,7 +26,7 @@ function chunks(more: object, serviceId = 'service') {
 }
 
 describe('chunks', { tags: ['H6', 'H22'] }, () => {
-  test('include the input, the parent and the call in subagent_start', () => {
+  test('start with a subagent_start that contains the input, the parent and the call', () => {
     expect(
       chunks({ type: 'spawned', task: 'x', input: { texts: ['a'] }, workstreamId: null }),
     ).toEqual([{ type: 'subagent_start', ...ofChild, input: { texts: ['a'] } }]);

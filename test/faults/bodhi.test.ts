@@ -226,7 +226,7 @@ describe('questions', () => {
     },
   );
 
-  test('releases the floor after a button as after words', { tags: ['BW16'] }, async () => {
+  test('releases the floor after an answer by button', { tags: ['BW16'] }, async () => {
     const { start, type, session, said, question, environment } = textTalk({
       subagents: {
         ask: {

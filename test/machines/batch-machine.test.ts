@@ -32,7 +32,7 @@ describe.each(['deliver', 'cancel'] as const)(
     test("BATCH-6: keeps each result's reserved place in the outbox", () =>
       holds(report, 'BATCH-6'));
 
-    test('BATCH-7: ends once everything is delivered, and always can end', () => {
+    test('BATCH-7: ends once everything is delivered, and can always end', () => {
       holds(report, 'BATCH-7');
       holds(report, 'an end can always be reached');
       holds(report, 'nothing leaves a final state');

@@ -29,7 +29,7 @@ const toPlace = ({ destination }: Readonly<Record<string, unknown>>): string =>
   `A ride to ${String(destination)}`;
 
 describe('the title of a subagent', () => {
-  test('uses its arguments, which the view does not contain', async () => {
+  test('comes from its arguments, but its view contains no arguments', async () => {
     const { session } = await ride(world(), toPlace);
     const [view] = session.subagents.list();
     expect(view).toMatchObject({ title: 'A ride to the airport', task: 'Does ride' });

@@ -350,7 +350,7 @@ describe('P5: a session that hears the microphone', () => {
       expect(talk.question()).toMatchObject({ state: 'answered', answer: 'Premium' });
     });
 
-    test('stops at an option, which is the answer', async () => {
+    test('stops at an option, which answers the question', async () => {
       const talk = await asked(true);
       talk.model().speechEnded('u1', 'Premium.');
       await talk.environment.settle();

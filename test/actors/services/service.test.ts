@@ -168,13 +168,13 @@ describe('events that are not handled', { tags: ['BW32'] }, () => {
   });
 });
 
-describe('notifies nothing if the agent has nothing to report', () => {
+describe('the notification of a result', () => {
   test.each([
     ['as text', completedOutcome('{"notify": false}')],
     ['in a code block', completedOutcome('```json\n{"notify": false}\n```')],
     ['as structured output', completedOutcome('{"notify":false}', { output: { notify: false } })],
     ['by a text without words', completedOutcome('{"notify":true,"text":" "}')],
-  ])('notifies nothing: %s', async (_how, outcome) => {
+  ])('does not occur: %s', async (_how, outcome) => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());
@@ -188,7 +188,7 @@ describe('notifies nothing if the agent has nothing to report', () => {
     ['a structured notice', completedOutcome('{"notify":true,"text":"Late."}'), 'Late.'],
     ['other JSON', completedOutcome('{"late": true}'), '{"late": true}'],
     ['a summary', completedOutcome('{"late": true}', { summary: 'Late.' }), 'Late.'],
-  ])('delivers any other result: %s', async (_what, outcome, text) => {
+  ])('occurs for any other result: %s', async (_what, outcome, text) => {
     const stage = serviceStage();
     await stage.start();
     await stage.emit(order());

@@ -181,7 +181,7 @@ describe('OPENAI-LIVE-REQUESTS-2: another cause of a response', () => {
 });
 
 describe('OPENAI-LIVE-REQUESTS-3: the end of a request', () => {
-  test('occurs once when the model says nothing in time', async () => {
+  test('occurs once when the model says nothing before the timeout', async () => {
     const { news, advance, peer } = asked({ turns: { requestTimeoutMs: 4000 } });
     await advance(3999);
     expect(news()).toEqual([]);

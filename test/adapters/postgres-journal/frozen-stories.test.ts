@@ -8,7 +8,7 @@ import { ask, open } from './support.ts';
 const folder = new URL('../../corpus/', import.meta.url);
 const frozen = readdirSync(folder).filter((name) => /^stories-\d+\.sql$/.test(name));
 
-test.each(frozen)('reads the frozen stories of %s', async (name) => {
+test.each(frozen)('reads the frozen corpus of %s', async (name) => {
   await ask(readFileSync(new URL(name, folder), 'utf8'));
   const json = readFileSync(new URL(name.replace('.sql', '.json'), folder), 'utf8');
   const journal = await open({ schema: name.replace('.sql', '').replace('-', '_') });

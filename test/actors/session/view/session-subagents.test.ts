@@ -218,7 +218,7 @@ describe('P8: the grants of a lead agent', () => {
     expect(() => spawn('helper', { grant: { tools: ['rm'] } })).toThrow('"rm"');
   });
 
-  test("let a subagent call the lead agent's tools as its own caller", async () => {
+  test("let a subagent call the lead agent's tools, with the subagent as the caller", async () => {
     const { start, spawn, session, environment } = talk(
       {
         subagents: {

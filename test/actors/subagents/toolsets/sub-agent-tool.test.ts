@@ -235,7 +235,7 @@ test(
 );
 
 test(
-  'shows cancelled and waiting children in references by their status',
+  'references to children have a status for cancelled and for waiting children',
   { tags: ['H11', 'HW7'] },
   () => {
     const service = fakeService();
