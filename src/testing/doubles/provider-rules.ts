@@ -71,7 +71,6 @@ export interface ProviderRefusal {
   readonly words: string;
 }
 
-const issues = 'https://github.com';
 const NONE: EarlierAnswers = new Map();
 
 /** The refusal by APIs that use OpenAI's chat message format. */
@@ -81,104 +80,100 @@ const withoutCall: ProviderRule['refusal'] = ({ prompt }) =>
     "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
   );
 
+type OneApi = Omit<ProviderRule, 'name'>;
+
+/** @param seen where the API refused such a call: a path on GitHub, or a whole address */
+function by(
+  api: ProviderApi,
+  seen: string,
+  refusal: ProviderRule['refusal'],
+  byPackage = false,
+): OneApi {
+  const source = seen.startsWith('https:') ? seen : `https://github.com/${seen}`;
+  return { api, source, refusal, byPackage };
+}
+
+const rules = (name: string, ...apis: readonly OneApi[]): readonly ProviderRule[] =>
+  apis.map((one) => ({ name, ...one }));
+
 /** All rules, which show what calls each API refuses. `providerRefusals` applies them. */
 export const providerRules: readonly ProviderRule[] = [
   // --- order
-  {
-    name: 'last-message',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/52433`,
-    refusal: ({ prompt }) =>
+  ...rules(
+    'last-message',
+    by('anthropic', 'anthropics/claude-code/issues/52433', ({ prompt }) =>
       when(
         forAnthropic(prompt).at(-1)?.role === 'assistant',
         'This model does not support assistant message prefill. The conversation must end with a user message.',
       ),
-  },
-  {
-    name: 'last-message',
-    api: 'mistral',
-    source: `${issues}/crewAIInc/crewAI/issues/2194`,
-    refusal: ({ prompt }) =>
+    ),
+    by('mistral', 'crewAIInc/crewAI/issues/2194', ({ prompt }) =>
       when(
         prompt.at(-1)?.role === 'assistant',
         'Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant',
       ),
-  },
-  {
-    name: 'system-first',
-    api: 'google',
-    source: 'https://www.npmjs.com/package/@ai-sdk/google (convertToGoogleMessages)',
-    byPackage: true,
-    refusal: ({ prompt }) =>
-      when(
-        lateSystem(prompt),
-        'system messages are only supported at the beginning of the conversation',
-      ),
-  },
-  {
-    name: 'system-first',
-    api: 'bedrock',
-    source:
+    ),
+  ),
+  ...rules(
+    'system-first',
+    by(
+      'google',
+      'https://www.npmjs.com/package/@ai-sdk/google (convertToGoogleMessages)',
+      ({ prompt }) =>
+        when(
+          lateSystem(prompt),
+          'system messages are only supported at the beginning of the conversation',
+        ),
+      true,
+    ),
+    by(
+      'bedrock',
       'https://www.npmjs.com/package/@ai-sdk/amazon-bedrock (convertToAmazonBedrockChatMessages)',
-    byPackage: true,
-    refusal: (call) =>
-      when(
-        lateSystem(forBedrock(call)),
-        'Multiple system messages that are separated by user/assistant messages',
-      ),
-  },
-  {
-    name: 'system-first',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/61412`,
-    refusal: ({ prompt }) =>
+      (call) =>
+        when(
+          lateSystem(forBedrock(call)),
+          'Multiple system messages that are separated by user/assistant messages',
+        ),
+      true,
+    ),
+    by('anthropic', 'anthropics/claude-code/issues/61412', ({ prompt }) =>
       // The package sends the first run of system messages, wherever it is, outside the conversation.
       when(
         prompt.filter(({ role }, at) => role === 'system' && prompt[at - 1]?.role !== role).length >
           1,
         "role 'system' is not supported on this model",
       ),
-  },
-  {
-    name: 'system-first',
-    api: 'qwen',
-    source: `${issues}/vllm-project/vllm/issues/41114`,
-    refusal: ({ prompt }) => when(lateSystem(prompt), 'System message must be at the beginning.'),
-  },
-  {
-    name: 'system-first',
-    api: 'mistral',
-    source: `${issues}/mistralai/mistral-common (validator.py, _validate_message_order)`,
-    refusal: ({ prompt }) => {
-      const at = prompt.findIndex(
-        ({ role }, index) =>
-          role === 'system' && /assistant|tool/.test(prompt[index - 1]?.role ?? ''),
-      );
-      return when(at >= 0, `Unexpected role 'system' after role '${prompt[at - 1]?.role}'`);
-    },
-  },
-  {
-    name: 'some-message',
-    api: 'google',
-    source: `${issues}/NousResearch/hermes-agent/pull/57942`,
-    refusal: ({ prompt }) =>
+    ),
+    by('qwen', 'vllm-project/vllm/issues/41114', ({ prompt }) =>
+      when(lateSystem(prompt), 'System message must be at the beginning.'),
+    ),
+    by(
+      'mistral',
+      'mistralai/mistral-common (validator.py, _validate_message_order)',
+      ({ prompt }) => {
+        const at = prompt.findIndex(
+          ({ role }, index) =>
+            role === 'system' && /assistant|tool/.test(prompt[index - 1]?.role ?? ''),
+        );
+        return when(at >= 0, `Unexpected role 'system' after role '${prompt[at - 1]?.role}'`);
+      },
+    ),
+  ),
+  ...rules(
+    'some-message',
+    by('google', 'NousResearch/hermes-agent/pull/57942', ({ prompt }) =>
       when(
         prompt.every(({ role }) => role === 'system'),
         '* GenerateContentRequest.contents: contents is not specified',
       ),
-  },
-  {
-    name: 'some-message',
-    api: 'anthropic',
-    source: `${issues}/langchain-ai/langchain/pull/31696`,
-    refusal: ({ prompt }) =>
+    ),
+    by('anthropic', 'langchain-ai/langchain/pull/31696', ({ prompt }) =>
       when(forAnthropic(prompt).length === 0, 'messages: at least one message is required'),
-  },
-  {
-    name: 'call-after-user',
-    api: 'google',
-    source: `${issues}/google-gemini/gemini-cli/issues/11814`,
-    refusal: ({ prompt }) =>
+    ),
+  ),
+  ...rules(
+    'call-after-user',
+    by('google', 'google-gemini/gemini-cli/issues/11814', ({ prompt }) =>
       when(
         turnsOf(prompt).some(
           (message, index, turns) =>
@@ -186,368 +181,271 @@ export const providerRules: readonly ProviderRule[] = [
         ),
         'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
       ),
-  },
+    ),
+  ),
   // --- calls and results
-  {
-    name: 'result-for-call',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/8210`,
-    refusal: ({ prompt }) => {
+  ...rules(
+    'result-for-call',
+    by('anthropic', 'anthropics/claude-code/issues/8210', ({ prompt }) => {
       const open = unanswered(forAnthropic(prompt));
       return (
         open &&
         `messages.${open.at}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${open.ids}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`
       );
-    },
-  },
-  {
-    name: 'result-for-call',
-    api: 'openai-chat',
-    source: `${issues}/aliasrobotics/cai/issues/111`,
-    refusal: ({ prompt }) => {
+    }),
+    by('openai-chat', 'aliasrobotics/cai/issues/111', ({ prompt }) => {
       const open = unanswered(joined(prompt));
       return (
         open &&
         `An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. The following tool_call_ids did not have response messages: ${open.ids}`
       );
-    },
-  },
-  {
-    name: 'result-for-call',
-    api: 'openai-responses',
-    source: `${issues}/bytedance/trae-agent/issues/245`,
-    refusal: ({ prompt }) => {
+    }),
+    by('openai-responses', 'bytedance/trae-agent/issues/245', ({ prompt }) => {
       const open = unanswered(prompt, prompt.length);
       return open && `No tool output found for function call ${open.ids}.`;
-    },
-  },
-  {
-    name: 'result-for-call',
-    api: 'mistral',
-    source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV13)`,
-    refusal: ({ prompt }) =>
-      when(
-        unanswered(joined(prompt)) !== null,
-        'Not the same number of function calls and responses',
-      ),
-  },
-  {
-    name: 'result-for-call',
-    api: 'google',
-    source: `${issues}/google-gemini/gemini-cli/issues/4217`,
-    refusal: ({ prompt }) =>
+    }),
+    by(
+      'mistral',
+      'mistralai/mistral-common (validator.py, MistralRequestValidatorV13)',
+      ({ prompt }) =>
+        when(
+          unanswered(joined(prompt)) !== null,
+          'Not the same number of function calls and responses',
+        ),
+    ),
+    by('google', 'google-gemini/gemini-cli/issues/4217', ({ prompt }) =>
       when(
         unanswered(prompt) !== null,
         'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
       ),
-  },
-  {
-    name: 'result-for-call',
-    api: 'deepseek',
-    source: `${issues}/zed-industries/zed/issues/51944`,
-    refusal: ({ prompt }) =>
+    ),
+    by('deepseek', 'zed-industries/zed/issues/51944', ({ prompt }) =>
       when(
         unanswered(joined(prompt)) !== null,
         "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. (insufficient tool messages following tool_calls message)",
       ),
-  },
-  {
-    name: 'result-for-call',
-    api: 'qwen',
-    source: `${issues}/agynio/v1/issues/1346`,
-    refusal: ({ prompt }) => {
+    ),
+    by('qwen', 'agynio/v1/issues/1346', ({ prompt }) => {
       const open = unanswered(joined(prompt));
       return (
         open &&
         `<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must be followed by tool messages responding to each "tool_call_id". The following tool_call_ids did not have response messages: ${open.ids}`
       );
-    },
-  },
-  {
-    name: 'result-for-call',
-    api: 'bedrock',
-    source: `${issues}/agno-agi/agno/issues/6698`,
-    refusal: (call) => {
+    }),
+    by('bedrock', 'agno-agi/agno/issues/6698', (call) => {
       const open = unanswered(forBedrock(call));
       return (
         open &&
         `Expected toolResult blocks at messages.${open.at + 1}.content for the following Ids: ${open.ids}`
       );
-    },
-  },
-  {
-    name: 'call-for-result',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/18947`,
-    refusal: ({ prompt }) => {
+    }),
+  ),
+  ...rules(
+    'call-for-result',
+    by('anthropic', 'anthropics/claude-code/issues/18947', ({ prompt }) => {
       const orphan = orphanResult(forAnthropic(prompt));
       return (
         orphan &&
         `messages.${orphan.at}.content.0: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${orphan.id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
       );
-    },
-  },
-  {
-    name: 'call-for-result',
-    api: 'openai-chat',
-    source: `${issues}/FoundationAgents/OpenManus/issues/744`,
-    refusal: withoutCall,
-  },
-  {
-    name: 'call-for-result',
-    api: 'openai-responses',
-    source: `${issues}/continuedev/continue/issues/10092`,
-    refusal: ({ prompt }) => {
+    }),
+    by('openai-chat', 'FoundationAgents/OpenManus/issues/744', withoutCall),
+    by('openai-responses', 'continuedev/continue/issues/10092', ({ prompt }) => {
       const orphan = orphanResult(prompt, prompt.length);
       return orphan && `No tool call found for function call output with call_id ${orphan.id}.`;
-    },
-  },
-  {
-    name: 'call-for-result',
-    api: 'deepseek',
-    source: `${issues}/FoundationAgents/OpenManus/issues/23`,
-    refusal: withoutCall,
-  },
-  {
-    name: 'call-for-result',
-    api: 'qwen',
-    source: `${issues}/langchain-ai/langgraph-supervisor-py/issues/203`,
-    refusal: ({ prompt }) =>
+    }),
+    by('deepseek', 'FoundationAgents/OpenManus/issues/23', withoutCall),
+    by('qwen', 'langchain-ai/langgraph-supervisor-py/issues/203', ({ prompt }) =>
       when(
         orphanResult(joined(prompt)) !== null,
         '<400> InternalError.Algo.InvalidParameter: messages with role "tool" must be a response to a preceeding message with "tool_calls".',
       ),
-  },
-  {
-    name: 'one-result-for-call',
-    api: 'mistral',
-    source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV13)`,
-    refusal: ({ prompt }) => {
-      for (const message of joined(prompt)) {
-        const id = firstTwice(message.role === 'tool' ? resultIdsIn(message) : []);
-        if (id !== undefined) return `Duplicate tool call id ${id} in tool results`;
-      }
-      return null;
-    },
-  },
-  {
-    name: 'tools-for-calls',
-    api: 'bedrock',
-    source: `${issues}/langgenius/dify/issues/17545`,
-    refusal: ({ prompt, tools = [] }) =>
+    ),
+  ),
+  ...rules(
+    'one-result-for-call',
+    by(
+      'mistral',
+      'mistralai/mistral-common (validator.py, MistralRequestValidatorV13)',
+      ({ prompt }) => {
+        for (const message of joined(prompt)) {
+          const id = firstTwice(message.role === 'tool' ? resultIdsIn(message) : []);
+          if (id !== undefined) return `Duplicate tool call id ${id} in tool results`;
+        }
+        return null;
+      },
+    ),
+  ),
+  ...rules(
+    'tools-for-calls',
+    by('bedrock', 'langgenius/dify/issues/17545', ({ prompt, tools = [] }) =>
       when(
         tools.length === 0 && prompt.some((message) => callsIn(message).length > 0),
         'The toolConfig field must be defined when using toolUse and toolResult content blocks.',
       ),
-  },
+    ),
+  ),
   // --- the rest of an answer with calls
-  {
-    name: 'reasoning-kept',
-    api: 'anthropic',
-    source: `${issues}/deepset-ai/haystack-core-integrations/issues/2146`,
-    refusal: ({ prompt }, earlier) => {
+  ...rules(
+    'reasoning-kept',
+    by('anthropic', 'deepset-ai/haystack-core-integrations/issues/2146', ({ prompt }, earlier) => {
       const lost = lostState(prompt, earlier, isReasoning);
       return (
         lost &&
         `messages.${lost.at}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`tool_use\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks).`
       );
-    },
-  },
-  {
-    name: 'reasoning-kept',
-    api: 'deepseek',
-    source: `${issues}/abhigyanpatwari/GitNexus/issues/43`,
-    refusal: ({ prompt }, earlier) => {
+    }),
+    by('deepseek', 'abhigyanpatwari/GitNexus/issues/43', ({ prompt }, earlier) => {
       const lost = lostState(prompt, earlier, isReasoning);
       return (
         lost &&
         `Missing \`reasoning_content\` field in the assistant message at message index ${lost.at}.`
       );
-    },
-  },
-  {
-    name: 'reasoning-kept',
-    api: 'openai-responses',
-    source: `${issues}/TanStack/ai/issues/1212`,
-    refusal: ({ prompt }, earlier) => {
+    }),
+    by('openai-responses', 'TanStack/ai/issues/1212', ({ prompt }, earlier) => {
       const lost = lostState(prompt, earlier, isReasoning);
       return (
         lost &&
         `Item '${lost.id}' of type 'function_call' was provided without its required 'reasoning' item.`
       );
-    },
-  },
-  {
-    name: 'call-state-kept',
-    api: 'google',
-    source: 'https://ai.google.dev/gemini-api/docs/thought-signatures',
-    refusal: ({ prompt }, earlier) => {
-      const lost = lostState(prompt, earlier, isSignedCall);
-      return (
-        lost &&
-        `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${lost.name}\` , position ${lost.at}.`
-      );
-    },
-  },
+    }),
+  ),
+  ...rules(
+    'call-state-kept',
+    by(
+      'google',
+      'https://ai.google.dev/gemini-api/docs/thought-signatures',
+      ({ prompt }, earlier) => {
+        const lost = lostState(prompt, earlier, isSignedCall);
+        return (
+          lost &&
+          `Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \`default_api:${lost.name}\` , position ${lost.at}.`
+        );
+      },
+    ),
+  ),
   // --- ids and names
-  {
-    name: 'call-id',
-    api: 'anthropic',
-    source: `${issues}/maximhq/bifrost/issues/5097`,
-    refusal: ({ prompt }) => {
+  ...rules(
+    'call-id',
+    by('anthropic', 'maximhq/bifrost/issues/5097', ({ prompt }) => {
       const call = findCall(prompt, ({ toolCallId }) => !/^[\w-]+$/.test(toolCallId));
       return (
         call &&
         `messages.${call.at}.content.${call.index}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`
       );
-    },
-  },
-  {
-    name: 'call-id',
-    api: 'openai-responses',
-    source: `${issues}/AnswerDotAI/fastllm/issues/45`,
-    refusal: ({ prompt }) => {
+    }),
+    by('openai-responses', 'AnswerDotAI/fastllm/issues/45', ({ prompt }) => {
       const call = findCall(prompt, ({ toolCallId }) => toolCallId.length > 64);
       return (
         call &&
         `Invalid 'input[${call.at}].call_id': string too long. Expected a string with maximum length 64, but got a string with length ${call.part.toolCallId.length} instead.`
       );
-    },
-  },
-  {
-    name: 'unique-call-id',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/20901`,
-    refusal: ({ prompt }) => {
+    }),
+  ),
+  ...rules(
+    'unique-call-id',
+    by('anthropic', 'anthropics/claude-code/issues/20901', ({ prompt }) => {
       const twice = firstTwice(prompt.flatMap(callsIn).map(({ toolCallId }) => toolCallId));
       const again = findSecondCall(prompt, twice);
       return (
         again && `messages.${again.at}.content.${again.index}: \`tool_use\` ids must be unique`
       );
-    },
-  },
-  {
-    name: 'tool-name',
-    api: 'openai-chat',
-    source: `${issues}/vercel/ai/issues/1972`,
-    refusal: ({ tools }) =>
+    }),
+  ),
+  ...rules(
+    'tool-name',
+    by('openai-chat', 'vercel/ai/issues/1972', ({ tools }) =>
       ofTools(tools, ({ name }, at) =>
         /^[\w-]+$/.test(name)
           ? name.length > 64 &&
             `Invalid 'tools[${at}].function.name': string too long. Expected a string with maximum length 64, but got a string with length ${name.length} instead.`
           : `Invalid 'tools[${at}].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
       ),
-  },
-  {
-    name: 'tool-name',
-    api: 'google',
-    source: `${issues}/google-gemini/gemini-cli/issues/9535`,
-    refusal: ({ tools }) =>
+    ),
+    by('google', 'google-gemini/gemini-cli/issues/9535', ({ tools }) =>
       ofTools(
         tools,
         ({ name }, at) =>
           !/^[a-zA-Z_][\w.:-]{0,63}$/.test(name) &&
           `* GenerateContentRequest.tools[0].function_declarations[${at}].name: Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.`,
       ),
-  },
-  {
-    name: 'tool-name',
-    api: 'openai-responses',
-    source: `${issues}/openai/openai-dotnet/issues/441`,
-    refusal: ({ tools }) =>
+    ),
+    by('openai-responses', 'openai/openai-dotnet/issues/441', ({ tools }) =>
       ofTools(
         tools,
         ({ name }, at) =>
           !/^[\w-]+$/.test(name) &&
           `Invalid 'tools[${at}].name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`,
       ),
-  },
-  {
-    name: 'tool-name',
-    api: 'anthropic',
-    source: `${issues}/home-assistant/core/issues/147760`,
-    refusal: ({ tools }) =>
+    ),
+    by('anthropic', 'home-assistant/core/issues/147760', ({ tools }) =>
       ofTools(
         tools,
         ({ name }, at) =>
           !/^[\w-]{1,128}$/.test(name) &&
           `tools.${at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`,
       ),
-  },
-  {
-    name: 'tool-name',
-    api: 'bedrock',
-    source: `${issues}/aws-samples/remote-swe-agents/pull/457`,
-    refusal: ({ tools }) =>
+    ),
+    by('bedrock', 'aws-samples/remote-swe-agents/pull/457', ({ tools }) =>
       ofTools(
         tools,
         ({ name }, at) =>
           !/^[\w-]+$/.test(name) &&
           `Value '${name}' at 'toolConfig.tools.${at + 1}.member.toolSpec.name' failed to satisfy constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_-]+`,
       ),
-  },
-  {
-    name: 'tool-name',
-    api: 'mistral',
-    source: `${issues}/Kochava-Studios/witsy/pull/164`,
-    refusal: ({ tools }) =>
+    ),
+    by('mistral', 'Kochava-Studios/witsy/pull/164', ({ tools }) =>
       ofTools(
         tools,
         ({ name }) =>
           !/^[\w-]{1,64}$/.test(name) &&
           `Function name was ${name} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`,
       ),
-  },
-  {
-    name: 'unique-tool-name',
-    api: 'anthropic',
-    source: `${issues}/eclipse-theia/theia/issues/16122`,
-    refusal: ({ tools = [] }) =>
+    ),
+  ),
+  ...rules(
+    'unique-tool-name',
+    by('anthropic', 'eclipse-theia/theia/issues/16122', ({ tools = [] }) =>
       when(
         firstTwice(tools.map(({ name }) => name)) !== undefined,
         'tools: Tool names must be unique.',
       ),
-  },
-  {
-    name: 'called-name',
-    api: 'openai-chat',
-    source: `${issues}/mcp-use/mcp-use/issues/90`,
-    refusal: ({ prompt }) => {
+    ),
+  ),
+  ...rules(
+    'called-name',
+    by('openai-chat', 'mcp-use/mcp-use/issues/90', ({ prompt }) => {
       const call = findCall(prompt, ({ toolName }) => !/^[\w-]+$/.test(toolName));
       return (
         call &&
         `Invalid 'messages[${call.at}].tool_calls[${call.index}].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
       );
-    },
-  },
-  {
-    name: 'called-name',
-    api: 'mistral',
-    source: `${issues}/mistralai/mistral-common (validator.py, _validate_function_call)`,
-    refusal: ({ prompt }) => {
-      const call = findCall(prompt, ({ toolName }) => !/^[\w-]{1,64}$/.test(toolName));
-      return (
-        call &&
-        `Function name was ${call.part.toolName} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`
-      );
-    },
-  },
-  {
-    name: 'called-arguments',
-    api: 'qwen',
-    source: `${issues}/QwenLM/Qwen3/issues/1894`,
-    refusal: ({ prompt }) =>
+    }),
+    by(
+      'mistral',
+      'mistralai/mistral-common (validator.py, _validate_function_call)',
+      ({ prompt }) => {
+        const call = findCall(prompt, ({ toolName }) => !/^[\w-]{1,64}$/.test(toolName));
+        return (
+          call &&
+          `Function name was ${call.part.toolName} but must be a-z, A-Z, 0-9, or contain underscores and dashes, with a maximum length of 64.`
+        );
+      },
+    ),
+  ),
+  ...rules(
+    'called-arguments',
+    by('qwen', 'QwenLM/Qwen3/issues/1894', ({ prompt }) =>
       when(
         findCall(prompt, ({ input }) => !isObject(input)) !== null,
         'Can only get item pairs from a mapping.',
       ),
-  },
+    ),
+  ),
   // --- empty texts
-  {
-    name: 'blank-text',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/23440`,
-    refusal: ({ prompt }) =>
+  ...rules(
+    'blank-text',
+    by('anthropic', 'anthropics/claude-code/issues/23440', ({ prompt }) =>
       when(
         prompt.some(
           ({ role, content }) =>
@@ -562,12 +460,8 @@ export const providerRules: readonly ProviderRule[] = [
         ),
         'messages: text content blocks must contain non-whitespace text',
       ),
-  },
-  {
-    name: 'blank-text',
-    api: 'bedrock',
-    source: `${issues}/OpenHands/OpenHands/issues/5339`,
-    refusal: (call) => {
+    ),
+    by('bedrock', 'OpenHands/OpenHands/issues/5339', (call) => {
       const at = turnsOf(forBedrock(call)).findIndex(
         ({ role, content }) =>
           role === 'user' &&
@@ -577,13 +471,11 @@ export const providerRules: readonly ProviderRule[] = [
         at >= 0,
         `The text field in the ContentBlock object at messages.${at}.content.0 is blank. Add text to the text field, and try again.`,
       );
-    },
-  },
-  {
-    name: 'empty-message',
-    api: 'google',
-    source: `${issues}/vercel/ai/issues/3775`,
-    refusal: ({ prompt }) => {
+    }),
+  ),
+  ...rules(
+    'empty-message',
+    by('google', 'vercel/ai/issues/3775', ({ prompt }) => {
       const at = turnsOf(prompt).findIndex(({ content }) =>
         content.every((part) => part.type === 'text' && part.text === ''),
       );
@@ -591,20 +483,15 @@ export const providerRules: readonly ProviderRule[] = [
         at >= 0,
         `* GenerateContentRequest.contents[${at}].parts: contents.parts must not be empty.`,
       );
-    },
-  },
+    }),
+  ),
   // --- schemas of tools
-  {
-    name: 'object-at-root',
-    api: 'openai-chat',
-    source: `${issues}/browserbase/stagehand/issues/1159`,
-    refusal: ({ tools }) => ofSchemas(tools, noObjectAtRoot),
-  },
-  {
-    name: 'object-at-root',
-    api: 'openai-chat',
-    source: `${issues}/nspady/google-calendar-mcp/issues/39`,
-    refusal: ({ tools }) =>
+  ...rules(
+    'object-at-root',
+    by('openai-chat', 'browserbase/stagehand/issues/1159', ({ tools }) =>
+      ofSchemas(tools, noObjectAtRoot),
+    ),
+    by('openai-chat', 'nspady/google-calendar-mcp/issues/39', ({ tools }) =>
       ofSchemas(tools, (schema, name) =>
         when(
           schema['type'] === 'object' &&
@@ -612,42 +499,30 @@ export const providerRules: readonly ProviderRule[] = [
           `Invalid schema for function '${name}': schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level.`,
         ),
       ),
-  },
-  {
-    name: 'object-at-root',
-    api: 'openai-responses',
-    source: `${issues}/ComposioHQ/composio/issues/1829`,
-    refusal: ({ tools }) => ofSchemas(tools, noObjectAtRoot),
-  },
-  {
-    name: 'object-at-root',
-    api: 'bedrock',
-    source: `${issues}/cognitect-labs/aws-api/issues/272`,
-    refusal: ({ tools }) =>
+    ),
+    by('openai-responses', 'ComposioHQ/composio/issues/1829', ({ tools }) =>
+      ofSchemas(tools, noObjectAtRoot),
+    ),
+    by('bedrock', 'cognitect-labs/aws-api/issues/272', ({ tools }) =>
       ofSchemas(tools, (schema, _, at) =>
         when(
           schema['type'] !== 'object',
           `The value at toolConfig.tools.${at}.toolSpec.inputSchema.json.type must be one of the following: object.`,
         ),
       ),
-  },
-  {
-    name: 'object-at-root',
-    api: 'anthropic',
-    source: `${issues}/MoonshotAI/kimi-code/issues/2328`,
-    refusal: ({ tools }) =>
+    ),
+    by('anthropic', 'MoonshotAI/kimi-code/issues/2328', ({ tools }) =>
       ofSchemas(tools, (schema, _, at) =>
         when(
           ['oneOf', 'allOf', 'anyOf'].some((keyword) => keyword in schema),
           `tools.${at}.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at the top level`,
         ),
       ),
-  },
-  {
-    name: 'listed-items',
-    api: 'openai-chat',
-    source: `${issues}/vercel/ai/issues/2271`,
-    refusal: ({ tools }) =>
+    ),
+  ),
+  ...rules(
+    'listed-items',
+    by('openai-chat', 'vercel/ai/issues/2271', ({ tools }) =>
       ofSchemas(tools, (schema, name) => {
         const tuple = inSchema(schema, ({ items }) => Array.isArray(items));
         return (
@@ -655,24 +530,19 @@ export const providerRules: readonly ProviderRule[] = [
           `Invalid schema for function '${name}': ${JSON.stringify(tuple.schema['items'])} is not of type 'object', 'boolean'.`
         );
       }),
-  },
-  {
-    name: 'listed-items',
-    api: 'anthropic',
-    source: `${issues}/openclaw/openclaw/issues/98588`,
-    refusal: ({ tools }) =>
+    ),
+    by('anthropic', 'openclaw/openclaw/issues/98588', ({ tools }) =>
       ofSchemas(tools, (schema, _, at) =>
         when(
           inSchema(schema, ({ items }) => Array.isArray(items)) !== null,
           `tools.${at}.custom.input_schema: JSON schema is invalid. It must match JSON Schema draft 2020-12 (https://json-schema.org/draft/2020-12).`,
         ),
       ),
-  },
-  {
-    name: 'items',
-    api: 'openai-chat',
-    source: `${issues}/LionSR/TeXRA/pull/2323`,
-    refusal: ({ tools }) =>
+    ),
+  ),
+  ...rules(
+    'items',
+    by('openai-chat', 'LionSR/TeXRA/pull/2323', ({ tools }) =>
       ofSchemas(tools, (schema, name) => {
         const array = inSchema(
           schema,
@@ -683,64 +553,61 @@ export const providerRules: readonly ProviderRule[] = [
           `Invalid schema for function '${name}': In context=(${array.path.map((key) => `'${key}'`).join(', ')}), array schema missing items.`
         );
       }),
-  },
-  {
-    name: 'properties',
-    api: 'openai-chat',
-    source: `${issues}/spring-projects/spring-ai/issues/4776`,
-    refusal: ({ tools }) => ofSchemas(tools, noProperties),
-  },
-  {
-    name: 'properties',
-    api: 'openai-responses',
-    source: `${issues}/everruns/everruns/pull/984`,
-    refusal: ({ tools }) => ofSchemas(tools, noProperties),
-  },
-  {
-    name: 'property-name',
-    api: 'anthropic',
-    source: `${issues}/anthropics/claude-code/issues/79418`,
-    refusal: ({ tools }) =>
+    ),
+  ),
+  ...rules(
+    'properties',
+    by('openai-chat', 'spring-projects/spring-ai/issues/4776', ({ tools }) =>
+      ofSchemas(tools, noProperties),
+    ),
+    by('openai-responses', 'everruns/everruns/pull/984', ({ tools }) =>
+      ofSchemas(tools, noProperties),
+    ),
+  ),
+  ...rules(
+    'property-name',
+    by('anthropic', 'anthropics/claude-code/issues/79418', ({ tools }) =>
       ofSchemas(tools, (schema, _, at) =>
         when(
           Object.keys(schema['properties'] ?? {}).some((key) => !/^[\w.-]{1,64}$/.test(key)),
           `tools.${at}.custom.input_schema.properties: Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'`,
         ),
       ),
-  },
+    ),
+  ),
   // --- rules of a single API, for calls that all other APIs accept
-  {
-    name: 'first-message',
-    api: 'bedrock',
-    source: `${issues}/langgenius/dify/issues/12340`,
-    refusal: (call) =>
+  ...rules(
+    'first-message',
+    by('bedrock', 'langgenius/dify/issues/12340', (call) =>
       when(
         turnsOf(forBedrock(call))[0]?.role !== 'user',
         'A conversation must start with a user message. Try again with a conversation that starts with a user message.',
       ),
-  },
-  {
-    name: 'user-after-result',
-    api: 'mistral',
-    source: `${issues}/mistralai/mistral-common/issues/169`,
-    refusal: ({ prompt }) =>
+    ),
+  ),
+  ...rules(
+    'user-after-result',
+    by('mistral', 'mistralai/mistral-common/issues/169', ({ prompt }) =>
       when(
         prompt.some(({ role }, index) => role === 'user' && prompt[index - 1]?.role === 'tool'),
         "Unexpected role 'user' after role 'tool'",
       ),
-  },
-  {
-    name: 'call-id',
-    api: 'mistral',
-    source: `${issues}/mistralai/mistral-common (validator.py, MistralRequestValidatorV3)`,
-    refusal: ({ prompt }) => {
-      const call = findCall(prompt, ({ toolCallId }) => !/^[a-zA-Z0-9]{9}$/.test(toolCallId));
-      return (
-        call &&
-        `Tool call id was ${call.part.toolCallId} but must be a-z, A-Z, 0-9, with a length of 9.`
-      );
-    },
-  },
+    ),
+  ),
+  ...rules(
+    'call-id',
+    by(
+      'mistral',
+      'mistralai/mistral-common (validator.py, MistralRequestValidatorV3)',
+      ({ prompt }) => {
+        const call = findCall(prompt, ({ toolCallId }) => !/^[a-zA-Z0-9]{9}$/.test(toolCallId));
+        return (
+          call &&
+          `Tool call id was ${call.part.toolCallId} but must be a-z, A-Z, 0-9, with a length of 9.`
+        );
+      },
+    ),
+  ),
 ];
 
 /**
