@@ -19,7 +19,7 @@
 
 export { voiceServerStage } from './conformance-stage.ts';
 export { createVoiceServer } from './voice-server.ts';
-export { echoResponder } from './engine/turn-source.ts';
+export { echoResponder } from './engine/echo-responder.ts';
 export type {
   FakeItem,
   FakeReply,

@@ -16,17 +16,17 @@ import type {
 } from './engine/control.ts';
 import type { EnginePorts, VoiceEngine } from './engine/engine.ts';
 import { createEventQueue } from './engine/event-queue.ts';
-import { FakeConnection } from './engine/fake-connection.ts';
-import { GeminiEngine, type GeminiMemory } from './gemini/gemini-engine.ts';
+import { fakeConnection, type FakeConnection } from './engine/fake-connection.ts';
+import { geminiEngine, type GeminiMemory } from './gemini/gemini-engine.ts';
 import { selfSignedCertificate } from './hosts/certificate.ts';
 import { startListeningHost, type ListeningHost, type Upgrade } from './hosts/listening-host.ts';
 import { createSocketPair, type FrameTaker } from './hosts/socket-pair.ts';
-import { LiveEngine, type LiveMemory } from './live/live-engine.ts';
+import { liveEngine, type LiveMemory } from './live/live-engine.ts';
 import type { Link } from './engine/outlet.ts';
-import { RealtimeEngine } from './realtime/realtime-engine.ts';
+import { realtimeEngine } from './realtime/realtime-engine.ts';
 import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';
-import { TokenIssuer } from './engine/token-issuer.ts';
+import { tokenIssuer } from './engine/token-issuer.ts';
 
 /** A connection that has not been returned yet; all have one type. */
 interface Arrival {
@@ -59,16 +59,16 @@ export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
   const connections: FakeConnection[] = [];
   const arrivals = createEventQueue<Arrival>();
   const hosts: ListeningHost[] = [];
-  const tokens = new TokenIssuer(environment);
+  const tokens = tokenIssuer(environment);
   const handles = createResumeStore<GeminiMemory>();
   const sessions = createResumeStore<LiveMemory>();
   const refusals: { readonly status: number }[] = [];
   let ignored = 0;
 
   const engines: Record<VoiceWire, (ports: EnginePorts) => VoiceEngine> = {
-    'openai-realtime': (ports) => new RealtimeEngine(ports),
-    'openai-live': (ports) => new LiveEngine(ports, sessions),
-    'gemini-live': (ports) => new GeminiEngine(ports, handles),
+    'openai-realtime': (ports) => realtimeEngine(ports),
+    'openai-live': (ports) => liveEngine(ports, sessions),
+    'gemini-live': (ports) => geminiEngine(ports, handles),
   };
 
   const connect = (
@@ -77,7 +77,7 @@ export function createVoiceServer(options: VoiceServerOptions): VoiceServer {
     headers: Headers,
     link: Link,
   ): FakeConnection => {
-    const connection = new FakeConnection({
+    const connection = fakeConnection({
       wire,
       number: connections.length + 1,
       url,

@@ -2,12 +2,20 @@
 // and sends the real server's events. It has no socket, and its time and ids come from the environment.
 
 import type { Environment } from '../../../actors/ports/environment.ts';
-import type { FakeItem, FakeTool, ReceivedFrame, TranscriptTiming, VoiceStep } from './control.ts';
-import type { FakeReplies, ReplyRecord } from './fake-replies.ts';
-import type { TurnSource } from './turn-source.ts';
+import type {
+  FakeItem,
+  FakeTool,
+  ReceivedFrame,
+  TranscriptTiming,
+  VoiceCause,
+  VoiceStep,
+} from './control.ts';
+import type { ReplyRecord } from './reply-record.ts';
 
 /** Faults that the engine itself applies. */
 export interface EngineFaults {
+  /** No turn starts. */
+  silence: boolean;
   /** How many of the next `response.create` events are refused, and the error code. */
   refuseResponses: { times: number; code: string };
   /** The error code for the next `session.update`; null accepts it. */
@@ -21,13 +29,14 @@ export interface EnginePorts {
   readonly url: URL;
   /** The audio generation speed as a multiple of playback speed; null for the protocol's default. */
   readonly speed: number | null;
-  readonly turns: TurnSource;
-  readonly replies: FakeReplies;
   readonly faults: EngineFaults;
   /** Gemini: whether it reports where speech starts and ends. */
   readonly voiceActivity: boolean;
   /** The configuration that an ephemeral token fixed for this connection. */
   readonly preset: unknown;
+  /** Returns the steps of the turn that starts now; null if it never responds and never ends. */
+  nextTurn(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null;
+  beginReply(id: string, cause: VoiceCause): ReplyRecord;
   /** Sends an event; `text` is the event as JSON, if known. */
   send(event: object, text?: string): void;
   close(code: number, reason: string): void;

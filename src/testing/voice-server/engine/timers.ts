@@ -2,26 +2,24 @@
 
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 
-export class Timers {
-  readonly #scheduler: Scheduler;
-  readonly #cancels = new Set<() => void>();
+export type Timers = ReturnType<typeof timersOf>;
 
-  constructor(scheduler: Scheduler) {
-    this.#scheduler = scheduler;
-  }
+export function timersOf(scheduler: Scheduler) {
+  const cancels = new Set<() => void>();
 
-  /** Runs `task` once, `delayMs` from now. */
-  later(task: () => void, delayMs: number): void {
-    const cancel = this.#scheduler.schedule(() => {
-      this.#cancels.delete(cancel);
-      task();
-    }, delayMs);
-    this.#cancels.add(cancel);
-  }
-
-  /** Cancels the tasks that are not due yet. */
-  stop(): void {
-    for (const cancel of this.#cancels) cancel();
-    this.#cancels.clear();
-  }
+  return {
+    /** Runs `task` once, `delayMs` from now. */
+    later(task: () => void, delayMs: number): void {
+      const cancel = scheduler.schedule(() => {
+        cancels.delete(cancel);
+        task();
+      }, delayMs);
+      cancels.add(cancel);
+    },
+    /** Cancels the tasks that are not due yet. */
+    stop(): void {
+      for (const cancel of cancels) cancel();
+      cancels.clear();
+    },
+  };
 }

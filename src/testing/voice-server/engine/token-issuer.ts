@@ -20,40 +20,38 @@ export interface RedeemedToken {
   readonly problem: string | null;
 }
 
-export class TokenIssuer {
-  readonly #environment: Environment;
-  readonly #tokens = new Map<string, Token>();
+export type TokenIssuer = ReturnType<typeof tokenIssuer>;
 
-  constructor(environment: Environment) {
-    this.#environment = environment;
-  }
+export function tokenIssuer(environment: Environment) {
+  const tokens = new Map<string, Token>();
 
-  /** @returns the token; `uses` null: no limit */
-  mint(token: {
-    readonly wire: VoiceWire;
-    readonly preset: unknown;
-    readonly opensUntil: number;
-    readonly uses: number | null;
-  }): string {
-    const id = this.#environment.ids.next('token');
-    const name = token.wire === 'gemini-live' ? `auth_tokens/${id}` : `ek_${id}`;
-    const { wire, preset, opensUntil, uses } = token;
-    this.#tokens.set(name, { wire, preset, opensUntil, usesLeft: uses });
-    return name;
-  }
-
-  /** Uses a token once; null if the token is unknown. */
-  redeem(name: string): RedeemedToken | null {
-    const token = this.#tokens.get(name);
-    if (token === undefined) return null;
-    const { wire, preset } = token;
-    if (this.#environment.clock.now() >= token.opensUntil) {
-      return { wire, preset, problem: 'Token has expired.' };
-    }
-    if (token.usesLeft === 0) {
-      return { wire, preset, problem: 'Token has been used too many times.' };
-    }
-    if (token.usesLeft !== null) token.usesLeft -= 1;
-    return { wire, preset, problem: null };
-  }
+  return {
+    /** @returns the token; `uses` null: no limit */
+    mint(token: {
+      readonly wire: VoiceWire;
+      readonly preset: unknown;
+      readonly opensUntil: number;
+      readonly uses: number | null;
+    }): string {
+      const id = environment.ids.next('token');
+      const name = token.wire === 'gemini-live' ? `auth_tokens/${id}` : `ek_${id}`;
+      const { wire, preset, opensUntil, uses } = token;
+      tokens.set(name, { wire, preset, opensUntil, usesLeft: uses });
+      return name;
+    },
+    /** Uses a token once; null if the token is unknown. */
+    redeem(name: string): RedeemedToken | null {
+      const token = tokens.get(name);
+      if (token === undefined) return null;
+      const { wire, preset } = token;
+      if (environment.clock.now() >= token.opensUntil) {
+        return { wire, preset, problem: 'Token has expired.' };
+      }
+      if (token.usesLeft === 0) {
+        return { wire, preset, problem: 'Token has been used too many times.' };
+      }
+      if (token.usesLeft !== null) token.usesLeft -= 1;
+      return { wire, preset, problem: null };
+    },
+  };
 }

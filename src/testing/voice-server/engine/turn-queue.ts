@@ -11,7 +11,7 @@
 import type { CallStep } from './call-step.ts';
 import type { VoiceCause, VoiceStep } from './control.ts';
 import type { EnginePorts } from './engine.ts';
-import type { ReplyRecord } from './fake-replies.ts';
+import type { ReplyRecord } from './reply-record.ts';
 import type { SpeechPiece } from './sound.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';
 import { piecesOf } from './sound.ts';
@@ -43,218 +43,177 @@ interface Running {
   readonly run: TurnRun;
 }
 
-export class TurnQueue {
-  readonly #ports: EnginePorts;
-  readonly #words: TurnWords;
-  readonly #waiting: Waiting[] = [];
-  #running: Running | null = null;
-  #isOver = false;
-  readonly #holders = new Set<TurnHolder>();
+export type TurnQueue = ReturnType<typeof turnQueue>;
 
-  constructor(ports: EnginePorts, words: TurnWords) {
-    this.#ports = ports;
-    this.#words = words;
-  }
-
-  get isIdle(): boolean {
-    return this.#running === null && this.#waiting.length === 0;
-  }
-
-  /** The reply that is being generated. */
-  get reply(): ReplyRecord | null {
-    return this.#running?.reply ?? null;
-  }
-
-  add(cause: VoiceCause): void {
-    this.#waiting.push({ reply: this.#begin(cause), steps: null });
-    this.#next();
-  }
-
-  /** Adds a turn before all pending turns. */
-  addFirst(cause: VoiceCause): void {
-    this.#waiting.unshift({ reply: this.#begin(cause), steps: null });
-    this.#next();
-  }
-
-  addOwn(steps: readonly VoiceStep[]): ReplyRecord {
-    const reply = this.#begin({ type: 'nothing' });
-    this.#waiting.push({ reply, steps });
-    this.#next();
-    return reply;
-  }
-
-  hold(holder: TurnHolder): void {
-    this.#holders.add(holder);
-  }
-
-  release(holder: TurnHolder): void {
-    this.#holders.delete(holder);
-    this.#next();
-  }
+export function turnQueue(ports: EnginePorts, words: TurnWords) {
+  const pending: Waiting[] = [];
+  let current: Running | null = null;
+  let isOver = false;
+  const holders = new Set<TurnHolder>();
 
   /** Ends the current turn, so that the next one starts. @returns whether there was a turn */
-  cancel(): boolean {
-    const running = this.#running;
+  function cancel(): boolean {
+    const running = current;
     if (running === null) return false;
     const next = running.run.cancel();
-    this.#end(running, 'cancelled', next);
+    end(running, 'cancelled', next);
     return true;
   }
 
-  /**
-   * Like `cancel`. @returns the turn's cause if the turn has said nothing yet: the model has read the message, and may
-   * still speak about it
-   */
-  postpone(): VoiceCause | null {
-    const running = this.#running;
-    this.cancel();
-    return running?.reply.text === '' && running.reply.cause.type === 'message'
-      ? running.reply.cause
-      : null;
+  function begin(cause: VoiceCause): ReplyRecord {
+    return ports.beginReply(ports.environment.ids.next('reply'), cause);
   }
 
-  abandon(): void {
-    this.#isOver = true;
-    this.#running?.run.abandon();
-    this.#running = null;
-  }
-
-  #begin(cause: VoiceCause): ReplyRecord {
-    const { environment, replies } = this.#ports;
-    return replies.begin(environment.ids.next('reply'), cause);
-  }
-
-  #next(): void {
-    if (this.#isOver || this.#holders.size > 0 || this.#running !== null) return;
-    const waiting = this.#waiting.shift();
+  function startNext(): void {
+    if (isOver || holders.size > 0 || current !== null) return;
+    const waiting = pending.shift();
     if (waiting === undefined) return;
     const { reply } = waiting;
-    const steps = waiting.steps ?? this.#ports.turns.next(reply.cause, null);
+    const steps = waiting.steps ?? ports.nextTurn(reply.cause, null);
     if (steps === null) {
       reply.end('cancelled');
-      this.#next();
+      startNext();
       return;
     }
-    const { scheduler } = this.#ports.environment;
+    const { scheduler } = ports.environment;
     const running: Running = {
       reply,
-      run: new TurnRun(scheduler, this.#words.speed, {
-        piece: (piece) => this.#words.piece(piece, reply),
-        call: (step) => this.#words.call(step),
-        delegate: (id) => this.#words.delegate(id),
-        fail: (message) => this.#words.fail(message),
-        generated: () => this.#words.generated(reply),
-        ended: (status) => {
-          if (status !== 'cancelled') this.#end(running, status, null);
-        },
-      }),
+      run: turnRun(scheduler, words, reply, (status) => end(running, status, null)),
     };
-    this.#running = running;
+    current = running;
     running.run.begin(steps);
   }
 
-  #end(
+  function end(
     running: Running,
     status: 'completed' | 'cancelled' | 'failed',
     next: SpeechPiece | null,
   ): void {
-    if (this.#running !== running) return;
-    this.#running = null;
+    if (current !== running) return;
+    current = null;
     running.reply.end(status);
-    this.#words.ended(running.reply, next);
-    this.#next();
+    words.ended(running.reply, next);
+    startNext();
   }
+
+  return {
+    get isIdle(): boolean {
+      return current === null && pending.length === 0;
+    },
+    /** The reply that is being generated. */
+    get reply(): ReplyRecord | null {
+      return current?.reply ?? null;
+    },
+    add(cause: VoiceCause): void {
+      pending.push({ reply: begin(cause), steps: null });
+      startNext();
+    },
+    /** Adds a turn before all pending turns. */
+    addFirst(cause: VoiceCause): void {
+      pending.unshift({ reply: begin(cause), steps: null });
+      startNext();
+    },
+    addOwn(steps: readonly VoiceStep[]): ReplyRecord {
+      const reply = begin({ type: 'nothing' });
+      pending.push({ reply, steps });
+      startNext();
+      return reply;
+    },
+    hold: (holder: TurnHolder): void => void holders.add(holder),
+    release(holder: TurnHolder): void {
+      holders.delete(holder);
+      startNext();
+    },
+    cancel,
+    /**
+     * Like `cancel`. @returns the turn's cause if the turn has said nothing yet: the model has read the message, and may
+     * still speak about it
+     */
+    postpone(): VoiceCause | null {
+      const running = current;
+      cancel();
+      return running?.reply.text === '' && running.reply.cause.type === 'message'
+        ? running.reply.cause
+        : null;
+    },
+    abandon(): void {
+      isOver = true;
+      current?.run.abandon();
+      current = null;
+    },
+  };
 }
 
-/** How the engine handles a turn's steps. */
-export interface TurnVoice {
-  piece(piece: SpeechPiece): void;
-  call(step: CallStep): void;
-  delegate(delegationId: string | undefined): void;
-  fail(message: string): void;
-  /** The script is done. @returns the remaining duration of the turn, in milliseconds */
-  generated(): number;
-  ended(status: 'completed' | 'cancelled' | 'failed'): void;
-}
+type TurnRun = ReturnType<typeof turnRun>;
 
-export class TurnRun {
-  readonly #scheduler: Scheduler;
-  readonly #speed: number;
-  readonly #voice: TurnVoice;
-  #isOver = false;
-  #cancelPause: () => void = () => {};
+/** Runs a turn's steps. `over` is called when they are done, or one has failed. */
+function turnRun(
+  scheduler: Scheduler,
+  words: TurnWords,
+  reply: ReplyRecord,
+  over: (status: 'completed' | 'failed') => void,
+) {
+  let isOver = false;
+  let cancelPause: () => void = () => {};
   /** The next piece of speech. */
-  #next: SpeechPiece | null = null;
+  let upcoming: SpeechPiece | null = null;
 
-  constructor(scheduler: Scheduler, speed: number, voice: TurnVoice) {
-    this.#scheduler = scheduler;
-    this.#speed = speed;
-    this.#voice = voice;
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** `null`: a turn that never responds and never ends. */
-  begin(steps: readonly VoiceStep[] | null): void {
-    if (steps !== null) void this.#run(steps);
-  }
-
-  /** @returns the next unspoken piece */
-  cancel(): SpeechPiece | null {
-    const next = this.#next;
-    this.#end('cancelled');
-    return next;
-  }
-
-  /** Stops silently: the connection is gone. */
-  abandon(): void {
-    this.#isOver = true;
-    this.#cancelPause();
-  }
-
-  async #run(steps: readonly VoiceStep[]): Promise<void> {
-    await this.#pause(0);
+  async function run(steps: readonly VoiceStep[]): Promise<void> {
+    await pause(0);
     for (const step of steps) {
-      if (this.#isOver) return;
-      if ('say' in step) await this.#say(step);
-      else if ('call' in step) this.#voice.call(step);
-      else if ('delegate' in step) this.#voice.delegate(step.delegationId);
-      else if ('waitMs' in step) await this.#pause(step.waitMs);
+      if (isOver) return;
+      if ('say' in step) await say(step);
+      else if ('call' in step) words.call(step);
+      else if ('delegate' in step) words.delegate(step.delegationId);
+      else if ('waitMs' in step) await pause(step.waitMs);
       else if ('until' in step) await Promise.allSettled([step.until]);
       else {
-        this.#voice.fail(step.fail);
-        this.#end('failed');
+        words.fail(step.fail);
+        end('failed');
         return;
       }
     }
-    if (this.#isOver) return;
-    const restMs = this.#voice.generated();
-    if (restMs > 0) await this.#pause(restMs);
-    this.#end('completed');
+    if (isOver) return;
+    const restMs = words.generated(reply);
+    if (restMs > 0) await pause(restMs);
+    end('completed');
   }
 
-  async #say(step: Extract<VoiceStep, { say: string }>): Promise<void> {
+  async function say(step: Extract<VoiceStep, { say: string }>): Promise<void> {
     for (const piece of piecesOf(step)) {
-      this.#next = piece;
-      if (this.#isOver) return;
-      this.#voice.piece(piece);
-      await this.#pause(piece.durationMs / this.#speed);
+      upcoming = piece;
+      if (isOver) return;
+      words.piece(piece, reply);
+      await pause(piece.durationMs / words.speed);
     }
-    this.#next = null;
+    upcoming = null;
   }
 
-  #pause(ms: number): Promise<void> {
+  function pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#cancelPause = this.#scheduler.schedule(resolve, ms);
+      cancelPause = scheduler.schedule(resolve, ms);
     });
   }
 
-  #end(status: 'completed' | 'cancelled' | 'failed'): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#cancelPause();
-    this.#voice.ended(status);
+  function end(status: 'completed' | 'failed'): void {
+    if (isOver) return;
+    abandon();
+    over(status);
   }
+
+  /** Runs no further step. */
+  function abandon(): void {
+    isOver = true;
+    cancelPause();
+  }
+
+  return {
+    begin: (steps: readonly VoiceStep[]): void => void run(steps),
+    /** @returns the next unspoken piece */
+    cancel(): SpeechPiece | null {
+      abandon();
+      return upcoming;
+    },
+    abandon,
+  };
 }

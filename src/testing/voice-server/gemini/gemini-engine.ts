@@ -12,18 +12,10 @@
 import { isRecord } from '../../../values/json.ts';
 import { messageOf } from '../../../values/errors.ts';
 import { argumentsObject, type CallStep } from '../engine/call-step.ts';
-import type {
-  FakeItem,
-  FakeTool,
-  TranscriptTiming,
-  VoiceCause,
-  VoiceStep,
-} from '../engine/control.ts';
+import type { VoiceCause } from '../engine/control.ts';
 import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
-import type { ReplyRecord } from '../engine/fake-replies.ts';
 import type { ResumeStore } from '../engine/resume-store.ts';
-import { Timers } from '../engine/timers.ts';
-import type { TurnQueue } from '../engine/turn-queue.ts';
+import { timersOf } from '../engine/timers.ts';
 import { bringLastWords } from '../engine/user-words.ts';
 import {
   InvalidMessage,
@@ -36,7 +28,7 @@ import {
   type Blob,
 } from './client-messages.ts';
 import { GeminiSession, schedulingIn, textOf, type GeminiMemory } from './gemini-memory.ts';
-import { ModelTurns } from './model-turns.ts';
+import { modelTurns } from './model-turns.ts';
 import type { ServerMessage } from './official.ts';
 import { decodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
 
@@ -46,138 +38,59 @@ const INVALID = 'Request contains an invalid argument.';
 const CLOSE_INVALID = 1007;
 const CLOSE_FAILED = 1011;
 
-export class GeminiEngine implements VoiceEngine {
-  readonly #ports: EnginePorts;
-  readonly #handles: ResumeStore<GeminiMemory>;
-  readonly #modelTurns: ModelTurns;
-  readonly #turns: TurnQueue;
-  readonly #timers: Timers;
-  #session: GeminiSession | null = null;
-  #heardMs = 0;
-  #awaitsHistory = false;
-  #messagesRead = 0;
+export function geminiEngine(ports: EnginePorts, handles: ResumeStore<GeminiMemory>): VoiceEngine {
+  let live: GeminiSession | null = null;
+  let heardMs = 0;
+  let awaitsHistory = false;
+  let messagesRead = 0;
   /** The user's words while the client itself reports the speech. */
-  #spoken = '';
+  let spoken = '';
+  const send = (message: ServerMessage): void => ports.send(message);
+  const timers = timersOf(ports.environment.scheduler);
+  const { queue, callIsMalformed } = modelTurns(ports, {
+    session: () => live,
+    send,
+    call: callTool,
+    ended: tellHandle,
+  });
 
-  constructor(ports: EnginePorts, handles: ResumeStore<GeminiMemory>) {
-    this.#ports = ports;
-    this.#handles = handles;
-    this.#timers = new Timers(ports.environment.scheduler);
-    this.#modelTurns = new ModelTurns(ports, {
-      session: () => this.#session,
-      send: (message) => this.#send(message),
-      call: (step) => this.#call(step),
-      ended: () => this.#tellHandle(),
-    });
-    this.#turns = this.#modelTurns.queue;
+  function userSays(words: string): void {
+    if (live?.setup.inputAudioTranscription === undefined) return;
+    send({ serverContent: { inputTranscription: { text: words } } });
   }
 
-  open(): void {}
-
-  receive(text: string): void {
-    try {
-      const message = parseGeminiFrame(text);
-      this.#messagesRead += 1;
-      this.#note(message);
-      this.#handle(message);
-    } catch (error) {
-      const isTheirs = error instanceof InvalidMessage;
-      this.#ports.close(isTheirs ? CLOSE_INVALID : CLOSE_FAILED, messageOf(error));
-    }
+  function expire(): void {
+    ports.close(CLOSE_FAILED, 'The session has reached its maximum duration.');
   }
 
-  end(): void {
-    this.#turns.abandon();
-    this.#timers.stop();
-  }
-
-  userBegins(): void {
-    if (this.#session === null) return;
-    this.#tellActivity('ACTIVITY_START');
-    if (!this.#detectsActivity) return;
-    this.#spoken = '';
-    this.#activityBegins(this.#session);
-  }
-
-  userSays(words: string): void {
-    if (this.#session?.setup.inputAudioTranscription === undefined) return;
-    this.#send({ serverContent: { inputTranscription: { text: words } } });
-  }
-
-  userEnds(text: string, rest: string, transcript: TranscriptTiming): void {
-    if (this.#session === null) return;
-    this.#spoken = text;
-    bringLastWords(rest, transcript, this.#timers, (words) => this.userSays(words));
-    this.#tellActivity('ACTIVITY_END');
-    if (this.#detectsActivity) this.#activityEnds(this.#session);
-  }
-
-  answers(steps: readonly VoiceStep[]): ReplyRecord {
-    return this.#turns.addOwn(steps);
-  }
-
-  get heardMs(): number {
-    return this.#heardMs;
-  }
-
-  get instructions(): string {
-    return this.#session?.instructions ?? '';
-  }
-
-  get tools(): readonly FakeTool[] {
-    return this.#session?.tools ?? [];
-  }
-
-  get items(): readonly FakeItem[] {
-    return this.#session?.items ?? [];
-  }
-
-  get openCalls() {
-    const calls = this.#session?.openCalls.values() ?? [];
-    return [...calls].map(({ callId, name }) => ({ callId, name }));
-  }
-
-  expire(): void {
-    this.#ports.close(CLOSE_FAILED, 'The session has reached its maximum duration.');
-  }
-
-  goAway(timeLeftMs: number): void {
-    this.#send({ goAway: { timeLeft: `${timeLeftMs / 1000}s` } });
-    this.#timers.later(() => this.expire(), timeLeftMs);
-  }
-
-  cancelCalls(callIds?: readonly string[]): void {
-    const session = this.#session;
+  function cancelCalls(callIds?: readonly string[]): void {
+    const session = live;
     if (session === null) return;
     const ids = callIds ?? [...session.openCalls.keys()];
-    this.#send({ toolCallCancellation: { ids: [...ids] } });
+    send({ toolCallCancellation: { ids: [...ids] } });
     for (const id of ids) session.openCalls.delete(id);
-    this.#unblock(session);
+    unblock(session);
   }
 
-  unknownEvent(type: string): object {
-    return { [type]: { weather: 'fine' } };
-  }
-
-  #note(message: GeminiClientMessage): void {
+  function note(message: GeminiClientMessage): void {
     const { type, value } = message;
     if (type === 'realtimeInput' && (value.audio ?? value.mediaChunks) !== undefined) return;
-    this.#ports.received({ type, body: value });
+    ports.received({ type, body: value });
   }
 
-  #handle(message: GeminiClientMessage): void {
-    if (message.type === 'setup') return this.#start(message.value);
-    const session = this.#session;
+  function take(message: GeminiClientMessage): void {
+    if (message.type === 'setup') return start(message.value);
+    const session = live;
     if (session === null) {
       throw new InvalidMessage('setup must be the first message and only the first');
     }
     switch (message.type) {
       case 'clientContent':
-        return this.#addContent(session, message.value);
+        return addContent(session, message.value);
       case 'realtimeInput':
-        return this.#hear(session, message.value);
+        return hear(session, message.value);
       case 'toolResponse':
-        for (const response of message.value.functionResponses) this.#answer(session, response);
+        for (const response of message.value.functionResponses) answer(session, response);
         return undefined;
       case 'contextUpdate': {
         const { systemInstruction, tools } = message.value;
@@ -188,38 +101,38 @@ export class GeminiEngine implements VoiceEngine {
     }
   }
 
-  #start(given: Setup): void {
-    if (this.#session !== null) throw new InvalidMessage(INVALID);
+  function start(given: Setup): void {
+    if (live !== null) throw new InvalidMessage(INVALID);
     // An ephemeral token fixes the choices of the program that issued it.
-    const setup = this.#ports.preset === undefined ? given : overlay(given, this.#ports.preset);
+    const setup = ports.preset === undefined ? given : overlay(given, ports.preset);
     const handle = setup.sessionResumption?.handle;
-    const memory = handle === undefined ? null : this.#handles.find(handle);
+    const memory = handle === undefined ? null : handles.find(handle);
     if (handle !== undefined && memory === null) throw new InvalidMessage(INVALID);
-    const { ids } = this.#ports.environment;
+    const { ids } = ports.environment;
     const session = new GeminiSession(setup, memory, () => ids.next('item'));
-    this.#session = session;
-    this.#awaitsHistory = setup.historyConfig?.initialHistoryInClientContent === true;
-    this.#send({ setupComplete: { sessionId: ids.next('session') } });
-    this.#tellHandle();
-    this.#ports.configured();
+    live = session;
+    awaitsHistory = setup.historyConfig?.initialHistoryInClientContent === true;
+    send({ setupComplete: { sessionId: ids.next('session') } });
+    tellHandle();
+    ports.configured();
   }
 
-  #addContent(session: GeminiSession, { turns = [], turnComplete }: ClientContent): void {
-    if (this.#awaitsHistory) {
+  function addContent(session: GeminiSession, { turns = [], turnComplete }: ClientContent): void {
+    if (awaitsHistory) {
       session.add(turns);
-      if (turnComplete === true) this.#awaitsHistory = false;
+      if (turnComplete === true) awaitsHistory = false;
       return;
     }
     if (!session.traits.takesLateContent) throw new InvalidMessage(INVALID);
-    const isGenerating = !this.#turns.isIdle;
+    const isGenerating = !queue.isIdle;
     const cause = session.add(turns);
-    if (turnComplete === true && !isGenerating) this.#turns.add(cause);
+    if (turnComplete === true && !isGenerating) queue.add(cause);
   }
 
-  #hear(session: GeminiSession, input: RealtimeInput): void {
+  function hear(session: GeminiSession, input: RealtimeInput): void {
     const { audio, mediaChunks = [], video, text, activityStart, activityEnd } = input;
     for (const blob of [...(audio === undefined ? [] : [audio]), ...mediaChunks]) {
-      this.#heardMs += readSound(blob);
+      heardMs += readSound(blob);
     }
     if (video !== undefined) {
       if (!video.mimeType.startsWith('image/')) throw new InvalidMessage(INVALID);
@@ -227,33 +140,33 @@ export class GeminiEngine implements VoiceEngine {
     }
     if (text !== undefined) {
       session.say('user', text, 'realtimeInput');
-      this.#turns.add({ type: 'message', role: 'user', text });
+      queue.add({ type: 'message', role: 'user', text });
     }
-    if ((activityStart ?? activityEnd) !== undefined && this.#detectsActivity) {
+    if ((activityStart ?? activityEnd) !== undefined && detectsActivity()) {
       throw new InvalidMessage(
         'Explicit activity control is not supported when automatic activity detection is enabled.',
       );
     }
-    if (activityStart !== undefined) this.#activityBegins(session);
-    if (activityEnd !== undefined) this.#activityEnds(session);
+    if (activityStart !== undefined) activityBegins(session);
+    if (activityEnd !== undefined) activityEnds(session);
   }
 
-  #activityBegins(session: GeminiSession): void {
-    this.#turns.hold('user');
+  function activityBegins(session: GeminiSession): void {
+    queue.hold('user');
     if (session.setup.realtimeInputConfig?.activityHandling === 'NO_INTERRUPTION') return;
-    if (session.isBlocked) this.cancelCalls(session.blockingCalls.map(({ callId }) => callId));
-    this.#turns.cancel();
+    if (session.isBlocked) cancelCalls(session.blockingCalls.map(({ callId }) => callId));
+    queue.cancel();
   }
 
-  #activityEnds(session: GeminiSession): void {
-    const text = this.#spoken;
-    this.#spoken = '';
+  function activityEnds(session: GeminiSession): void {
+    const text = spoken;
+    spoken = '';
     session.say('user', text, 'speech');
-    this.#turns.release('user');
-    this.#turns.add({ type: 'utterance', text });
+    queue.release('user');
+    queue.add({ type: 'utterance', text });
   }
 
-  #answer(session: GeminiSession, given: FunctionResponse): void {
+  function answer(session: GeminiSession, given: FunctionResponse): void {
     const call = session.openCalls.get(given.id ?? '');
     // The call was cancelled, or already has a result.
     if (call === undefined) return;
@@ -263,80 +176,134 @@ export class GeminiEngine implements VoiceEngine {
     const cause: VoiceCause = { type: 'result', callId, name, output: given.response };
     if (behavior === 'BLOCKING') {
       if (session.isBlocked) return;
-      this.#turns.addFirst(cause);
-      this.#unblock(session);
+      queue.addFirst(cause);
+      unblock(session);
       return;
     }
     switch (given.scheduling ?? schedulingIn(given.response) ?? 'WHEN_IDLE') {
       case 'SILENT':
-        if (session.traits.reportsStatus && session.openCalls.size === 0 && this.#turns.isIdle) {
-          this.#send({ serverContent: { interactionStatus: 'IDLE' } });
+        if (session.traits.reportsStatus && session.openCalls.size === 0 && queue.isIdle) {
+          send({ serverContent: { interactionStatus: 'IDLE' } });
         }
         return;
       case 'INTERRUPT':
-        this.#turns.addFirst(cause);
-        this.#turns.cancel();
+        queue.addFirst(cause);
+        queue.cancel();
         return;
       default:
-        this.#turns.add(cause);
+        queue.add(cause);
     }
   }
 
-  #call(step: CallStep): void {
-    const session = this.#session;
+  function callTool(step: CallStep): void {
+    const session = live;
     if (session === null) return;
-    const { call: name, callId = this.#ports.environment.ids.next('function-call') } = step;
+    const { call: name, callId = ports.environment.ids.next('function-call') } = step;
     const args = argumentsObject(step);
     if (args === null) {
-      this.#modelTurns.callIsMalformed();
+      callIsMalformed();
       return;
     }
     const behavior = session.behaviorOf(name);
     session.call({ callId, name, behavior }, args);
-    if (behavior === 'BLOCKING') this.#turns.hold('call');
+    if (behavior === 'BLOCKING') queue.hold('call');
     const message = { toolCall: { functionCalls: [{ id: callId, name, args }] } };
-    this.#send(message);
-    if (this.#ports.faults.duplicateCalls) this.#send(message);
+    send(message);
+    if (ports.faults.duplicateCalls) send(message);
   }
 
-  #unblock(session: GeminiSession): void {
-    if (!session.isBlocked) this.#turns.release('call');
+  function unblock(session: GeminiSession): void {
+    if (!session.isBlocked) queue.release('call');
   }
 
-  get #detectsActivity(): boolean {
-    const config = this.#session?.setup.realtimeInputConfig;
+  function detectsActivity(): boolean {
+    const config = live?.setup.realtimeInputConfig;
     return config?.automaticActivityDetection?.disabled !== true;
   }
 
-  #tellActivity(voiceActivityType: 'ACTIVITY_START' | 'ACTIVITY_END'): void {
-    if (!this.#ports.voiceActivity) return;
-    const audioOffset = `${(this.#heardMs / 1000).toFixed(3)}s`;
-    this.#send({ voiceActivity: { voiceActivityType, audioOffset } });
+  function tellActivity(voiceActivityType: 'ACTIVITY_START' | 'ACTIVITY_END'): void {
+    if (!ports.voiceActivity) return;
+    const audioOffset = `${(heardMs / 1000).toFixed(3)}s`;
+    send({ voiceActivity: { voiceActivityType, audioOffset } });
   }
 
-  #tellHandle(): void {
-    const resumption = this.#session?.setup.sessionResumption;
-    if (this.#session === null || resumption === undefined) return;
-    if (this.#handles.isForgetful) {
-      this.#send({ sessionResumptionUpdate: { resumable: false } });
+  function tellHandle(): void {
+    const resumption = live?.setup.sessionResumption;
+    if (live === null || resumption === undefined) return;
+    if (handles.isForgetful) {
+      send({ sessionResumptionUpdate: { resumable: false } });
       return;
     }
-    const newHandle = this.#ports.environment.ids.next('handle');
-    this.#handles.save(newHandle, this.#session.memory);
-    this.#send({
+    const newHandle = ports.environment.ids.next('handle');
+    handles.save(newHandle, live.memory);
+    send({
       sessionResumptionUpdate: {
         newHandle,
         resumable: true,
         ...(resumption.transparent === true && {
-          lastConsumedClientMessageIndex: String(this.#messagesRead),
+          lastConsumedClientMessageIndex: String(messagesRead),
         }),
       },
     });
   }
 
-  #send(message: ServerMessage): void {
-    this.#ports.send(message);
-  }
+  return {
+    open() {},
+    receive(text) {
+      try {
+        const message = parseGeminiFrame(text);
+        messagesRead += 1;
+        note(message);
+        take(message);
+      } catch (error) {
+        const isTheirs = error instanceof InvalidMessage;
+        ports.close(isTheirs ? CLOSE_INVALID : CLOSE_FAILED, messageOf(error));
+      }
+    },
+    end() {
+      queue.abandon();
+      timers.stop();
+    },
+    userBegins() {
+      if (live === null) return;
+      tellActivity('ACTIVITY_START');
+      if (!detectsActivity()) return;
+      spoken = '';
+      activityBegins(live);
+    },
+    userSays,
+    userEnds(text, rest, transcript) {
+      if (live === null) return;
+      spoken = text;
+      bringLastWords(rest, transcript, timers, (words) => userSays(words));
+      tellActivity('ACTIVITY_END');
+      if (detectsActivity()) activityEnds(live);
+    },
+    answers: (steps) => queue.addOwn(steps),
+    get heardMs() {
+      return heardMs;
+    },
+    get instructions() {
+      return live?.instructions ?? '';
+    },
+    get tools() {
+      return live?.tools ?? [];
+    },
+    get items() {
+      return live?.items ?? [];
+    },
+    get openCalls() {
+      const calls = live?.openCalls.values() ?? [];
+      return [...calls].map(({ callId, name }) => ({ callId, name }));
+    },
+    expire,
+    goAway(timeLeftMs) {
+      send({ goAway: { timeLeft: `${timeLeftMs / 1000}s` } });
+      timers.later(() => expire(), timeLeftMs);
+    },
+    cancelCalls,
+    unknownEvent: (type) => ({ [type]: { weather: 'fine' } }),
+  };
 }
 
 /** Merges the setups: fields of `fixed` override the client's. @throws {InvalidMessage} */

@@ -7,9 +7,9 @@
 import { encodePcm16Base64 } from '../../../voice/audio/pcm16.ts';
 import type { CallStep } from '../engine/call-step.ts';
 import type { EnginePorts } from '../engine/engine.ts';
-import type { ReplyRecord } from '../engine/fake-replies.ts';
+import type { ReplyRecord } from '../engine/reply-record.ts';
 import { tone, type SpeechPiece } from '../engine/sound.ts';
-import { TurnQueue } from '../engine/turn-queue.ts';
+import { turnQueue } from '../engine/turn-queue.ts';
 import type { GeminiSession } from './gemini-memory.ts';
 import type { ServerContent, ServerMessage } from './official.ts';
 
@@ -27,80 +27,70 @@ export interface ModelTurnsPorts {
   ended(): void;
 }
 
-export class ModelTurns {
-  readonly queue: TurnQueue;
-  readonly #engine: EnginePorts;
-  readonly #ports: ModelTurnsPorts;
+export type ModelTurns = ReturnType<typeof modelTurns>;
+
+export function modelTurns(engine: EnginePorts, ports: ModelTurnsPorts) {
   /** When playback of the current turn started. */
-  #playingSince: number | null = null;
+  let playingSince: number | null = null;
   /** Why the current turn fails. */
-  #failure: ServerContent['turnCompleteReason'];
+  let failure: ServerContent['turnCompleteReason'];
+  const content = (serverContent: ServerContent): void => ports.send({ serverContent });
+  const queue = turnQueue(engine, {
+    speed: engine.speed ?? DEFAULT_SPEED,
+    piece: (piece, reply) => speak(piece, reply),
+    call: (step) => ports.call(step),
+    // This protocol calls tools by name.
+    delegate: () => {},
+    // The turn's end reports it.
+    fail: () => {
+      failure = 'RESPONSE_REJECTED';
+    },
+    generated: (reply) => generated(reply),
+    ended: (reply, next) => end(reply, next),
+  });
 
-  constructor(engine: EnginePorts, ports: ModelTurnsPorts) {
-    this.#engine = engine;
-    this.#ports = ports;
-    this.queue = new TurnQueue(engine, {
-      speed: engine.speed ?? DEFAULT_SPEED,
-      piece: (piece, reply) => this.#speak(piece, reply),
-      call: (step) => ports.call(step),
-      // This protocol calls tools by name.
-      delegate: () => {},
-      // The turn's end reports it.
-      fail: () => {
-        this.#failure = 'RESPONSE_REJECTED';
-      },
-      generated: (reply) => this.#generated(reply),
-      ended: (reply, next) => this.#end(reply, next),
-    });
-  }
-
-  /** Handles a call that cannot be parsed: the turn ends with that reason. */
-  callIsMalformed(): void {
-    this.#failure = 'MALFORMED_FUNCTION_CALL';
-  }
-
-  #speak({ words, startMs, durationMs }: SpeechPiece, reply: ReplyRecord): void {
-    const setup = this.#ports.session()?.setup;
-    this.#playingSince ??= this.#engine.environment.clock.now();
+  function speak({ words, startMs, durationMs }: SpeechPiece, reply: ReplyRecord): void {
+    const setup = ports.session()?.setup;
+    playingSince ??= engine.environment.clock.now();
     reply.text += words;
     if (setup?.generationConfig?.responseModalities?.includes('TEXT')) {
-      if (words !== '') this.#content({ modelTurn: { role: 'model', parts: [{ text: words }] } });
+      if (words !== '') content({ modelTurn: { role: 'model', parts: [{ text: words }] } });
       return;
     }
     reply.audioMs += durationMs;
     const data = encodePcm16Base64(tone(startMs, durationMs, OUTPUT_RATE_HZ));
     const inlineData = { mimeType: `audio/pcm;rate=${OUTPUT_RATE_HZ}`, data };
-    this.#content({ modelTurn: { role: 'model', parts: [{ inlineData }] } });
+    content({ modelTurn: { role: 'model', parts: [{ inlineData }] } });
     if (words !== '' && setup?.outputAudioTranscription !== undefined) {
-      this.#content({ outputTranscription: { text: words } });
+      content({ outputTranscription: { text: words } });
     }
   }
 
   /** @returns the remaining duration of its playback */
-  #generated(reply: ReplyRecord): number {
-    if (this.#ports.session()?.isBlocked) return 0;
-    this.#content({ generationComplete: true });
-    const since = this.#playingSince;
+  function generated(reply: ReplyRecord): number {
+    if (ports.session()?.isBlocked) return 0;
+    content({ generationComplete: true });
+    const since = playingSince;
     if (since === null) return 0;
-    return Math.max(0, since + reply.audioMs - this.#engine.environment.clock.now());
+    return Math.max(0, since + reply.audioMs - engine.environment.clock.now());
   }
 
-  #end(reply: ReplyRecord, next: SpeechPiece | null): void {
-    const session = this.#ports.session();
+  function end(reply: ReplyRecord, next: SpeechPiece | null): void {
+    const session = ports.session();
     if (session === null) return;
     if (reply.text !== '') session.say('assistant', reply.text, 'speech');
-    this.#playingSince = null;
+    playingSince = null;
     if (reply.status === 'completed' && session.isBlocked) return;
-    if (reply.status === 'cancelled') this.#content({ interrupted: true });
-    const isWorking = session.openCalls.size > 0 || !this.queue.isIdle;
+    if (reply.status === 'cancelled') content({ interrupted: true });
+    const isWorking = session.openCalls.size > 0 || !queue.isIdle;
     const responseTokens = Math.ceil(reply.audioMs / MS_PER_TOKEN);
-    this.#ports.send({
+    ports.send({
       serverContent: {
         turnComplete: true,
         ...(session.traits.reportsStatus && {
           interactionStatus: isWorking ? ('IN_PROGRESS' as const) : ('IDLE' as const),
         }),
-        ...(this.#failure !== undefined && { turnCompleteReason: this.#failure }),
+        ...(failure !== undefined && { turnCompleteReason: failure }),
       },
       usageMetadata: {
         promptTokenCount: PROMPT_TOKENS,
@@ -108,13 +98,17 @@ export class ModelTurns {
         totalTokenCount: PROMPT_TOKENS + responseTokens,
       },
     });
-    this.#failure = undefined;
-    if (next !== null && this.#engine.faults.deltasAfterCancel) this.#speak(next, reply);
-    this.#playingSince = null;
-    this.#ports.ended();
+    failure = undefined;
+    if (next !== null && engine.faults.deltasAfterCancel) speak(next, reply);
+    playingSince = null;
+    ports.ended();
   }
 
-  #content(serverContent: ServerContent): void {
-    this.#ports.send({ serverContent });
-  }
+  return {
+    queue,
+    /** Handles a call that cannot be parsed: the turn ends with that reason. */
+    callIsMalformed(): void {
+      failure = 'MALFORMED_FUNCTION_CALL';
+    },
+  };
 }

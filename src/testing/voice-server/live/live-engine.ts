@@ -7,13 +7,13 @@
 
 import { Refusal } from '../../../adapters/local-voice/wire-events.ts';
 import { messageOf } from '../../../values/errors.ts';
-import type { FakeItem, TranscriptTiming, VoiceCause, VoiceStep } from '../engine/control.ts';
+import type { FakeItem, VoiceCause } from '../engine/control.ts';
 import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
-import type { ReplyRecord } from '../engine/fake-replies.ts';
+import type { ReplyRecord } from '../engine/reply-record.ts';
 import type { ResumeStore } from '../engine/resume-store.ts';
 import type { SpeechPiece } from '../engine/sound.ts';
-import { Timers } from '../engine/timers.ts';
-import { TurnQueue } from '../engine/turn-queue.ts';
+import { timersOf } from '../engine/timers.ts';
+import { turnQueue } from '../engine/turn-queue.ts';
 import { bringLastWords } from '../engine/user-words.ts';
 import {
   parseLiveFrame,
@@ -41,371 +41,337 @@ const FIXTURE_RATE_HZ = 24_000;
 const CLOSE_NORMAL = 1000;
 const CLOSE_REFUSED = 1008;
 
-export class LiveEngine implements VoiceEngine {
-  readonly #ports: EnginePorts;
-  readonly #stored: ResumeStore<LiveMemory>;
-  readonly #turns: TurnQueue;
-  readonly #delegations: Delegations;
-  readonly #timers: Timers;
-  #session: LiveSession | null = null;
-  #heardMs = 0;
-  #isMuted = false;
-  #isPlayingFixture = false;
+export function liveEngine(ports: EnginePorts, stored: ResumeStore<LiveMemory>): VoiceEngine {
+  let live: LiveSession | null = null;
+  let heardMs = 0;
+  let isMuted = false;
+  let isPlayingFixture = false;
   /** The timeline position up to which the track contains speech. */
-  #soundsUntilMs = 0;
+  let soundsUntilMs = 0;
   /**
    * The messages that the model had read but not spoken about when the user started: it speaks about them after its answer.
    */
-  readonly #postponed: VoiceCause[] = [];
+  const unspoken: VoiceCause[] = [];
   /** The start of the current utterance on the timeline. */
-  #spokenFromMs = 0;
+  let spokenFromMs = 0;
+  const usage = (): { seconds: number } => ({ seconds: Math.round(nowMs() / 1000) });
+  const delegations = delegationsOf(ports.environment.scheduler);
+  const timers = timersOf(ports.environment.scheduler);
+  const turns = turnQueue(ports, {
+    // A duplex model speaks in real time.
+    speed: ports.speed ?? 1,
+    piece: speak,
+    call: ({ call, callId }) => delegate(call, callId),
+    delegate: (delegationId) => delegate('', delegationId),
+    fail: (message) => refuse(new Refusal('server_error', message), null),
+    generated: () => 0,
+    ended: endTurn,
+  });
 
-  constructor(ports: EnginePorts, stored: ResumeStore<LiveMemory>) {
-    this.#ports = ports;
-    this.#stored = stored;
-    this.#delegations = new Delegations(ports.environment.scheduler);
-    this.#timers = new Timers(ports.environment.scheduler);
-    this.#turns = new TurnQueue(ports, {
-      // A duplex model speaks in real time.
-      speed: ports.speed ?? 1,
-      piece: (piece, reply) => this.#speak(piece, reply),
-      call: ({ call, callId }) => this.#delegate(call, callId),
-      delegate: (delegationId) => this.#delegate('', delegationId),
-      fail: (message) => this.#refuse(new Refusal('server_error', message), null),
-      generated: () => 0,
-      ended: (reply, next) => this.#endTurn(reply, next),
-    });
-  }
-
-  open(): void {}
-
-  receive(text: string): void {
-    const { eventId, event } = parseLiveFrame(text);
-    try {
-      if (event instanceof Refusal) throw event;
-      if (event.type !== 'session.input_audio.append') {
-        const body: Readonly<Record<string, unknown>> = { ...event };
-        this.#ports.received({ type: event.type, body });
-      }
-      this.#handle(event, eventId === null ? {} : { client_event_id: eventId });
-    } catch (error) {
-      this.#refuse(error, eventId);
-    }
-  }
-
-  end(): void {
-    this.#turns.abandon();
-    this.#delegations.stopAcknowledging();
-    this.#timers.stop();
-  }
-
-  userBegins(): void {
-    if (this.#isMuted || this.#session === null) return;
-    this.#spokenFromMs = this.#nowMs;
-    // The model notices the user and falls silent, without a report to the client.
-    this.#turns.hold('user');
-    const postponed = this.#turns.postpone();
-    if (postponed) this.#postponed.push(postponed);
-  }
-
-  userSays(words: string): void {
-    if (this.#isMuted || this.#session === null) return;
-    const startMs = this.#spokenFromMs;
-    this.#spokenFromMs = this.#nowMs;
-    this.#emit({
+  function userSays(words: string): void {
+    if (isMuted || live === null) return;
+    const startMs = spokenFromMs;
+    spokenFromMs = nowMs();
+    emit({
       type: 'session.input_transcript.delta',
       delta: words,
       start_ms: startMs,
-      end_ms: this.#nowMs,
+      end_ms: nowMs(),
     });
   }
 
-  userEnds(text: string, rest: string, transcript: TranscriptTiming): void {
-    if (this.#isMuted || this.#session === null) return;
-    this.#remember('user', text, 'speech');
-    bringLastWords(rest, transcript, this.#timers, (words) => this.userSays(words));
-    // The model answers the user before it speaks about messages that it has read meanwhile.
-    this.#turns.addFirst({ type: 'utterance', text });
-    this.#turns.release('user');
-    const causes = this.#postponed.splice(0);
-    if (causes.length === 0) return;
-    this.#timers.later(() => {
-      for (const cause of causes) this.#turns.add(cause);
-    }, POSTPONED_MS);
-  }
-
-  answers(steps: readonly VoiceStep[]): ReplyRecord {
-    return this.#turns.addOwn(steps);
-  }
-
-  get heardMs(): number {
-    return this.#heardMs;
-  }
-
-  get instructions(): string {
-    return this.#session?.resource.instructions ?? '';
-  }
-
-  /** The protocol has no tools. */
-  readonly tools = [];
-
-  get items(): readonly FakeItem[] {
-    return this.#session?.items ?? [];
-  }
-
-  get openCalls() {
-    return this.#delegations.open;
-  }
-
-  expire(): void {
-    this.#closeSession('expired', {});
-  }
-
-  unknownEvent(type: string): object {
-    return { type, event_id: this.#ports.environment.ids.next('event'), weather: 'fine' };
-  }
-
-  #handle(event: LiveClientEvent, ack: { client_event_id?: string }): void {
-    if (event.type === 'session.start') return this.#start(event, ack);
-    const session = this.#session;
+  function handle(event: LiveClientEvent, ack: { client_event_id?: string }): void {
+    if (event.type === 'session.start') return start(event, ack);
+    const session = live;
     if (session === null) {
       throw new Refusal('session_not_started', 'The first event must be session.start.', 'type');
     }
     switch (event.type) {
       case 'session.update':
-        return this.#update(session, event, ack);
+        return update(session, event, ack);
       case 'session.input_audio.append':
-        return this.#hear(session, event);
+        return hear(session, event);
       case 'session.input_audio.mute':
-        this.#isMuted = true;
-        return this.#emit({ type: 'session.input_audio.muted', ...ack });
+        isMuted = true;
+        return emit({ type: 'session.input_audio.muted', ...ack });
       case 'session.input_audio.unmute':
-        this.#isMuted = false;
-        return this.#emit({ type: 'session.input_audio.unmuted', ...ack });
+        isMuted = false;
+        return emit({ type: 'session.input_audio.unmuted', ...ack });
       case 'session.instructions.append':
       case 'session.thinking.append':
       case 'session.commentary.append':
-        return this.#append(event, ack);
+        return append(event, ack);
       case 'session.output_audio.fixture.play':
-        return this.#playFixture(event.audio, ack);
+        return playFixture(event.audio, ack);
       case 'session.close':
-        return this.#closeSession('close_requested', ack);
+        return closeSession('close_requested', ack);
     }
   }
 
   /** Counts the user's audio: input and output are two tracks of the same length. */
-  #hear({ resource }: LiveSession, { audio }: EventOf<'session.input_audio.append'>): void {
+  function hear({ resource }: LiveSession, { audio }: EventOf<'session.input_audio.append'>): void {
     const durationMs = lengthOf(audio, resource);
-    this.#heardMs += durationMs;
-    if (this.#isPlayingFixture || this.#nowMs < this.#soundsUntilMs) return;
+    heardMs += durationMs;
+    if (isPlayingFixture || nowMs() < soundsUntilMs) return;
     const delta = silenceOf(durationMs, resource);
-    this.#ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
+    ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
   }
 
-  #start({ session: given }: EventOf<'session.start'>, ack: { client_event_id?: string }): void {
-    if (this.#session !== null) {
+  function start(
+    { session: given }: EventOf<'session.start'>,
+    ack: { client_event_id?: string },
+  ): void {
+    if (live !== null) {
       throw new Refusal('session_already_started', 'The session has started already.', 'type');
     }
-    const { clock, ids } = this.#ports.environment;
+    const { clock, ids } = ports.environment;
     const parts = {
       id: ids.next('live'),
       now: clock.now(),
       newItemId: () => ids.next('item'),
     };
-    const forked = FORK_PATH.exec(this.#ports.url.pathname)?.[1];
-    if (forked !== undefined && this.#stored.find(forked) === null) {
-      this.#refuse(new Refusal('session_not_found', 'No stored session has this id.'), null);
-      this.#ports.close(CLOSE_REFUSED, 'session_not_found');
+    const forked = FORK_PATH.exec(ports.url.pathname)?.[1];
+    if (forked !== undefined && stored.find(forked) === null) {
+      refuse(new Refusal('session_not_found', 'No stored session has this id.'), null);
+      ports.close(CLOSE_REFUSED, 'session_not_found');
       return;
     }
     const session =
       forked === undefined
         ? startSession(given, parts)
-        : forkSession(given, this.#stored.find(forked), parts);
-    this.#session = session;
-    if (session.resource.store) this.#stored.save(session.resource.id, session);
-    this.#emit({ type: 'session.started', session: session.resource, ...ack });
-    this.#ports.configured();
+        : forkSession(given, stored.find(forked), parts);
+    live = session;
+    if (session.resource.store) stored.save(session.resource.id, session);
+    emit({ type: 'session.started', session: session.resource, ...ack });
+    ports.configured();
   }
 
-  #update(
+  function update(
     { resource }: LiveSession,
     { session: { delegation } }: EventOf<'session.update'>,
     ack: { client_event_id?: string },
   ): void {
-    const { faults } = this.#ports;
+    const { faults } = ports;
     if (faults.refuseConfiguration !== null) {
       const code = faults.refuseConfiguration;
       faults.refuseConfiguration = null;
       throw new Refusal(code, 'Refused on purpose: session.update');
     }
     if (delegation) resource.delegation = { ...resource.delegation, ...delegation };
-    this.#emit({ type: 'session.updated', session: resource, ...ack });
+    emit({ type: 'session.updated', session: resource, ...ack });
   }
 
-  #append(event: AppendEvent, ack: { client_event_id?: string }): void {
+  function append(event: AppendEvent, ack: { client_event_id?: string }): void {
     const { type, content, delegation_id: delegationId } = event;
-    if (this.#isPlayingFixture) {
+    if (isPlayingFixture) {
       throw new Refusal('audio_fixture_active', 'Rejected while an audio fixture is active.');
     }
-    const delegation = this.#delegations.find(delegationId ?? '');
+    const delegation = delegations.find(delegationId ?? '');
     if (delegationId !== null && delegation === undefined) {
       const message = `Delegation with id '${delegationId}' not found in the session.`;
       throw new Refusal('invalid_value', message, 'delegation_id');
     }
-    const at = { start_ms: this.#nowMs, end_ms: this.#nowMs };
-    this.#remember('system', content, type);
-    this.#emit({ type: `${type}ed`, ...at, ...ack });
+    const at = { start_ms: nowMs(), end_ms: nowMs() };
+    remember('system', content, type);
+    emit({ type: `${type}ed`, ...at, ...ack });
     if (type === 'session.instructions.append') return;
-    this.#delegations.stopAcknowledging();
+    delegations.stopAcknowledging();
     if (type === 'session.thinking.append') return;
     if (delegation === undefined) {
-      this.#turns.add({ type: 'message', role: 'system', text: content });
+      turns.add({ type: 'message', role: 'system', text: content });
     } else {
       delegation.isAnswered = true;
       const { callId, name } = delegation;
-      this.#turns.add({ type: 'result', callId, name, output: content });
+      turns.add({ type: 'result', callId, name, output: content });
     }
   }
 
-  #playFixture(audio: string, ack: { client_event_id?: string }): void {
-    if (this.#isPlayingFixture) {
+  function playFixture(audio: string, ack: { client_event_id?: string }): void {
+    if (isPlayingFixture) {
       throw new Refusal('audio_fixture_active', 'Another audio fixture is active.');
     }
     const durationMs = pcmLength(audio, FIXTURE_RATE_HZ);
     if (durationMs > MAX_FIXTURE_MS) {
       throw new Refusal('invalid_value', 'A fixture lasts at most 30 seconds.', 'audio');
     }
-    this.#isPlayingFixture = true;
-    this.#turns.hold('fixture');
-    this.#turns.cancel();
-    this.#emit({ type: 'session.output_audio.fixture.playing', ...ack });
-    this.#ports.send({ type: 'session.output_audio.delta', delta: audio } satisfies ServerEvent);
-    this.#timers.later(() => {
-      this.#isPlayingFixture = false;
-      this.#emit({ type: 'session.output_audio.fixture.played', ...ack });
-      this.#turns.release('fixture');
+    isPlayingFixture = true;
+    turns.hold('fixture');
+    turns.cancel();
+    emit({ type: 'session.output_audio.fixture.playing', ...ack });
+    ports.send({ type: 'session.output_audio.delta', delta: audio } satisfies ServerEvent);
+    timers.later(() => {
+      isPlayingFixture = false;
+      emit({ type: 'session.output_audio.fixture.played', ...ack });
+      turns.release('fixture');
     }, durationMs);
   }
 
-  #delegate(name: string, delegationId?: string): void {
-    const id = delegationId ?? this.#ports.environment.ids.next('delegation');
-    this.#delegations.add(id, name);
+  function delegate(name: string, delegationId?: string): void {
+    const id = delegationId ?? ports.environment.ids.next('delegation');
+    delegations.add(id, name);
     const event = {
       type: 'session.delegation.created',
-      offset_ms: this.#nowMs,
+      offset_ms: nowMs(),
       delegation: { id, type: 'delegation', target: 'client' },
     } as const;
-    this.#emit(event);
-    if (this.#ports.faults.duplicateCalls) this.#emit(event);
-    const delegation = this.#session?.resource.delegation;
+    emit(event);
+    if (ports.faults.duplicateCalls) emit(event);
+    const delegation = live?.resource.delegation;
     if (delegation?.type !== 'client') return;
-    this.#delegations.acknowledge(() => {
+    delegations.acknowledge(() => {
       // A model that is already speaking needs no other acknowledgement.
-      if (this.#turns.isIdle) this.#turns.addOwn([{ say: ACKNOWLEDGEMENT }]);
+      if (turns.isIdle) turns.addOwn([{ say: ACKNOWLEDGEMENT }]);
     }, delegation.acknowledgement_delay_ms ?? 0);
   }
 
-  #speak(piece: SpeechPiece, reply: ReplyRecord): void {
-    if (this.#session === null) return;
+  function speak(piece: SpeechPiece, reply: ReplyRecord): void {
+    if (live === null) return;
     const { words, durationMs } = piece;
-    const delta = soundOf(piece, this.#session.resource);
-    this.#ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
-    this.#soundsUntilMs = this.#nowMs + durationMs;
+    const delta = soundOf(piece, live.resource);
+    ports.send({ type: 'session.output_audio.delta', delta } satisfies ServerEvent);
+    soundsUntilMs = nowMs() + durationMs;
     reply.audioMs += durationMs;
     if (words === '') return;
     reply.text += words;
-    const at = { start_ms: this.#nowMs, end_ms: this.#nowMs + durationMs };
-    this.#emit({ type: 'session.output_transcript.delta', delta: words, ...at });
+    const at = { start_ms: nowMs(), end_ms: nowMs() + durationMs };
+    emit({ type: 'session.output_transcript.delta', delta: words, ...at });
   }
 
-  #endTurn(reply: ReplyRecord, next: SpeechPiece | null): void {
-    if (reply.text !== '') this.#remember('assistant', reply.text, 'speech');
-    if (next !== null && this.#ports.faults.deltasAfterCancel) this.#speak(next, reply);
-    this.#emit({ type: 'session.usage.updated', usage: this.#usage });
+  function endTurn(reply: ReplyRecord, next: SpeechPiece | null): void {
+    if (reply.text !== '') remember('assistant', reply.text, 'speech');
+    if (next !== null && ports.faults.deltasAfterCancel) speak(next, reply);
+    emit({ type: 'session.usage.updated', usage: usage() });
   }
 
-  #closeSession(
+  function closeSession(
     reason: Extract<ServerEvent, { type: 'session.closed' }>['reason'],
     ack: { client_event_id?: string },
   ): void {
-    if (this.#session !== null) {
-      const session = this.#session.resource;
-      this.#emit({ type: 'session.closed', reason, session, usage: this.#usage, ...ack });
+    if (live !== null) {
+      const session = live.resource;
+      emit({ type: 'session.closed', reason, session, usage: usage(), ...ack });
     }
-    this.#ports.close(CLOSE_NORMAL, reason);
-  }
-
-  get #usage(): { seconds: number } {
-    return { seconds: Math.round(this.#nowMs / 1000) };
+    ports.close(CLOSE_NORMAL, reason);
   }
 
   /** The current time on the session's timeline. */
-  get #nowMs(): number {
-    const { clock } = this.#ports.environment;
-    return this.#session === null ? 0 : clock.now() - this.#session.startedAt;
+  function nowMs(): number {
+    const { clock } = ports.environment;
+    return live === null ? 0 : clock.now() - live.startedAt;
   }
 
-  #remember(role: 'system' | 'user' | 'assistant', text: string, via: string): void {
-    const id = this.#ports.environment.ids.next('item');
-    this.#session?.items.push({ kind: 'message', id, role, text, via });
+  function remember(role: 'system' | 'user' | 'assistant', text: string, via: string): void {
+    const id = ports.environment.ids.next('item');
+    live?.items.push({ kind: 'message', id, role, text, via });
   }
 
-  #refuse(error: unknown, eventId: string | null): void {
+  function refuse(error: unknown, eventId: string | null): void {
     const ack = eventId === null ? {} : { client_event_id: eventId };
     if (error instanceof Refusal) {
       const { code, message, param } = error;
       const type = code === 'server_error' ? 'server_error' : 'invalid_request_error';
       const details = { type, code, message, ...(param !== null && { param }), ...ack };
-      this.#emit({ type: 'error', error: details, ...ack });
+      emit({ type: 'error', error: details, ...ack });
     } else {
       const details = { type: 'server_error', code: 'internal_error', message: messageOf(error) };
-      this.#emit({ type: 'error', error: { ...details, ...ack }, ...ack });
+      emit({ type: 'error', error: { ...details, ...ack }, ...ack });
     }
   }
 
-  #emit(event: WithoutId<ServerEvent>): void {
-    this.#ports.send({ ...event, event_id: this.#ports.environment.ids.next('event') });
+  function emit(event: WithoutId<ServerEvent>): void {
+    ports.send({ ...event, event_id: ports.environment.ids.next('event') });
   }
+
+  return {
+    open() {},
+    receive(text) {
+      const { eventId, event } = parseLiveFrame(text);
+      try {
+        if (event instanceof Refusal) throw event;
+        if (event.type !== 'session.input_audio.append') {
+          const body: Readonly<Record<string, unknown>> = { ...event };
+          ports.received({ type: event.type, body });
+        }
+        handle(event, eventId === null ? {} : { client_event_id: eventId });
+      } catch (error) {
+        refuse(error, eventId);
+      }
+    },
+    end() {
+      turns.abandon();
+      delegations.stopAcknowledging();
+      timers.stop();
+    },
+    userBegins() {
+      if (isMuted || live === null) return;
+      spokenFromMs = nowMs();
+      // The model notices the user and falls silent, without a report to the client.
+      turns.hold('user');
+      const postponed = turns.postpone();
+      if (postponed) unspoken.push(postponed);
+    },
+    userSays,
+    userEnds(text, rest, transcript) {
+      if (isMuted || live === null) return;
+      remember('user', text, 'speech');
+      bringLastWords(rest, transcript, timers, (words) => userSays(words));
+      // The model answers the user before it speaks about messages that it has read meanwhile.
+      turns.addFirst({ type: 'utterance', text });
+      turns.release('user');
+      const causes = unspoken.splice(0);
+      if (causes.length === 0) return;
+      timers.later(() => {
+        for (const cause of causes) turns.add(cause);
+      }, POSTPONED_MS);
+    },
+    answers: (steps) => turns.addOwn(steps),
+    get heardMs() {
+      return heardMs;
+    },
+    get instructions() {
+      return live?.resource.instructions ?? '';
+    },
+    /** The protocol has no tools. */
+    tools: [],
+    get items() {
+      return live?.items ?? [];
+    },
+    get openCalls() {
+      return delegations.open;
+    },
+    expire: () => closeSession('expired', {}),
+    unknownEvent: (type) => ({
+      type,
+      event_id: ports.environment.ids.next('event'),
+      weather: 'fine',
+    }),
+  };
 }
 
-export interface Delegation {
+interface Delegation {
   readonly callId: string;
   /** The tool that the script called, whose name is not sent. */
   readonly name: string;
   isAnswered: boolean;
 }
 
-export class Delegations {
-  readonly #all: Delegation[] = [];
-  readonly #acknowledgements: Timers;
+function delegationsOf(scheduler: Scheduler) {
+  const all: Delegation[] = [];
+  const acknowledgements = timersOf(scheduler);
 
-  constructor(scheduler: Scheduler) {
-    this.#acknowledgements = new Timers(scheduler);
-  }
-
-  get open(): { readonly callId: string; readonly name: string }[] {
-    return this.#all
-      .filter(({ isAnswered }) => !isAnswered)
-      .map(({ callId, name }) => ({ callId, name }));
-  }
-
-  find(callId: string): Delegation | undefined {
-    return this.#all.find((delegation) => delegation.callId === callId);
-  }
-
-  add(callId: string, name: string): void {
-    this.#all.push({ callId, name, isAnswered: false });
-  }
-
-  acknowledge(speak: () => void, delayMs: number): void {
-    this.#acknowledgements.later(speak, delayMs);
-  }
-
-  /** Cancels the pending acknowledgement, because text was appended. */
-  stopAcknowledging(): void {
-    this.#acknowledgements.stop();
-  }
+  return {
+    get open(): { readonly callId: string; readonly name: string }[] {
+      return all
+        .filter(({ isAnswered }) => !isAnswered)
+        .map(({ callId, name }) => ({ callId, name }));
+    },
+    find: (callId: string): Delegation | undefined =>
+      all.find((delegation) => delegation.callId === callId),
+    add: (callId: string, name: string): void => void all.push({ callId, name, isAnswered: false }),
+    acknowledge: acknowledgements.later,
+    /** Cancels the pending acknowledgement, because text was appended. */
+    stopAcknowledging: acknowledgements.stop,
+  };
 }
 
 const TELEPHONE_RATE_HZ = 8_000;

@@ -5,7 +5,6 @@ import {
   checkCommitted,
   INPUT_SAMPLE_RATE_HZ,
   type InputAudioEvents,
-  type InputBuffer,
   type Utterance,
   SoundBuffer,
 } from '../../../adapters/local-voice/input-audio.ts';
@@ -25,76 +24,69 @@ export interface Spoken {
 
 const nothingSaid: Spoken = { text: '', words: Promise.resolve('') };
 
-export class FakeTranscriber implements InputBuffer {
-  readonly #events: InputAudioEvents;
-  readonly #onCommitted: (itemId: string, text: string) => void;
-  readonly #buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
-  #listens = false;
-  #itemId: string | null = null;
+export function fakeTranscriber(
+  events: InputAudioEvents,
+  onCommitted: (itemId: string, text: string) => void,
+) {
+  const buffer = new SoundBuffer(INPUT_SAMPLE_RATE_HZ);
+  let listens = false;
+  let openItem: string | null = null;
   /** Words spoken without turn detection, which belong to the next commit. */
-  #spoken = nothingSaid;
+  let unheard = nothingSaid;
 
-  constructor(events: InputAudioEvents, onCommitted: (itemId: string, text: string) => void) {
-    this.#events = events;
-    this.#onCommitted = onCommitted;
+  function utterance({ text, words }: Spoken, startMs: number, endMs: number): Utterance {
+    const itemId = openItem ?? events.newItemId();
+    openItem = null;
+    onCommitted(itemId, text);
+    return { itemId, samples: buffer.take(startMs, endMs), words };
   }
 
-  /** The audio since the connection started. */
-  get heardMs(): number {
-    return this.#buffer.endMs;
-  }
-
-  configure(detection: TurnDetection | null): void {
-    this.#listens = detection !== null;
-    if (!this.#listens) this.#itemId = null;
-  }
-
-  append(samples: Int16Array): void {
-    this.#buffer.append(samples);
-    if (this.#listens && this.#itemId === null) {
-      this.#buffer.dropBefore(this.#buffer.endMs - PREFIX_MS);
-    }
-  }
-
-  commit(): Utterance {
-    const { startMs, endMs, durationMs } = this.#buffer;
-    checkCommitted(durationMs);
-    const spoken = this.#spoken;
-    this.#spoken = nothingSaid;
-    return this.#utterance(spoken, startMs, endMs);
-  }
-
-  clear(): void {
-    this.#buffer.dropBefore(this.#buffer.endMs);
-    this.#itemId = null;
-    this.#spoken = nothingSaid;
-  }
-
-  close(): void {}
-
-  begin(): void {
-    if (!this.#listens) return;
-    this.#itemId = this.#events.newItemId();
-    this.#events.speechStarted(this.#itemId, Math.round(this.#buffer.endMs));
-  }
-
-  end(spoken: Spoken): void {
-    if (!this.#listens || this.#itemId === null) {
-      this.#spoken = spoken;
-      return;
-    }
-    const { startMs, endMs } = this.#buffer;
-    this.#events.speechStopped(this.#itemId, Math.round(endMs));
-    this.#events.committed(this.#utterance(spoken, startMs, endMs));
-  }
-
-  #utterance({ text, words }: Spoken, startMs: number, endMs: number): Utterance {
-    const itemId = this.#itemId ?? this.#events.newItemId();
-    this.#itemId = null;
-    this.#onCommitted(itemId, text);
-    return { itemId, samples: this.#buffer.take(startMs, endMs), words };
-  }
+  return {
+    /** The audio since the connection started. */
+    get heardMs(): number {
+      return buffer.endMs;
+    },
+    configure(detection: TurnDetection | null): void {
+      listens = detection !== null;
+      if (!listens) openItem = null;
+    },
+    append(samples: Int16Array): void {
+      buffer.append(samples);
+      if (listens && openItem === null) {
+        buffer.dropBefore(buffer.endMs - PREFIX_MS);
+      }
+    },
+    commit(): Utterance {
+      const { startMs, endMs, durationMs } = buffer;
+      checkCommitted(durationMs);
+      const spoken = unheard;
+      unheard = nothingSaid;
+      return utterance(spoken, startMs, endMs);
+    },
+    clear(): void {
+      buffer.dropBefore(buffer.endMs);
+      openItem = null;
+      unheard = nothingSaid;
+    },
+    close(): void {},
+    begin(): void {
+      if (!listens) return;
+      openItem = events.newItemId();
+      events.speechStarted(openItem, Math.round(buffer.endMs));
+    },
+    end(spoken: Spoken): void {
+      if (!listens || openItem === null) {
+        unheard = spoken;
+        return;
+      }
+      const { startMs, endMs } = buffer;
+      events.speechStopped(openItem, Math.round(endMs));
+      events.committed(utterance(spoken, startMs, endMs));
+    },
+  };
 }
+
+export type FakeTranscriber = ReturnType<typeof fakeTranscriber>;
 
 export function transcriptOf(
   text: string,

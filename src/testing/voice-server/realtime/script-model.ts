@@ -17,88 +17,79 @@ const CHARACTERS_PER_TOKEN = 4;
 /** A writing model streams about twenty words a second. */
 const WRITTEN_WORD_MS = 50;
 
-export class ScriptModel implements TextModel {
-  readonly #scheduler: Scheduler;
-  readonly #takeTurn: () => readonly VoiceStep[] | null;
+export function scriptModel(
+  scheduler: Scheduler,
+  takeTurn: () => readonly VoiceStep[] | null,
+): TextModel & { readonly voice: SpeechEngine } {
   /** The speaking time of the sentences in steps with an explicit duration. */
-  readonly #chosenMs = new Map<string, number>();
-
-  /** @param takeTurn called when a response starts; returns its steps */
-  constructor(scheduler: Scheduler, takeTurn: () => readonly VoiceStep[] | null) {
-    this.#scheduler = scheduler;
-    this.#takeTurn = takeTurn;
-  }
-
-  async *respond({
-    signal,
-    modality,
-  }: {
-    readonly signal: AbortSignal;
-    readonly modality: 'text' | 'audio';
-  }): AsyncGenerator<TextModelPart> {
-    const steps = this.#takeTurn();
-    if (steps === null) {
-      await aborted(signal);
-      return;
-    }
-    let characters = 0;
-    for (const step of steps) {
-      if (signal.aborted) return;
-      if ('say' in step) {
-        this.#note(step);
-        characters += step.say.length;
-        if (modality === 'text') yield* this.#write(step.say, signal);
-        else yield { type: 'text', text: step.say, isWhole: true };
-      } else if ('call' in step) {
-        const { call: name, callId } = step;
-        yield { type: 'call', name, arguments: argumentsText(step), callId };
-      } else if ('waitMs' in step) await this.#sleep(step.waitMs, signal);
-      else if ('until' in step) await Promise.allSettled([step.until]);
-      else if ('fail' in step) throw new ProviderError('server_error', step.fail);
-    }
-    const outputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN);
-    yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
-  }
-
-  /** The voice: a tone as long as the spoken text. It does not transcribe; `FakeTranscriber` does. */
-  readonly voice: SpeechEngine = {
+  const chosenMs = new Map<string, number>();
+  /** The voice: a tone as long as the spoken text. It does not transcribe; `fakeTranscriber` does. */
+  const voice: SpeechEngine = {
     voices: ['marin'],
     start: async () => {},
     close: async () => {},
     transcribe: async () => '',
     createDetector: () => ({ windowMs: 32, push: async () => [], close: () => {} }),
     synthesize: async ({ text, speed }) => {
-      const durationMs = (this.#chosenMs.get(text) ?? speechMs(text)) / speed;
+      const durationMs = (chosenMs.get(text) ?? speechMs(text)) / speed;
       return { samples: tone(0, durationMs, SAMPLE_RATE_HZ), sampleRateHz: SAMPLE_RATE_HZ };
     },
   };
 
-  #note({ say, durationMs }: Extract<VoiceStep, { say: string }>): void {
+  function note({ say, durationMs }: Extract<VoiceStep, { say: string }>): void {
     const chunker = new SentenceChunker();
     for (const sentence of [...chunker.push(say), ...chunker.flush()]) {
-      if (durationMs === undefined) this.#chosenMs.delete(sentence);
-      else this.#chosenMs.set(sentence, (durationMs * sentence.length) / say.length);
+      if (durationMs === undefined) chosenMs.delete(sentence);
+      else chosenMs.set(sentence, (durationMs * sentence.length) / say.length);
     }
   }
 
   /** Writes word by word, like a real model. */
-  async *#write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
+  async function* write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
     for (const word of text.match(/(?:^\s+)?\S+\s*/g) ?? [text]) {
       if (signal.aborted) return;
       yield { type: 'text', text: word };
-      await this.#sleep(WRITTEN_WORD_MS, signal);
+      await sleep(WRITTEN_WORD_MS, signal);
     }
   }
 
-  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+  function sleep(ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const cancel = this.#scheduler.schedule(resolve, ms);
+      const cancel = scheduler.schedule(resolve, ms);
       signal.addEventListener('abort', () => {
         cancel();
         resolve();
       });
     });
   }
+
+  return {
+    async *respond({ signal, modality }) {
+      const steps = takeTurn();
+      if (steps === null) {
+        await aborted(signal);
+        return;
+      }
+      let characters = 0;
+      for (const step of steps) {
+        if (signal.aborted) return;
+        if ('say' in step) {
+          note(step);
+          characters += step.say.length;
+          if (modality === 'text') yield* write(step.say, signal);
+          else yield { type: 'text', text: step.say, isWhole: true };
+        } else if ('call' in step) {
+          const { call: name, callId } = step;
+          yield { type: 'call', name, arguments: argumentsText(step), callId };
+        } else if ('waitMs' in step) await sleep(step.waitMs, signal);
+        else if ('until' in step) await Promise.allSettled([step.until]);
+        else if ('fail' in step) throw new ProviderError('server_error', step.fail);
+      }
+      const outputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN);
+      yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
+    },
+    voice,
+  };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

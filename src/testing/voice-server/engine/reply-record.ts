@@ -1,4 +1,4 @@
-// One model's turns as a test sees them, during and after their generation.
+// One turn of the model as a test sees it, during and after its generation.
 
 import type { FakeReply, VoiceCause } from './control.ts';
 
@@ -24,20 +24,5 @@ export class ReplyRecord implements FakeReply {
     if (this.status !== 'in_progress') return;
     this.status = status;
     this.#resolve();
-  }
-}
-
-export class FakeReplies {
-  readonly all: ReplyRecord[] = [];
-
-  begin(id: string, cause: VoiceCause): ReplyRecord {
-    const reply = new ReplyRecord(id, cause);
-    this.all.push(reply);
-    return reply;
-  }
-
-  /** The latest turn that has not ended. */
-  get current(): ReplyRecord | null {
-    return this.all.findLast(({ status }) => status === 'in_progress') ?? null;
   }
 }

@@ -1,33 +1,9 @@
-// The steps of the model's next turn: a script that the test prepared, or the result of `respond`; none while the model
-// is silent.
+// The default responder of the fake voice server.
 
 import { z } from 'zod';
 import { check } from '../../../values/checks.ts';
 import { asJson } from '../../../values/json.ts';
-import type { FakeVoiceModel, VoiceResponder, VoiceCause, VoiceStep } from './control.ts';
-
-export class TurnSource {
-  readonly #respond: VoiceResponder;
-  readonly #model: FakeVoiceModel;
-  readonly #ready: (readonly VoiceStep[])[] = [];
-  isSilent = false;
-
-  constructor(respond: VoiceResponder, model: FakeVoiceModel) {
-    this.#respond = respond;
-    this.#model = model;
-  }
-
-  /** Adds a script: first in, first out. */
-  add(steps: readonly VoiceStep[]): void {
-    this.#ready.push(steps);
-  }
-
-  /** @returns null if the turn never responds and never ends */
-  next(cause: VoiceCause, instructions: string | null): readonly VoiceStep[] | null {
-    if (this.isSilent) return null;
-    return this.#ready.shift() ?? this.#respond({ cause, instructions, model: this.#model });
-  }
-}
+import type { VoiceResponder } from './control.ts';
 
 const turnSchema = z.looseObject({
   cause: z.discriminatedUnion('type', [
