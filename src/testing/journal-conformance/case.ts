@@ -13,8 +13,16 @@ import type { JournalFeature, JournalStage } from './stage.ts';
 
 export interface JournalScene {
   readonly name: string;
-  readonly needs?: readonly JournalFeature[];
+  readonly needs: readonly JournalFeature[];
   readonly play: (bench: JournalBench) => Promise<void>;
+}
+
+/** Returns the cases of journals that offer these features, by name. */
+export function scenesOf(
+  needs: readonly JournalFeature[],
+  plays: Readonly<Record<string, JournalScene['play']>>,
+): readonly JournalScene[] {
+  return Object.entries(plays).map(([name, play]) => ({ name, needs, play }));
 }
 
 /** A case's stage, with the operations that every case uses. */

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { aFunction, check as checkSetup, type ChecksOf } from '../../values/checks.ts';
 import type { ConformanceCase } from '../conformance/transport-conformance.ts';
-import { check, type JournalScene } from './case.ts';
+import { check, scenesOf, type JournalScene } from './case.ts';
 import { claimScenes, crashScenes } from './takeover-cases.ts';
 import { followingScenes, scopeScenes } from './reader-cases.ts';
 import { keepingScenes } from './keeping-cases.ts';
@@ -32,12 +32,12 @@ const scenes = [
  */
 export function journalConformance(setup: JournalConformanceSetup): readonly ConformanceCase[] {
   checkSetup('journalConformance(setup)', setupSchema, setup);
-  const offered: JournalScene = {
-    name: 'it has the methods that it offers, and no others',
-    play: ({ stage }) => Promise.resolve(checkOffers(setup, stage)),
-  };
-  return [offered, ...scenes].map((scene) => {
-    const missing = (scene.needs ?? []).filter((feature) => !setup.offers.includes(feature));
+  const offered = scenesOf([], {
+    'it has the methods that it offers, and no others': ({ stage }) =>
+      Promise.resolve(checkOffers(setup, stage)),
+  });
+  return [...offered, ...scenes].map((scene) => {
+    const missing = scene.needs.filter((feature) => !setup.offers.includes(feature));
     return {
       name: scene.name,
       skipped: missing.length > 0 ? `${setup.name} does not offer ${missing.join(', ')}` : null,

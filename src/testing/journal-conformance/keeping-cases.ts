@@ -10,6 +10,7 @@ import {
   expectSameInEachScope,
   expectRefused,
   withEvent,
+  scenesOf,
   type JournalScene,
 } from './case.ts';
 
@@ -42,35 +43,25 @@ const values: Readonly<Record<string, string>> = {
 };
 
 export const keepingScenes: readonly JournalScene[] = [
-  {
-    name: 'a journal without entries is read as empty',
-    async play({ journal }) {
+  ...scenesOf([], {
+    async 'a journal without entries is read as empty'({ journal }) {
       await expectKept(journal, []);
       await expectKept(journal, [], { scope: 'scope' });
       await expectKept(journal, [], { scope: 'scope', unit: 'unit' });
     },
-  },
-  {
-    name: 'what was appended is there when the append returns',
-    async play({ journal }) {
+    async 'what was appended is there when the append returns'({ journal }) {
       for (let seq = 1; seq <= 5; seq += 1) {
         await appendAll(journal, [entry(seq)]);
         const soFar = Array.from({ length: seq }, (_, index) => entry(index + 1));
         await expectKept(journal, soFar, { scope: 'scope' });
       }
     },
-  },
-  {
-    name: 'entries of a scope keep their order, across its units',
-    async play({ journal }) {
+    async 'entries of a scope keep their order, across its units'({ journal }) {
       await appendAll(journal, conversation);
       await expectKept(journal, conversation, { scope: 'scope' });
       await expectKept(journal, conversation);
     },
-  },
-  {
-    name: 'also when none of the appends waits for the one before',
-    async play({ journal }) {
+    async 'also when none of the appends waits for the one before'({ journal }) {
       const entries = Array.from({ length: 300 }, (_, index) =>
         entry(1, { scope: `scope ${index % 3}`, unit: `unit ${(index * 7919) % 300}` }),
       );
@@ -83,10 +74,7 @@ export const keepingScenes: readonly JournalScene[] = [
           { scope },
         );
     },
-  },
-  {
-    name: 'more entries than fit into one page of anything',
-    async play({ journal }) {
+    async 'more entries than fit into one page of anything'({ journal }) {
       const units = Array.from({ length: 50 }, (_, number) => `unit ${number}`);
       const entries: JournalEntry[] = [];
       for (let seq = 1; seq <= 110; seq += 1)
@@ -99,10 +87,7 @@ export const keepingScenes: readonly JournalScene[] = [
       );
       await expectKept(journal, entries, { scope: 'scope' });
     },
-  },
-  {
-    name: 'a query finds what it asks for, and nothing else',
-    async play({ journal }) {
+    async 'a query finds what it asks for, and nothing else'({ journal }) {
       const other = conversation.map((one) => ({ ...one, scope: 'other' }));
       const both = conversation.flatMap((one, at) => [one, other[at] ?? one]);
       await appendAll(journal, both);
@@ -117,10 +102,7 @@ export const keepingScenes: readonly JournalScene[] = [
       await expectKept(journal, [], { scope: 'ses' });
       await expectKept(journal, [], { scope: '' });
     },
-  },
-  {
-    name: 'the same entry again is kept once, and is no error',
-    async play({ journal }) {
+    async 'the same entry again is kept once, and is no error'({ journal }) {
       await appendAll(journal, [
         entry(1),
         entry(1),
@@ -132,10 +114,9 @@ export const keepingScenes: readonly JournalScene[] = [
       await journal.append(copy);
       await expectKept(journal, [entry(1), entry(1, { unit: 'other' }), entry(2)]);
     },
-  },
-  {
-    name: 'another entry with the same number is refused for good, and harms no other',
-    async play({ journal }) {
+    async 'another entry with the same number is refused for good, and harms no other'({
+      journal,
+    }) {
       await appendAll(journal, [entry(1), entry(2)]);
       const other = entry(2, { text: 'something else' });
       const beside = entry(1, { unit: 'beside' });
@@ -149,10 +130,7 @@ export const keepingScenes: readonly JournalScene[] = [
       await appendAll(journal, [entry(3)]);
       await expectKept(journal, [entry(1), entry(2), beside, entry(3)]);
     },
-  },
-  {
-    name: 'an entry that cannot be kept is refused for good, and harms no other',
-    async play({ journal }) {
+    async 'an entry that cannot be kept is refused for good, and harms no other'({ journal }) {
       await appendAll(journal, [entry(1)]);
       const good = [entry(2), entry(1, { unit: 'beside' }), entry(3)];
       const bad = (change: Partial<Record<keyof JournalEntry, unknown>>): JournalEntry =>
@@ -182,20 +160,14 @@ export const keepingScenes: readonly JournalScene[] = [
       await Promise.all(under);
       await expectKept(journal, [entry(1), ...good], { scope: 'scope' });
     },
-  },
-  {
-    name: 'the same unit in two scopes is two units',
-    async play({ journal }) {
+    async 'the same unit in two scopes is two units'({ journal }) {
       const one = entry(1, { scope: 'one', text: 'this' });
       const two = entry(1, { scope: 'two', text: 'that' });
       await appendAll(journal, [one, two]);
       await expectKept(journal, [one], { scope: 'one' });
       await expectKept(journal, [two], { scope: 'two' });
     },
-  },
-  {
-    name: 'names are kept as they are, however they look',
-    async play({ journal }) {
+    async 'names are kept as they are, however they look'({ journal }) {
       const names = [
         'a/b',
         'A/b',
@@ -218,17 +190,22 @@ export const keepingScenes: readonly JournalScene[] = [
         await expectKept(journal, [one], { scope: one.scope, unit: one.unit });
       }
     },
-  },
-  ...Object.entries(values).map(([what, json]): JournalScene => ({
-    name: `events are kept as they are: ${what}`,
-    async play({ journal }) {
-      // A spread or an object literal would change the meaning of `__proto__`.
-      const event = JSON.parse(`{"type":"said","value":${json}}`) as {
-        type: string;
-        value: unknown;
-      };
-      await appendAll(journal, [withEvent(event), entry(2)]);
-      await expectKept(journal, [withEvent(event), entry(2)], { scope: 'scope' });
-    },
-  })),
+  }),
+  ...scenesOf(
+    [],
+    Object.fromEntries(
+      Object.entries(values).map(([what, json]) => [
+        `events are kept as they are: ${what}`,
+        async ({ journal }) => {
+          // A spread or an object literal would change the meaning of `__proto__`.
+          const event = JSON.parse(`{"type":"said","value":${json}}`) as {
+            type: string;
+            value: unknown;
+          };
+          await appendAll(journal, [withEvent(event), entry(2)]);
+          await expectKept(journal, [withEvent(event), entry(2)], { scope: 'scope' });
+        },
+      ]),
+    ),
+  ),
 ];

@@ -8,6 +8,7 @@ import {
   expectKept,
   expectSame,
   expectScopes,
+  scenesOf,
   type JournalScene,
 } from './case.ts';
 
@@ -40,10 +41,10 @@ const other = (seq: number): JournalEntry => entry(seq, { unit: 'other' });
 const beside = (seq: number): JournalEntry => entry(seq, { scope: 'beside' });
 
 export const followingScenes: readonly JournalScene[] = [
-  {
-    name: 'what came after an entry is found, of all units of its scope and in their order, and nothing else',
-    needs: ['readAfter'],
-    async play({ journal }) {
+  ...scenesOf(['readAfter'], {
+    async 'what came after an entry is found, of all units of its scope and in their order, and nothing else'({
+      journal,
+    }) {
       await appendAll(journal, [beside(1), entry(1), other(1), beside(2), entry(2), other(2)]);
       await expectAfter(journal, entry(1), [other(1), entry(2), other(2)]);
       await expectAfter(journal, other(1), [entry(2), other(2)]);
@@ -52,22 +53,16 @@ export const followingScenes: readonly JournalScene[] = [
       await appendAll(journal, [beside(3), other(3)]);
       await expectAfter(journal, other(2), [other(3)]);
     },
-  },
-  {
-    name: 'after an entry that is not there is nothing that can be told',
-    needs: ['readAfter'],
-    async play({ journal }) {
+    async 'after an entry that is not there is nothing that can be told'({ journal }) {
       await expectUnknown(journal, entry(1));
       await appendAll(journal, [entry(1), beside(1), beside(2)]);
       await expectUnknown(journal, entry(2));
       await expectUnknown(journal, other(1));
       await expectUnknown(journal, entry(1, { scope: 'nowhere' }));
     },
-  },
-  {
-    name: 'after an entry that was trimmed or forgotten is nothing that can be told',
-    needs: ['readAfter', 'trim', 'forget'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['readAfter', 'trim', 'forget'], {
+    async 'after an entry that was trimmed or forgotten is nothing that can be told'({ journal }) {
       await appendAll(journal, [entry(1), other(1), entry(2), other(2)]);
       await journal.trim?.(entry(2));
       await expectUnknown(journal, other(1));
@@ -75,23 +70,19 @@ export const followingScenes: readonly JournalScene[] = [
       await journal.forget?.('scope');
       await expectUnknown(journal, entry(2));
     },
-  },
-  {
-    name: 'very many entries after an entry are found completely',
-    needs: ['readAfter'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['readAfter'], {
+    async 'very many entries after an entry are found completely'({ journal }) {
       const entries = Array.from({ length: 4_500 }, (_, at) => entry(at + 1));
       await appendAll(journal, [...entries, beside(1)]);
       await expectAfter(journal, entry(2), entries.slice(2));
     },
-  },
+  }),
 ];
 
 export const scopeScenes: readonly JournalScene[] = [
-  {
-    name: 'scopes are listed, the one that was written first first',
-    needs: ['scopes'],
-    async play({ journal }) {
+  ...scenesOf(['scopes'], {
+    async 'scopes are listed, the one that was written first first'({ journal }) {
       await expectScopes(journal, []);
       const entries = [
         entry(1, { scope: 'b' }),
@@ -108,11 +99,9 @@ export const scopeScenes: readonly JournalScene[] = [
         { scope: 'a', entries: 4, firstAt: at(1), lastAt: at(3) },
       ]);
     },
-  },
-  {
-    name: 'what is forgotten is gone, and nothing else',
-    needs: ['forget'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['forget'], {
+    async 'what is forgotten is gone, and nothing else'({ journal }) {
       const kept = [entry(1, { scope: 'kept' }), entry(2, { scope: 'kept' })];
       await appendAll(journal, [
         entry(1, { scope: 'gone' }),
@@ -127,21 +116,15 @@ export const scopeScenes: readonly JournalScene[] = [
       await appendAll(journal, [entry(3, { scope: 'kept' })]);
       await expectKept(journal, [...kept, entry(3, { scope: 'kept' })]);
     },
-  },
-  {
-    name: 'to forget what is not there is no error',
-    needs: ['forget'],
-    async play({ journal }) {
+    async 'to forget what is not there is no error'({ journal }) {
       await journal.forget?.('nowhere');
       await appendAll(journal, [entry(1)]);
       await journal.forget?.('nowhere');
       await expectKept(journal, [entry(1)]);
     },
-  },
-  {
-    name: 'a scope that was forgotten can begin anew',
-    needs: ['forget', 'scopes'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['forget', 'scopes'], {
+    async 'a scope that was forgotten can begin anew'({ journal }) {
       await appendAll(journal, [entry(1), entry(2)]);
       await journal.forget?.('scope');
       await expectScopes(journal, []);
@@ -152,5 +135,5 @@ export const scopeScenes: readonly JournalScene[] = [
         { scope: 'scope', entries: 1, firstAt: anew.at, lastAt: anew.at },
       ]);
     },
-  },
+  }),
 ];

@@ -8,6 +8,7 @@ import {
   entry,
   expectKept,
   expectRefused,
+  scenesOf,
   type JournalScene,
 } from './case.ts';
 import { sameJson } from './same-json.ts';
@@ -24,21 +25,15 @@ const fenced = (journal: Journal, seq: number): Promise<void> =>
   });
 
 export const claimScenes: readonly JournalScene[] = [
-  {
-    name: 'a scope that one process writes cannot be claimed by another',
-    needs: ['claim'],
-    async play({ journal, another }) {
+  ...scenesOf(['claim'], {
+    async 'a scope that one process writes cannot be claimed by another'({ journal, another }) {
       await appendAll(journal, [entry(1)]);
       const other = await another();
       await inUse(other, 'scope');
       await appendAll(journal, [entry(2)]);
       await expectKept(other, [entry(1), entry(2)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'different scopes are written by different processes',
-    needs: ['claim'],
-    async play({ journal, another }) {
+    async 'different scopes are written by different processes'({ journal, another }) {
       const other = await another();
       await appendAll(journal, [entry(1, { scope: 'one' })]);
       await appendAll(other, [entry(1, { scope: 'two' })]);
@@ -49,22 +44,17 @@ export const claimScenes: readonly JournalScene[] = [
         scope: 'one',
       });
     },
-  },
-  {
-    name: 'whoever has claimed a scope may claim it again, and goes on',
-    needs: ['claim'],
-    async play({ journal, another }) {
+    async 'whoever has claimed a scope may claim it again, and goes on'({ journal, another }) {
       await appendAll(journal, [entry(1)]);
       await Promise.all([journal.append(entry(2)), journal.claim?.('scope')]);
       await journal.append(entry(3));
       await inUse(await another(), 'scope');
       await expectKept(journal, [entry(1), entry(2), entry(3)]);
     },
-  },
-  {
-    name: 'what was released may be claimed at once, and is not written any more by who had it',
-    needs: ['claim'],
-    async play({ journal, another }) {
+    async 'what was released may be claimed at once, and is not written any more by who had it'({
+      journal,
+      another,
+    }) {
       await appendAll(journal, [entry(1)]);
       const last = journal.append(entry(2));
       await journal.release?.('scope');
@@ -78,11 +68,10 @@ export const claimScenes: readonly JournalScene[] = [
       await other.append(entry(3));
       await expectKept(other, [entry(1), entry(2), entry(3)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'to release what one does not write is no error, and changes nothing',
-    needs: ['claim'],
-    async play({ journal, another }) {
+    async 'to release what one does not write is no error, and changes nothing'({
+      journal,
+      another,
+    }) {
       await appendAll(journal, [entry(1)]);
       const other = await another();
       await other.release?.('scope');
@@ -90,11 +79,11 @@ export const claimScenes: readonly JournalScene[] = [
       await inUse(other, 'scope');
       await journal.append(entry(2));
     },
-  },
-  {
-    name: 'after the last sign of life another process takes over, and the first is fenced',
-    needs: ['claim'],
-    async play({ journal, another, stage }) {
+    async 'after the last sign of life another process takes over, and the first is fenced'({
+      journal,
+      another,
+      stage,
+    }) {
       await appendAll(journal, [entry(1), entry(1, { scope: 'second' })]);
       const other = await another();
       await inUse(other, 'scope');
@@ -109,11 +98,7 @@ export const claimScenes: readonly JournalScene[] = [
       await other.append(entry(3));
       await expectKept(other, [entry(1), entry(2), entry(3)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'what was fenced harms nothing that came with it',
-    needs: ['claim'],
-    async play({ journal, another, stage }) {
+    async 'what was fenced harms nothing that came with it'({ journal, another, stage }) {
       const beside = (seq: number) => entry(seq, { scope: 'beside' });
       await appendAll(journal, [entry(1), beside(1)]);
       const other = await another();
@@ -122,21 +107,13 @@ export const claimScenes: readonly JournalScene[] = [
       await Promise.all([fenced(journal, 2), journal.append(beside(2))]);
       await expectKept(other, [beside(1), beside(2)], { scope: 'beside' });
     },
-  },
-  {
-    name: 'a claim that was over goes on if nobody has taken it',
-    needs: ['claim'],
-    async play({ journal, stage }) {
+    async 'a claim that was over goes on if nobody has taken it'({ journal, stage }) {
       await appendAll(journal, [entry(1)]);
       await stage.expire?.();
       await journal.append(entry(2));
       await expectKept(journal, [entry(1), entry(2)]);
     },
-  },
-  {
-    name: 'of several processes that claim at once one has it',
-    needs: ['claim'],
-    async play({ journal, another }) {
+    async 'of several processes that claim at once one has it'({ journal, another }) {
       const journals = [journal, await another(), await another(), await another()];
       const outcomes = await Promise.allSettled(journals.map(async (one) => one.claim?.('scope')));
       const winners = journals.filter((_, at) => outcomes[at]?.status === 'fulfilled');
@@ -145,11 +122,9 @@ export const claimScenes: readonly JournalScene[] = [
         await (winners.includes(one) ? one.append(entry(1)) : fenced(one, 1));
       await expectKept(journal, [entry(1)]);
     },
-  },
-  {
-    name: 'a scope that another process writes is not forgotten',
-    needs: ['claim', 'forget'],
-    async play({ journal, another, stage }) {
+  }),
+  ...scenesOf(['claim', 'forget'], {
+    async 'a scope that another process writes is not forgotten'({ journal, another, stage }) {
       await appendAll(journal, [entry(1)]);
       const other = await another();
       await expectRefused('to forget it', () => other.forget?.('scope'), { code: 'SCOPE_IN_USE' });
@@ -158,7 +133,7 @@ export const claimScenes: readonly JournalScene[] = [
       await other.forget?.('scope');
       await expectKept(journal, []);
     },
-  },
+  }),
 ];
 
 /** Checks that the kept entries are a prefix of `begun`, and include every acknowledged entry. */
@@ -181,10 +156,8 @@ async function expectBeginning(
 }
 
 export const crashScenes: readonly JournalScene[] = [
-  {
-    name: 'what was acknowledged is there after a crash, as it was',
-    needs: ['reopen'],
-    async play({ journal, reopen }) {
+  ...scenesOf(['reopen'], {
+    async 'what was acknowledged is there after a crash, as it was'({ journal, reopen }) {
       const entries = [
         entry(1),
         entry(1, { unit: 'other' }),
@@ -196,11 +169,7 @@ export const crashScenes: readonly JournalScene[] = [
       await expectKept(after, entries.slice(0, 3), { scope: 'scope' });
       await expectKept(after, entries.slice(3), { scope: 'second' });
     },
-  },
-  {
-    name: 'a crash in the middle leaves a beginning of what was appended',
-    needs: ['reopen'],
-    async play({ journal, reopen }) {
+    async 'a crash in the middle leaves a beginning of what was appended'({ journal, reopen }) {
       const begun = Array.from({ length: 40 }, (_, index) => entry(1, { unit: `unit ${index}` }));
       await claimAll(journal, begun);
       const acknowledged = new Set<JournalEntry>();
@@ -214,24 +183,21 @@ export const crashScenes: readonly JournalScene[] = [
       const known = new Set(acknowledged);
       await expectBeginning(await reopen(), begun, known);
     },
-  },
-  {
-    name: 'after a crash it goes on where it was, also with an append whose answer was lost',
-    needs: ['reopen'],
-    async play({ journal, reopen }) {
+    async 'after a crash it goes on where it was, also with an append whose answer was lost'({
+      journal,
+      reopen,
+    }) {
       await appendAll(journal, [entry(1), entry(2)]);
       const after = await reopen();
       await appendAll(after, [entry(2), entry(3)]);
       await expectKept(after, [entry(1), entry(2), entry(3)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'what was forgotten stays forgotten after a crash',
-    needs: ['reopen', 'forget'],
-    async play({ journal, reopen }) {
+  }),
+  ...scenesOf(['reopen', 'forget'], {
+    async 'what was forgotten stays forgotten after a crash'({ journal, reopen }) {
       await appendAll(journal, [entry(1), entry(1, { scope: 'gone' })]);
       await journal.forget?.('gone');
       await expectKept(await reopen(), [entry(1)]);
     },
-  },
+  }),
 ];

@@ -9,6 +9,7 @@ import {
   expectRefused,
   expectSameInEachScope,
   expectScopes,
+  scenesOf,
   type JournalScene,
 } from './case.ts';
 
@@ -36,10 +37,10 @@ const refused = (journal: Journal): Promise<void> =>
   });
 
 export const trimmingScenes: readonly JournalScene[] = [
-  {
-    name: 'what is before an entry is deleted, of all units; it and what is after it stay, in their order',
-    needs: ['trim'],
-    async play({ journal }) {
+  ...scenesOf(['trim'], {
+    async 'what is before an entry is deleted, of all units; it and what is after it stay, in their order'({
+      journal,
+    }) {
       await appendAll(journal, [...before, summary, ...after]);
       await journal.trim?.(summary);
       const kept = [summary, ...after];
@@ -48,21 +49,15 @@ export const trimmingScenes: readonly JournalScene[] = [
       await expectKept(journal, [session(4), session(5)], { scope: 'scope', unit: 'ses' });
       await expectKept(journal, [], { scope: 'scope', unit: 'sub_ended' });
     },
-  },
-  {
-    name: 'what is before an entry is what was appended before, whatever its number is and when it came',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'what is before an entry is what was appended before, whatever its number is and when it came'({
+      journal,
+    }) {
       const late = { ...session(1), at: entry(9).at };
       await appendAll(journal, [waiting(1), waiting(2), late, waiting(3), ended(1)]);
       await journal.trim?.(late);
       await expectKept(journal, [late, waiting(3), ended(1)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'what other scopes have is not deleted',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'what other scopes have is not deleted'({ journal }) {
       const beside = (one: JournalEntry): JournalEntry => ({ ...one, scope: 'beside' });
       const entries = [...before, summary];
       await appendAll(
@@ -75,11 +70,7 @@ export const trimmingScenes: readonly JournalScene[] = [
       const kept = [summary, ...entries.map(beside)];
       expectSameInEachScope(await journal.read(), kept, 'read()');
     },
-  },
-  {
-    name: 'an entry that is not there is before nothing',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'an entry that is not there is before nothing'({ journal }) {
       await appendAll(journal, before);
       await claimAll(journal, [entry(1, { scope: 'nowhere' })]);
       for (const unknown of [
@@ -91,11 +82,9 @@ export const trimmingScenes: readonly JournalScene[] = [
       await expectKept(journal, before, { scope: 'scope' });
       await expectKept(journal, before);
     },
-  },
-  {
-    name: 'a trim further on deletes more, the same again and one further back nothing',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'a trim further on deletes more, the same again and one further back nothing'({
+      journal,
+    }) {
       await appendAll(journal, [...before, summary, ...after]);
       await journal.trim?.(waiting(2));
       await expectKept(journal, [waiting(2), session(3), summary, ...after], { scope: 'scope' });
@@ -106,11 +95,7 @@ export const trimmingScenes: readonly JournalScene[] = [
       await journal.trim?.(session(6));
       await expectKept(journal, [session(6)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'units go on with their numbers, also where nothing of them is left',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'units go on with their numbers, also where nothing of them is left'({ journal }) {
       await appendAll(journal, [...before, summary]);
       await journal.trim?.(summary);
       await appendAll(journal, after);
@@ -119,11 +104,9 @@ export const trimmingScenes: readonly JournalScene[] = [
       await appendAll(journal, [waiting(4)]);
       await expectKept(journal, [summary, ...after, waiting(4)], { scope: 'scope' });
     },
-  },
-  {
-    name: 'after a trim the same entry again is kept once, and another with its number is refused',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'after a trim the same entry again is kept once, and another with its number is refused'({
+      journal,
+    }) {
       await appendAll(journal, [...before, summary]);
       await journal.trim?.(summary);
       await appendAll(journal, [summary, ...after, ...after, summary]);
@@ -135,22 +118,16 @@ export const trimmingScenes: readonly JournalScene[] = [
         );
       await expectKept(journal, [summary, ...after], { scope: 'scope' });
     },
-  },
-  {
-    name: 'what is being appended during a trim is kept',
-    needs: ['trim'],
-    async play({ journal }) {
+    async 'what is being appended during a trim is kept'({ journal }) {
       await appendAll(journal, [...before, summary]);
       const appends = after.map(async (one) => journal.append(one));
       await journal.trim?.(summary);
       await Promise.all(appends);
       await expectKept(journal, [summary, ...after], { scope: 'scope' });
     },
-  },
-  {
-    name: 'a scope that was trimmed is listed with what is left of it',
-    needs: ['trim', 'scopes'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['trim', 'scopes'], {
+    async 'a scope that was trimmed is listed with what is left of it'({ journal }) {
       const beside = entry(1, { scope: 'beside' });
       await appendAll(journal, [...before, beside, summary, ...after]);
       await journal.trim?.(summary);
@@ -159,11 +136,9 @@ export const trimmingScenes: readonly JournalScene[] = [
         { scope: 'scope', entries: 4, firstAt: summary.at, lastAt: entry(1).at },
       ]);
     },
-  },
-  {
-    name: 'a scope that was trimmed can be forgotten, and begin anew',
-    needs: ['trim', 'forget'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['trim', 'forget'], {
+    async 'a scope that was trimmed can be forgotten, and begin anew'({ journal }) {
       await appendAll(journal, [...before, summary, ...after]);
       await journal.trim?.(summary);
       await journal.forget?.('scope');
@@ -172,11 +147,12 @@ export const trimmingScenes: readonly JournalScene[] = [
       await appendAll(journal, [anew]);
       await expectKept(journal, [anew], { scope: 'scope' });
     },
-  },
-  {
-    name: 'what was trimmed stays so after a crash, and units go on from there',
-    needs: ['trim', 'reopen'],
-    async play({ journal, reopen }) {
+  }),
+  ...scenesOf(['trim', 'reopen'], {
+    async 'what was trimmed stays so after a crash, and units go on from there'({
+      journal,
+      reopen,
+    }) {
       await appendAll(journal, [...before, summary]);
       await journal.trim?.(summary);
       await appendAll(journal, after);
@@ -188,11 +164,9 @@ export const trimmingScenes: readonly JournalScene[] = [
       const left = [session(5), entry(1, { unit: 'sub_new' }), waiting(4), ended(3)];
       await expectKept(next, left, { scope: 'scope' });
     },
-  },
-  {
-    name: 'whoever does not write a scope trims nothing of it',
-    needs: ['trim', 'claim'],
-    async play({ journal, another, stage }) {
+  }),
+  ...scenesOf(['trim', 'claim'], {
+    async 'whoever does not write a scope trims nothing of it'({ journal, another, stage }) {
       await appendAll(journal, [entry(1), entry(2), entry(3)]);
       const other = await another();
       await refused(other);
@@ -206,5 +180,5 @@ export const trimmingScenes: readonly JournalScene[] = [
       await other.release?.('scope');
       await refused(other);
     },
-  },
+  }),
 ];

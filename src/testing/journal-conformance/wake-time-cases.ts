@@ -2,7 +2,7 @@
 
 import type { Journal } from '../../actors/ports/journal.ts';
 import { inOrder, type WakeTime, type WakeTimes } from '../../actors/ports/wake-times.ts';
-import { appendAll, check, entry, expectKept, type JournalScene } from './case.ts';
+import { appendAll, check, entry, expectKept, type JournalScene, scenesOf } from './case.ts';
 import { sameJson } from './same-json.ts';
 
 const LATER = 1_700_000_000_000;
@@ -46,21 +46,17 @@ async function expectTimes(
 }
 
 export const wakeTimeScenes: readonly JournalScene[] = [
-  {
-    name: 'wake times are found in their order, and those of one time in that of their scopes',
-    needs: ['wakeTimes'],
-    async play({ journal }) {
+  ...scenesOf(['wakeTimes'], {
+    async 'wake times are found in their order, and those of one time in that of their scopes'({
+      journal,
+    }) {
       await expectTimes(journal, []);
       await setAll(journal, times);
       await expectTimes(journal, times.toSorted(inOrder));
       // A wake time neither starts nor claims a session, and is not an entry.
       await expectKept(journal, []);
     },
-  },
-  {
-    name: 'the latest word about a wake time counts, and null is never',
-    needs: ['wakeTimes'],
-    async play({ journal }) {
+    async 'the latest word about a wake time counts, and null is never'({ journal }) {
       const wakeTimes = timesOf(journal);
       const set = async (scope: string, at: number | null) => wakeTimes.set(scope, at);
       await set('unknown', null);
@@ -76,11 +72,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
         { scope: 'ses_9', at: 5 },
       ]);
     },
-  },
-  {
-    name: 'wake times are found from behind one, as many as are asked for',
-    needs: ['wakeTimes'],
-    async play({ journal }) {
+    async 'wake times are found from behind one, as many as are asked for'({ journal }) {
       await setAll(journal, times);
       const sorted = times.toSorted(inOrder);
       for (const [at, after] of sorted.entries())
@@ -92,11 +84,7 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       const between = { scope: '', at: Number.MIN_VALUE };
       await expectTimes(journal, sorted.slice(2, 4), { after: between, limit: 2 });
     },
-  },
-  {
-    name: 'more wake times than fit into one page of anything',
-    needs: ['wakeTimes'],
-    async play({ journal }) {
+    async 'more wake times than fit into one page of anything'({ journal }) {
       // The times are unordered, and some are equal.
       const many = Array.from({ length: 3000 }, (_, index) => ({
         scope: `ses_${(index * 7) % 3000}`,
@@ -116,11 +104,9 @@ export const wakeTimeScenes: readonly JournalScene[] = [
         () => `expected ${many.length} wake times in their order, found ${found.length}`,
       );
     },
-  },
-  {
-    name: 'a scope that is forgotten takes its wake time along',
-    needs: ['wakeTimes', 'forget'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['wakeTimes', 'forget'], {
+    async 'a scope that is forgotten takes its wake time along'({ journal }) {
       const kept = entry(1, { scope: 'kept' });
       await appendAll(journal, [entry(1, { scope: 'gone' }), kept]);
       const of = (scope: string): WakeTime => ({ scope, at: LATER });
@@ -130,22 +116,18 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, [of('kept')]);
       await expectKept(journal, [kept]);
     },
-  },
-  {
-    name: 'a scope that is trimmed keeps its wake time',
-    needs: ['wakeTimes', 'trim'],
-    async play({ journal }) {
+  }),
+  ...scenesOf(['wakeTimes', 'trim'], {
+    async 'a scope that is trimmed keeps its wake time'({ journal }) {
       const due = { scope: 'scope', at: LATER };
       await appendAll(journal, [entry(1), entry(2)]);
       await setAll(journal, [due]);
       await journal.trim?.(entry(2));
       await expectTimes(journal, [due]);
     },
-  },
-  {
-    name: 'wake times that were set are there after a crash',
-    needs: ['wakeTimes', 'reopen'],
-    async play({ journal, reopen }) {
+  }),
+  ...scenesOf(['wakeTimes', 'reopen'], {
+    async 'wake times that were set are there after a crash'({ journal, reopen }) {
       await setAll(journal, times);
       await timesOf(journal).set('ses_9', LATER - 1);
       await timesOf(journal).set('first', null);
@@ -157,11 +139,9 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await timesOf(after).set('first', 1);
       await expectTimes(after, [{ scope: 'first', at: 1 }], { limit: 1 });
     },
-  },
-  {
-    name: 'processes see each other’s wake times, whoever writes the scope',
-    needs: ['wakeTimes', 'claim'],
-    async play({ journal, another }) {
+  }),
+  ...scenesOf(['wakeTimes', 'claim'], {
+    async 'processes see each other’s wake times, whoever writes the scope'({ journal, another }) {
       const other = await another();
       await appendAll(journal, [entry(1)]);
       await timesOf(journal).set('scope', LATER);
@@ -172,11 +152,11 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await expectTimes(journal, []);
       await appendAll(journal, [entry(2)]);
     },
-  },
-  {
-    name: 'whoever looks for those that nobody sees to finds all but those that a process writes',
-    needs: ['wakeTimes', 'claim'],
-    async play({ journal, another, stage }) {
+    async 'whoever looks for those that nobody sees to finds all but those that a process writes'({
+      journal,
+      another,
+      stage,
+    }) {
       const other = await another();
       const all = ['a', 'claimed', 'z'].map((scope) => ({ scope, at: 0 }));
       await setAll(other, all);
@@ -194,5 +174,5 @@ export const wakeTimeScenes: readonly JournalScene[] = [
       await stage.expire?.();
       await expectTimes(other, all, { limit: 100, exceptClaimed: true });
     },
-  },
+  }),
 ];
