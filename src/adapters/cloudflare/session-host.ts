@@ -23,7 +23,6 @@ import {
   type PooledSession,
   type SessionPool,
 } from '../../actors/pool/session-pool.ts';
-import type { Journal } from '../../actors/ports/journal.ts';
 import {
   PING,
   PONG,
@@ -35,7 +34,6 @@ import { ConnectedClients, unauthorized } from '../../serve/connected-clients.ts
 import {
   clientChecks,
   withDefaults,
-  type CheckedServe,
   type ClientOptions,
   type ServedIdentity,
   type ServedSession,
@@ -137,224 +135,140 @@ export function hostSession<S extends HostedSession>(
   check('hostSession(ctx, options)', contextSchema, ctx, 'INVALID_ARGUMENT');
   checkStorage('hostSession(ctx, options)', ctx.storage);
   check('hostSession(ctx, options)', optionsSchema, options);
-  return new Host(ctx, options);
-}
-
-class Host<S extends HostedSession> implements SessionHost<S> {
-  readonly sessionId: string;
-  readonly #ctx: DurableObjectContext;
-  readonly #options: CheckedServe;
-  readonly #journal: Journal;
-  readonly #makePool: () => SessionPool<S>;
-  #pool: SessionPool<S>;
-  readonly #connected: ConnectedClients;
+  let pool: SessionPool<S>;
   /**
    * The clients, by the ids in their sockets' attachments: the platform may later pass a different object for the same
    * socket.
    */
-  readonly #clients = new Map<string, ServedClient>();
+  const clients = new Map<string, ServedClient>();
   /** The first frames of clients that wait for the session. */
-  readonly #hellos = new Map<ServedClient, HelloFrame>();
+  const hellos = new Map<ServedClient, HelloFrame>();
   /** The awake session's hub. */
-  #hub: SessionHub | null = null;
+  let awakeHub: SessionHub | null = null;
   /** Resolves when the awake session's clients have joined its hub. */
-  #joined: Promise<void> = Promise.resolve();
-
-  constructor(ctx: DurableObjectContext, options: SessionHostOptions<S>) {
-    const { open, idleMs = 5_000, onError, sessionId, hosts = ['*'], ...others } = options;
-    const environment = workersEnvironment();
-    const journal = durableObjectJournal({ storage: ctx.storage, environment });
-    const runtime = createRuntime({ environment, journal, snapshots: { trim: true } });
-    this.sessionId = sessionId ?? ctx.id.name ?? ctx.id.toString();
-    this.#ctx = ctx;
-    this.#options = withDefaults({ ...others, hosts, ...(onError && { onError }) }, environment);
-    this.#journal = journal;
-    this.#makePool = () =>
-      createSessionPool<S>({
-        runtime,
-        idleMs,
-        lookMs: Infinity,
-        ...(onError && { onError }),
-        open: (id) => this.#opened(open(id, runtime)),
-      });
-    this.#pool = this.#makePool();
-    this.#connected = new ConnectedClients(this.#options, {
-      name: 'hostSession',
-      reachable: this.#options,
-      greeted: (client, hello) => this.#greeted(client, hello),
+  let joined: Promise<void> = Promise.resolve();
+  const isAwake = (): boolean => pool.awakeCount > 0;
+  const { open, idleMs = 5_000, onError, hosts = ['*'], ...others } = options;
+  const environment = workersEnvironment();
+  const journal = durableObjectJournal({ storage: ctx.storage, environment });
+  const runtime = createRuntime({ environment, journal, snapshots: { trim: true } });
+  const sessionId = options.sessionId ?? ctx.id.name ?? ctx.id.toString();
+  const checked = withDefaults({ ...others, hosts, ...(onError && { onError }) }, environment);
+  const makePool = () =>
+    createSessionPool<S>({
+      runtime,
+      idleMs,
+      lookMs: Infinity,
+      ...(onError && { onError }),
+      open: (id) => opened(open(id, runtime)),
     });
-    // The platform answers these pings while the object sleeps.
-    const pair = new (platform().WebSocketRequestResponsePair)(PING, PONG);
-    ctx.setWebSocketAutoResponse(pair);
-  }
+  pool = makePool();
+  const connected = new ConnectedClients(checked, {
+    name: 'hostSession',
+    reachable: checked,
+    greeted,
+  });
+  // The platform answers these pings while the object sleeps.
+  const pair = new (platform().WebSocketRequestResponsePair)(PING, PONG);
+  ctx.setWebSocketAutoResponse(pair);
 
-  get isAwake(): boolean {
-    return this.#pool.awakeCount > 0;
-  }
-
-  use<T>(use: (session: S) => T | Promise<T>): Promise<T> {
-    return this.#pool.use(this.sessionId, use);
-  }
-
-  async fetch(request: Request): Promise<Response> {
-    try {
-      return await this.#accept(request);
-    } catch (error) {
-      this.#options.onError(error, 'hostSession: fetch');
-      return refusal(500, 'The server made a mistake');
-    }
-  }
-
-  async webSocketMessage(socket: DurableSocket, message: string | ArrayBuffer): Promise<void> {
-    const client = this.#clientOf(socket);
-    if (!client) return;
-    const bytes = typeof message === 'string' ? message.length : message.byteLength;
-    const { maxMessageBytes } = this.#options.limits;
-    if (bytes > maxMessageBytes) {
-      client.left();
-      return socket.close(TOO_BIG, `Expected at most ${maxMessageBytes} bytes`);
-    }
-    try {
-      // SESSION-HOST-3
-      await this.#pool.use(this.sessionId, async () => {
-        await this.#joined;
-        if (typeof message === 'string') client.received(message);
-        else client.receivedSound(new Uint8Array(message));
-        await this.#hub?.commandsDone();
-      });
-    } catch (error) {
-      this.#options.onError(error, `hostSession: waking ${this.sessionId}`);
-      client.bye('SESSION_UNAVAILABLE', 'The session could not be opened', { retry: true });
-    }
-  }
-
-  webSocketClose(socket: DurableSocket): void {
-    const attachment = attachmentOf(socket);
-    if (attachment) this.#clients.get(attachment.id)?.left();
-    this.#forgetGone();
-  }
-
-  async alarm(): Promise<void> {
-    // SESSION-HOST-2
-    await this.#ctx.storage.setAlarm(this.#options.environment.clock.now() + WATCHDOG_MS);
-    await this.#pool.start();
-    if (this.isAwake) return;
-    const [next] = await (this.#journal.wakeTimes?.earliest({ limit: 1 }) ?? []);
-    await (next ? this.#ctx.storage.setAlarm(next.at) : this.#ctx.storage.deleteAlarm());
-  }
-
-  async forget(): Promise<void> {
-    this.#restore();
-    for (const client of this.#clients.values())
-      client.bye('SESSION_ENDED', 'The session was forgotten');
-    try {
-      await this.#pool.close();
-      await this.#journal.forget?.(this.sessionId);
-    } finally {
-      this.#pool = this.#makePool();
-    }
-  }
-
-  async #accept(request: Request): Promise<Response> {
+  async function accept(request: Request): Promise<Response> {
     const { headers } = request;
     const url = new URL(request.url);
-    const { path, limits } = this.#options;
+    const { path, limits } = checked;
     if (url.pathname !== path) return refusal(404, 'Nothing is here');
     if (headers.get('upgrade')?.toLowerCase() !== 'websocket')
       return refusal(426, 'Expected a WebSocket', { upgrade: 'websocket' });
-    if (!isServedHost(headers.get('host') ?? url.host, this.#options))
+    if (!isServedHost(headers.get('host') ?? url.host, checked))
       return refusal(403, 'Expected a Host that is served here');
     const origin = headers.get('origin');
-    if (origin !== null && !isServedOrigin(origin, this.#options, url.host))
+    if (origin !== null && !isServedOrigin(origin, checked, url.host))
       return refusal(403, 'Expected an Origin that may connect');
-    const admission = await this.#connected.admit(headers, url);
+    const admission = await connected.admit(headers, url);
     if (admission.type === 'refuse') return refusal(admission.status, admission.message);
     const { 0: client, 1: socket } = new (platform().WebSocketPair)();
-    if (admission.type === 'expel' || !this.#isOwn(admission.identity)) {
+    if (admission.type === 'expel' || !isOwn(admission.identity)) {
       socket.accept();
       const bye = admission.type === 'expel' ? admission.bye : unauthorized;
       socket.send(JSON.stringify(bye));
       socket.close(POLICY, bye.code);
       return switched(client);
     }
-    if (this.#ctx.getWebSockets().length >= limits.clients)
+    if (ctx.getWebSockets().length >= limits.clients)
       return refusal(503, `At most ${limits.clients} clients are served at once`);
     // SESSION-HOST-1
-    this.#ctx.acceptWebSocket(socket);
+    ctx.acceptWebSocket(socket);
     const { identity } = admission;
-    const id = this.#options.environment.ids.next('s');
+    const id = checked.environment.ids.next('s');
     socket.serializeAttachment({ id, identity, client: null } satisfies Attachment);
-    this.#clientOf(socket);
+    clientOf(socket);
     return switched(client);
   }
 
   /** SESSION-HOST-4 */
-  #isOwn({ sessionId }: ServedIdentity): boolean {
-    if (sessionId === this.sessionId) return true;
-    const message = `hostSession: expected \`authorize\` to return the session "${this.sessionId}" of this object, got "${sessionId}"`;
-    this.#options.onError(
-      new ConfigurationError('INVALID_IDENTITY', message),
-      'hostSession: fetch',
-    );
+  function isOwn(identity: ServedIdentity): boolean {
+    if (identity.sessionId === sessionId) return true;
+    const message = `hostSession: expected \`authorize\` to return the session "${sessionId}" of this object, got "${identity.sessionId}"`;
+    checked.onError(new ConfigurationError('INVALID_IDENTITY', message), 'hostSession: fetch');
     return false;
   }
 
-  #clientOf(socket: DurableSocket): ServedClient | null {
+  function clientOf(socket: DurableSocket): ServedClient | null {
     const attachment = attachmentOf(socket);
     if (!attachment) {
       socket.close(RESTARTED, 'Connect again');
       return null;
     }
     const { id, identity, client: name } = attachment;
-    const known = this.#clients.get(id);
+    const known = clients.get(id);
     if (known) return known;
-    const client = this.#connected.opened(new SocketChannel(socket), identity);
+    const client = connected.opened(new SocketChannel(socket), identity);
     if (name !== null) client.restored(name);
-    this.#clients.set(id, client);
+    clients.set(id, client);
     return client;
   }
 
-  #greeted(client: ServedClient, hello: HelloFrame): void {
-    this.#hellos.set(client, hello);
-    for (const socket of this.#ctx.getWebSockets()) {
+  function greeted(client: ServedClient, hello: HelloFrame): void {
+    hellos.set(client, hello);
+    for (const socket of ctx.getWebSockets()) {
       const attachment = attachmentOf(socket);
-      if (attachment && this.#clients.get(attachment.id) === client)
+      if (attachment && clients.get(attachment.id) === client)
         socket.serializeAttachment({ ...attachment, client: hello.client });
     }
-    if (this.#hub) this.#join(this.#hub);
+    if (awakeHub) join(awakeHub);
   }
 
-  #forgetGone(): void {
-    for (const [id, client] of this.#clients)
+  function forgetGone(): void {
+    for (const [id, client] of clients)
       if (client.isGone) {
-        this.#clients.delete(id);
-        this.#hellos.delete(client);
+        clients.delete(id);
+        hellos.delete(client);
       }
   }
 
-  #opened(session: S): S {
+  function opened(session: S): S {
     // Voice adapters open sockets with `ws`, which workerd lacks, and an open connection would keep the object in memory.
     if (session.audioOut)
       throw new ConfigurationError(
         'VOICE_NOT_HOSTED',
         'hostSession: expected `open` to make a session of text: a voice session lives in a process of Node.js',
       );
-    const hub = new SessionHub(session, this.#options, {
+    const hub = new SessionHub(session, checked, {
       parks: true,
       ended: () => {
-        if (this.#hub === hub) this.#hub = null;
+        if (awakeHub === hub) awakeHub = null;
       },
     });
-    this.#hub = hub;
-    this.#restore();
+    awakeHub = hub;
+    restore();
     // A connected client counts as a listener for results that are delivered while the session wakes.
-    const isHeard = [...this.#clients.values()].some(({ hears }) => hears);
+    const isHeard = [...clients.values()].some(({ hears }) => hears);
     const leave = isHeard ? session.listen() : (): void => undefined;
     // The pool starts the session as soon as this function returns it.
-    this.#joined = Promise.resolve()
+    joined = Promise.resolve()
       .then(() => session.start())
       .then(
-        () => this.#join(hub),
+        () => join(hub),
         // The caller that woke the session receives the error.
         () => undefined,
       )
@@ -363,23 +277,85 @@ class Host<S extends HostedSession> implements SessionHost<S> {
   }
 
   /** Restores the clients whose sockets outlived the object's memory. */
-  #restore(): void {
-    for (const socket of this.#ctx.getWebSockets()) this.#clientOf(socket);
-    this.#forgetGone();
+  function restore(): void {
+    for (const socket of ctx.getWebSockets()) clientOf(socket);
+    forgetGone();
   }
 
   /** Joins all waiting clients to the session. */
-  #join(hub: SessionHub): void {
-    if (this.#hub !== hub) return;
-    this.#restore();
-    for (const client of this.#clients.values()) {
+  function join(hub: SessionHub): void {
+    if (awakeHub !== hub) return;
+    restore();
+    for (const client of clients.values()) {
       if (!client.isWaiting || client.clientId === null) continue;
       const parked = { type: 'hello', v: PROTOCOL_VERSION, client: client.clientId } as const;
-      const hello = this.#hellos.get(client) ?? parked;
-      this.#hellos.delete(client);
+      const hello = hellos.get(client) ?? parked;
+      hellos.delete(client);
       hub.add(client, hello);
     }
   }
+
+  return {
+    sessionId,
+    get isAwake() {
+      return isAwake();
+    },
+    use: (use) => pool.use(sessionId, use),
+    async fetch(request) {
+      try {
+        return await accept(request);
+      } catch (error) {
+        checked.onError(error, 'hostSession: fetch');
+        return refusal(500, 'The server made a mistake');
+      }
+    },
+    async webSocketMessage(socket, message) {
+      const client = clientOf(socket);
+      if (!client) return;
+      const bytes = typeof message === 'string' ? message.length : message.byteLength;
+      const { maxMessageBytes } = checked.limits;
+      if (bytes > maxMessageBytes) {
+        client.left();
+        return socket.close(TOO_BIG, `Expected at most ${maxMessageBytes} bytes`);
+      }
+      try {
+        // SESSION-HOST-3
+        await pool.use(sessionId, async () => {
+          await joined;
+          if (typeof message === 'string') client.received(message);
+          else client.receivedSound(new Uint8Array(message));
+          await awakeHub?.commandsDone();
+        });
+      } catch (error) {
+        checked.onError(error, `hostSession: waking ${sessionId}`);
+        client.bye('SESSION_UNAVAILABLE', 'The session could not be opened', { retry: true });
+      }
+    },
+    webSocketClose(socket) {
+      const attachment = attachmentOf(socket);
+      if (attachment) clients.get(attachment.id)?.left();
+      forgetGone();
+    },
+    async alarm() {
+      // SESSION-HOST-2
+      await ctx.storage.setAlarm(checked.environment.clock.now() + WATCHDOG_MS);
+      await pool.start();
+      if (isAwake()) return;
+      const [next] = await (journal.wakeTimes?.earliest({ limit: 1 }) ?? []);
+      await (next ? ctx.storage.setAlarm(next.at) : ctx.storage.deleteAlarm());
+    },
+    async forget() {
+      restore();
+      for (const client of clients.values())
+        client.bye('SESSION_ENDED', 'The session was forgotten');
+      try {
+        await pool.close();
+        await journal.forget?.(sessionId);
+      } finally {
+        pool = makePool();
+      }
+    },
+  };
 }
 
 class SocketChannel implements Channel {

@@ -6,7 +6,7 @@
 // FORKED-CONNECTION-2. Events of the first attempt are dropped once it has failed.
 
 import { createHash } from 'node:crypto';
-import { Subject, type Observable } from 'rxjs';
+import { Subject } from 'rxjs';
 import { z } from 'zod';
 import { wallTime } from '../../actors/ports/environment.ts';
 import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
@@ -67,7 +67,7 @@ export function openaiLive(options: OpenaiLiveOptions = {}): OpenaiLiveTransport
       const stored = storedSession(context.resume);
       const isSame = stored?.configuration === fingerprintOf(settings, configuration);
       if (!settings.store || !stored || !isSame) return dial(settings, configuration, context);
-      return new ForkedConnection({
+      return forkedConnection({
         fork: () => dial(settings, configuration, context, stored),
         fresh: () => dial(settings, configuration, context),
         maxBufferedAudioMs: settings.maxBufferedAudioMs,
@@ -91,7 +91,7 @@ function dial(
     },
     context,
     (connection) =>
-      new LiveWire(
+      liveWire(
         {
           settings,
           configuration,
@@ -179,138 +179,117 @@ function fingerprintOf(
 }
 
 /** One connection to the Live API. */
-class LiveWire implements Wire {
-  readonly #options: LiveWireOptions;
-  readonly #connection: WireConnection;
-  readonly #translator: Translator;
-  readonly #notes: NoteWriter;
-  readonly #clock: InputClock;
-  readonly #silence: string;
-  readonly #fingerprint: string;
-  #isReady = false;
-  #sessionId = '';
+function liveWire(options: LiveWireOptions, connection: WireConnection): Wire {
+  const { settings, configuration, forkOf, history } = options;
+  let isReady = false;
+  let sessionId = '';
   /** The resume value offered last. */
-  #offered = '';
-  #cancelExpiry: () => void = () => {};
+  let lastOffered = '';
+  let cancelExpiry: () => void = () => {};
+  const notes = options.notes ?? unmarkedNotes;
+  const { sampleRateHz } = options.settings;
+  const fingerprint = fingerprintOf(options.settings, options.configuration);
+  const quiet = new Int16Array((sampleRateHz * SILENCE_FRAME_MS) / 1000);
+  const silence = wire.audioAppendText(encodePcm16Base64(quiet));
+  const inputClock = new InputClock(connection.environment, () => connection.send(silence));
+  const translator = new Translator(connection, options.settings, inputClock, notes);
 
-  constructor(options: LiveWireOptions, connection: WireConnection) {
-    this.#options = options;
-    this.#connection = connection;
-    this.#notes = options.notes ?? unmarkedNotes;
-    const { sampleRateHz } = options.settings;
-    this.#fingerprint = fingerprintOf(options.settings, options.configuration);
-    const frame = new Int16Array((sampleRateHz * SILENCE_FRAME_MS) / 1000);
-    this.#silence = wire.audioAppendText(encodePcm16Base64(frame));
-    this.#clock = new InputClock(connection.environment, () => connection.send(this.#silence));
-    this.#translator = new Translator(connection, options.settings, this.#clock, this.#notes);
-  }
-
-  start(): readonly string[] {
-    const { settings, configuration, forkOf, history } = this.#options;
-    const eventId = this.#translator.newEventId();
-    const start = forkOf
-      ? wire.forkStart(eventId, settings)
-      : wire.sessionStart(
-          eventId,
-          settings,
-          startInstructions(configuration),
-          historyOf(history?.() ?? [], this.#notes),
-        );
-    return [JSON.stringify(start)];
-  }
-
-  write(command: TransportCommand): readonly string[] {
-    const events = this.#translator.toWire(command);
-    this.#offer();
-    return events.map((event) => JSON.stringify(event));
-  }
-
-  writeAudio(frame: AudioFrame): string {
-    this.#clock.sent(frameDurationMs(frame));
-    return wire.audioAppendText(encodePcm16Base64(frame.samples));
-  }
-
-  read(text: string): void {
-    takeEvent(wire.parseServerEvent(text), this.#connection, (event) => this.#onEvent(event));
-  }
-
-  /** Asks the server to close, so that it first completes its session record. */
-  farewell(): readonly string[] {
-    return [JSON.stringify(wire.sessionClose(this.#translator.newEventId()))];
-  }
-
-  stop(): void {
-    this.#cancelExpiry();
-    this.#clock.stop();
-    this.#translator.stop();
-  }
-
-  #onEvent(event: ServerEvent): void {
-    if (event.type === 'session.started') this.#onStarted(event.session);
-    else if (event.type === 'session.closed') this.#onClosed(event);
+  function onEvent(event: ServerEvent): void {
+    if (event.type === 'session.started') onStarted(event.session);
+    else if (event.type === 'session.closed') onClosed(event);
     else {
-      this.#translator.fromWire(event);
-      this.#offer();
+      translator.fromWire(event);
+      offer();
       // No other event has been sent yet, so the error concerns session.start, with or without an event id.
-      if (event.type === 'error' && !this.#isReady)
-        this.#connection.finish(classifyRefusedStart(event.error));
+      if (event.type === 'error' && !isReady) connection.finish(classifyRefusedStart(event.error));
     }
   }
 
-  #onStarted(session: { readonly id: string; readonly expires_at?: number | null }): void {
-    if (this.#isReady) return;
-    this.#isReady = true;
-    this.#sessionId = session.id;
-    const { forkOf, history } = this.#options;
-    const untaken = forkOf?.untaken.flatMap((text) => this.#translator.tell(text)) ?? [];
-    for (const event of untaken) this.#connection.send(JSON.stringify(event));
-    this.#clock.start();
-    this.#connection.ready(forkOf !== null, forkOf === null && history !== undefined);
-    this.#offer();
-    if (session.expires_at) this.#watchExpiry(session.expires_at * 1000);
+  function onStarted(session: { readonly id: string; readonly expires_at?: number | null }): void {
+    if (isReady) return;
+    isReady = true;
+    sessionId = session.id;
+    const untaken = forkOf?.untaken.flatMap((text) => translator.tell(text)) ?? [];
+    for (const event of untaken) connection.send(JSON.stringify(event));
+    inputClock.start();
+    connection.ready(forkOf !== null, forkOf === null && history !== undefined);
+    offer();
+    if (session.expires_at) watchExpiry(session.expires_at * 1000);
   }
 
   /** Offers the resume value if it has changed. */
-  #offer(): void {
-    if (!this.#options.settings.store || !this.#isReady) return;
+  function offer(): void {
+    if (!options.settings.store || !isReady) return;
     const resume: StoredSession = {
-      sessionId: this.#sessionId,
-      configuration: this.#fingerprint,
-      untaken: this.#translator.untaken,
+      sessionId,
+      configuration: fingerprint,
+      untaken: translator.untaken,
     };
     const offered = JSON.stringify(resume);
-    if (offered === this.#offered) return;
-    this.#offered = offered;
-    this.#connection.emit({ type: 'transport.resumable', resume });
+    if (offered === lastOffered) return;
+    lastOffered = offered;
+    connection.emit({ type: 'transport.resumable', resume });
   }
 
-  #watchExpiry(expiresAt: number): void {
-    const { clock, scheduler } = this.#connection.environment;
-    const { expiryNoticeMs } = this.#options.settings;
+  function watchExpiry(expiresAt: number): void {
+    const { clock, scheduler } = connection.environment;
+    const { expiryNoticeMs } = options.settings;
     const delayMs = expiresAt - expiryNoticeMs - wallTime(clock);
     // An earlier time shows that the client and server clocks differ.
     if (delayMs <= 0) return;
-    this.#cancelExpiry = scheduler.schedule(
-      () => this.#connection.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
+    cancelExpiry = scheduler.schedule(
+      () => connection.emit({ type: 'transport.expiring', inMs: expiryNoticeMs }),
       delayMs,
       { isBackground: true },
     );
   }
 
-  #onClosed({ reason, usage }: Extract<ServerEvent, { type: 'session.closed' }>): void {
+  function onClosed({ reason, usage }: Extract<ServerEvent, { type: 'session.closed' }>): void {
     if (usage)
-      this.#connection.emit({
+      connection.emit({
         type: 'usage.reported',
         inputTokens: null,
         outputTokens: null,
         raw: usage,
       });
-    this.#connection.finish({
+    connection.finish({
       code: null,
-      reason: `The server ended the session: ${this.#connection.redact(reason)}`,
+      reason: `The server ended the session: ${connection.redact(reason)}`,
       retryable: !FINAL_REASONS.has(reason),
     });
   }
+
+  return {
+    start() {
+      const eventId = translator.newEventId();
+      const start = forkOf
+        ? wire.forkStart(eventId, settings)
+        : wire.sessionStart(
+            eventId,
+            settings,
+            startInstructions(configuration),
+            historyOf(history?.() ?? [], notes),
+          );
+      return [JSON.stringify(start)];
+    },
+    write(command) {
+      const events = translator.toWire(command);
+      offer();
+      return events.map((event) => JSON.stringify(event));
+    },
+    writeAudio(frame) {
+      inputClock.sent(frameDurationMs(frame));
+      return wire.audioAppendText(encodePcm16Base64(frame.samples));
+    },
+    read: (text) => takeEvent(wire.parseServerEvent(text), connection, (event) => onEvent(event)),
+    /** Asks the server to close, so that it first completes its session record. */
+    farewell: () => [JSON.stringify(wire.sessionClose(translator.newEventId()))],
+    stop() {
+      cancelExpiry();
+      inputClock.stop();
+      translator.stop();
+    },
+  };
 }
 
 /** The reasons after which a new session would end the same way: a requested end, or the content. */
@@ -333,87 +312,80 @@ interface ForkedConnectionOptions {
  *
  * Owns: the commands and audio sent before this is settled.
  */
-class ForkedConnection implements TransportConnection {
-  readonly events: Observable<TransportEvent>;
-  readonly audio: Observable<AudioFrame>;
-  readonly #events = createHeldStream<TransportEvent>();
-  readonly #audio = new Subject<AudioFrame>();
-  readonly #options: ForkedConnectionOptions;
-  readonly #commands: TransportCommand[] = [];
-  readonly #frames;
-  #attempt: Attempt;
-  #isSettled = false;
+function forkedConnection(options: ForkedConnectionOptions): Attempt {
+  const heldEvents = createHeldStream<TransportEvent>();
+  const heldAudio = new Subject<AudioFrame>();
+  const commands: TransportCommand[] = [];
+  let current: Attempt;
+  let isSettled = false;
+  const events = heldEvents.stream;
+  const audio = heldAudio.asObservable();
+  const frames = createBoundedBuffer({ maxMs: options.maxBufferedAudioMs, keep: 'newest' });
+  current = options.fork();
+  listen(current);
 
-  constructor(options: ForkedConnectionOptions) {
-    this.#options = options;
-    this.events = this.#events.stream;
-    this.audio = this.#audio.asObservable();
-    this.#frames = createBoundedBuffer({ maxMs: options.maxBufferedAudioMs, keep: 'newest' });
-    this.#attempt = options.fork();
-    this.#listen(this.#attempt);
-  }
-
-  sendAudio(frame: AudioFrame): void {
-    if (!this.#isSettled) this.#frames.push(frame);
-    else this.#attempt.sendAudio(frame);
-  }
-
-  send(command: TransportCommand): void {
-    if (!this.#isSettled) this.#commands.push(command);
-    else this.#attempt.send(command);
-  }
-
-  close(): Promise<void> {
-    this.#isSettled = true;
-    return this.#attempt.close();
-  }
-
-  get diagnostics(): ConnectionDiagnostics {
-    return this.#attempt.diagnostics;
-  }
-
-  #listen(attempt: Attempt): void {
-    const isOurs = (): boolean => this.#attempt === attempt;
+  function listen(attempt: Attempt): void {
+    const isOurs = (): boolean => current === attempt;
     attempt.audio.subscribe((frame) => {
-      if (isOurs()) this.#audio.next(frame);
+      if (isOurs()) heldAudio.next(frame);
     });
     attempt.events.subscribe({
       next: (event) => {
-        if (isOurs()) this.#onEvent(event);
+        if (isOurs()) onEvent(event);
       },
       complete: () => {
         if (!isOurs()) return;
-        this.#events.complete();
-        this.#audio.complete();
+        heldEvents.complete();
+        heldAudio.complete();
       },
     });
   }
 
-  #onEvent(event: TransportEvent): void {
+  function onEvent(event: TransportEvent): void {
     // FORKED-CONNECTION-2: the final reason includes earlier reports.
-    if (this.#isSettled) {
-      this.#events.next(event);
+    if (isSettled) {
+      heldEvents.next(event);
     } else if (event.type === 'transport.ready') {
-      this.#events.next(event);
-      this.#settle();
+      heldEvents.next(event);
+      settle();
     } else if (event.type === 'transport.closed') {
-      this.#events.next({
+      heldEvents.next({
         type: 'transport.error',
         code: 'RESUME_REFUSED',
         message: `The stored session could not be resumed, so a new one begins: ${event.reason}`,
         responseKey: null,
         raw: null,
       });
-      this.#attempt = this.#options.fresh();
-      this.#listen(this.#attempt);
-      this.#settle();
+      current = options.fresh();
+      listen(current);
+      settle();
     }
   }
 
   /** Sends the held commands and audio to this attempt, which queues them until it is ready. */
-  #settle(): void {
-    this.#isSettled = true;
-    for (const command of this.#commands.splice(0)) this.#attempt.send(command);
-    for (const frame of this.#frames.drain()) this.#attempt.sendAudio(frame);
+  function settle(): void {
+    isSettled = true;
+    for (const command of commands.splice(0)) current.send(command);
+    for (const frame of frames.drain()) current.sendAudio(frame);
   }
+
+  return {
+    events,
+    audio,
+    sendAudio(frame) {
+      if (!isSettled) frames.push(frame);
+      else current.sendAudio(frame);
+    },
+    send(command) {
+      if (!isSettled) commands.push(command);
+      else current.send(command);
+    },
+    close() {
+      isSettled = true;
+      return current.close();
+    },
+    get diagnostics() {
+      return current.diagnostics;
+    },
+  };
 }

@@ -5,15 +5,13 @@
 // EXPIRY-2. An implausible end time (clocks may differ) is ignored: the session then uses `maxConnectionMs`.
 
 import { wallTime, type Environment } from '../../actors/ports/environment.ts';
-import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
 import { encodePcm16Base64 } from '../../voice/audio/pcm16.ts';
 import type {
   TransportCapabilities,
-  TransportCommand,
   TransportConfiguration,
 } from '../../voice/connection/transport.ts';
 import { spokenLead } from '../../voice/spoken-lead.ts';
-import { classifyRefusedStart, type Ending } from '../socket/close-codes.ts';
+import { classifyRefusedStart } from '../socket/close-codes.ts';
 import { bearerAddress } from '../socket/dial-options.ts';
 import { takeEvent } from '../socket/event-table.ts';
 import {
@@ -27,7 +25,7 @@ import {
   type OpenaiRealtimeOptions,
   type OpenaiRealtimeSettings,
 } from './options.ts';
-import { Translator, type ClientEvent } from './translator.ts';
+import { Translator } from './translator.ts';
 import {
   WIRE_SAMPLE_RATE_HZ,
   audioAppendText,
@@ -61,10 +59,8 @@ export function openaiRealtime(options: OpenaiRealtimeOptions = {}): OpenaiRealt
     lead: spokenLead,
     capabilities: openaiRealtimeCapabilities(settings.output),
     connect: (configuration, context) =>
-      new SocketConnection(
-        dial,
-        context,
-        (connection) => new RealtimeWire(settings, configuration, connection),
+      new SocketConnection(dial, context, (connection) =>
+        realtimeWire(settings, configuration, connection),
       ),
   };
 }
@@ -103,72 +99,51 @@ function openaiRealtimeCapabilities(
 }
 
 /** One connection to the Realtime API. */
-class RealtimeWire implements Wire {
-  readonly #connection: WireConnection;
-  readonly #translator: Translator;
-  readonly #expiry: Expiry;
-  readonly #start: ClientEvent;
-  #isReady = false;
+function realtimeWire(
+  settings: OpenaiRealtimeSettings,
+  configuration: TransportConfiguration,
+  connection: WireConnection,
+): Wire {
+  let isReady = false;
   /** Whether the server announced its end before closing. */
-  #isExpired = false;
+  let isExpired = false;
+  const translator = new Translator(configuration, connection);
+  const expiry = watchedExpiry(connection.environment, (inMs) =>
+    connection.emit({ type: 'transport.expiring', inMs }),
+  );
+  const start = translator.start(settings);
 
-  constructor(
-    settings: OpenaiRealtimeSettings,
-    configuration: TransportConfiguration,
-    connection: WireConnection,
-  ) {
-    this.#connection = connection;
-    this.#translator = new Translator(configuration, connection);
-    this.#expiry = new Expiry(connection.environment, (inMs) =>
-      connection.emit({ type: 'transport.expiring', inMs }),
-    );
-    this.#start = this.#translator.start(settings);
-  }
-
-  start(): readonly string[] {
-    return [JSON.stringify(this.#start)];
-  }
-
-  write(command: TransportCommand): readonly string[] {
-    const event = this.#translator.toWire(command);
-    return event === null ? [] : [JSON.stringify(event)];
-  }
-
-  writeAudio(frame: AudioFrame): string {
-    return audioAppendText(encodePcm16Base64(frame.samples));
-  }
-
-  read(text: string): void {
-    takeEvent(parseServerEvent(text), this.#connection, (event) => this.#onEvent(event));
-  }
-
-  stop(): void {
-    this.#expiry.stop();
-  }
-
-  closed(ending: Ending): Ending {
-    return { ...ending, retryable: ending.retryable || this.#isExpired };
-  }
-
-  #onEvent(event: ServerEvent): void {
+  function onEvent(event: ServerEvent): void {
     if (event.type === 'session.updated') {
-      if (this.#isReady) this.#translator.configured();
+      if (isReady) translator.configured();
       else {
-        this.#isReady = true;
-        this.#expiry.known(event.session?.expires_at);
-        this.#translator.extend(event.session?.extensions ?? []);
-        this.#connection.ready();
+        isReady = true;
+        expiry.known(event.session?.expires_at);
+        translator.extend(event.session?.extensions ?? []);
+        connection.ready();
       }
       return;
     }
-    this.#translator.fromWire(event);
+    translator.fromWire(event);
     if (event.type !== 'error') return;
-    if (event.error.code === 'session_expired') this.#isExpired = true;
+    if (event.error.code === 'session_expired') isExpired = true;
     // No other event has been sent yet, so the error concerns session.update, with or without an event id.
-    if (this.#isReady) return;
-    const message = this.#translator.refusal(event.error.message);
-    this.#connection.finish(classifyRefusedStart({ ...event.error, message }));
+    if (isReady) return;
+    const message = translator.refusal(event.error.message);
+    connection.finish(classifyRefusedStart({ ...event.error, message }));
   }
+
+  return {
+    start: () => [JSON.stringify(start)],
+    write(command) {
+      const event = translator.toWire(command);
+      return event === null ? [] : [JSON.stringify(event)];
+    },
+    writeAudio: (frame) => audioAppendText(encodePcm16Base64(frame.samples)),
+    read: (text) => takeEvent(parseServerEvent(text), connection, (event) => onEvent(event)),
+    stop: () => expiry.stop(),
+    closed: (ending) => ({ ...ending, retryable: ending.retryable || isExpired }),
+  };
 }
 
 /** How long before the end it is announced: enough time to change the connection between two turns. */
@@ -177,30 +152,24 @@ const NOTICE_MS = 5 * 60_000;
 const LONGEST_MS = 65 * 60_000;
 
 /** Announces the server's stated end to the session some minutes before. */
-export class Expiry {
-  readonly #environment: Environment;
-  readonly #expiring: (inMs: number) => void;
-  #cancel: (() => void) | null = null;
+export type Expiry = ReturnType<typeof watchedExpiry>;
 
-  constructor(environment: Environment, expiring: (inMs: number) => void) {
-    this.#environment = environment;
-    this.#expiring = expiring;
-  }
+export function watchedExpiry(environment: Environment, expiring: (inMs: number) => void) {
+  let cancel: (() => void) | null = null;
 
-  /** Handles the server's stated end time, in seconds since 1970. */
-  known(expiresAt: number | null | undefined): void {
-    if (this.#cancel || typeof expiresAt !== 'number') return;
-    const { clock, scheduler } = this.#environment;
-    const endsAt = expiresAt * 1000;
-    const leftMs = endsAt - wallTime(clock);
-    if (!(leftMs > 0) || leftMs > LONGEST_MS) return;
-    this.#cancel = scheduler.schedule(
-      () => this.#expiring(Math.max(0, endsAt - wallTime(clock))),
-      leftMs - NOTICE_MS,
-    );
-  }
-
-  stop(): void {
-    this.#cancel?.();
-  }
+  return {
+    /** Handles the server's stated end time, in seconds since 1970. */
+    known(expiresAt: number | null | undefined): void {
+      if (cancel || typeof expiresAt !== 'number') return;
+      const { clock, scheduler } = environment;
+      const endsAt = expiresAt * 1000;
+      const leftMs = endsAt - wallTime(clock);
+      if (!(leftMs > 0) || leftMs > LONGEST_MS) return;
+      cancel = scheduler.schedule(
+        () => expiring(Math.max(0, endsAt - wallTime(clock))),
+        leftMs - NOTICE_MS,
+      );
+    },
+    stop: (): void => cancel?.(),
+  };
 }

@@ -97,117 +97,110 @@ export const take = (schema: string): string => `
   update ${schema}.wake_times w set node = $1, at = ${AT_ONCE} from taken t where t.scope = w.scope
   returning t.scope, t.token`;
 
-export class NodeWakeTimes implements WakeTimes {
-  readonly #database: Database;
-  readonly #leases: Leases;
-  readonly #scheduler: Scheduler;
-  #waiting = new Map<string, number | null>();
-  /** The write of the pending times; null if there is none. */
-  #next: Promise<void> | null = null;
-  /** The latest running or pending write. */
-  #latest: Promise<void> = Promise.resolve();
-  /** The scopes whose rows name this node. */
-  readonly #inMemory = new Set<string>();
-
-  constructor(database: Database, leases: Leases, scheduler: Scheduler) {
-    this.#database = database;
-    this.#leases = leases;
-    this.#scheduler = scheduler;
-  }
-
-  /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
-  set(scope: string, at: number | null): Promise<void> {
-    checkWakeTime(scope, at);
-    this.#waiting.set(scope, at);
-    this.#next ??= this.#latest = this.#writeAfter(this.#latest);
-    return this.#next;
-  }
-
-  async earliest(query: {
-    readonly after?: WakeTime;
-    readonly limit: number;
-    readonly exceptClaimed?: boolean;
-  }): Promise<readonly WakeTime[]> {
-    const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
-    const { schema, release } = this.#database;
-    const values = [after.at, after.scope, limit];
-    const found = exceptClaimed
-      ? queried<WakeTime>(this.#database, unattended(schema), [...values, release])
-      : queried<WakeTime>(this.#database, all(schema), values);
-    return (await found).rows;
-  }
-
-  /** POSTGRES-JOURNAL-WAKE-TIMES-5 */
-  take(query: {
-    readonly now: number;
-    readonly limit: number;
-    readonly except: readonly string[];
-  }): Promise<readonly string[]> {
-    const { now, limit, except } = query;
-    const { schema, release } = this.#database;
-    return this.#leases.claimMany(async (node) => {
-      const values = [node, LAYOUT_VERSION, release, now, limit, except];
-      const { rows } = await queried<{ scope: string; token: Token }>(
-        this.#database,
-        take(schema),
-        values,
-      );
-      for (const { scope } of rows) this.#inMemory.add(scope);
-      return rows;
-    });
-  }
-
+/** A journal's wake times, which know what this process has in memory. */
+interface NodeWakeTimes extends Required<WakeTimes> {
   /** Records that a session has left this process's memory, so that another process may load it. */
-  async asleep(scope: string): Promise<void> {
-    await this.decided();
-    if (!this.#inMemory.delete(scope)) return;
-    try {
-      await queried(
-        this.#database,
-        `update ${this.#database.schema}.wake_times set node = null where scope = $1 and node = $2`,
-        [scope, await this.#leases.node()],
-      );
-    } catch (error) {
-      this.#inMemory.add(scope);
-      throw error;
-    }
-  }
-
+  asleep(scope: string): Promise<void>;
   /** Resolves when all earlier times are written or refused. */
-  async decided(): Promise<void> {
-    await Promise.allSettled([this.#latest]);
+  decided(): Promise<void>;
+}
+
+export function nodeWakeTimes(
+  database: Database,
+  leases: Leases,
+  scheduler: Scheduler,
+): NodeWakeTimes {
+  let waiting = new Map<string, number | null>();
+  /** The write of the pending times; null if there is none. */
+  let next: Promise<void> | null = null;
+  /** The latest running or pending write. */
+  let latest: Promise<void> = Promise.resolve();
+  /** The scopes whose rows name this node. */
+  const inMemory = new Set<string>();
+
+  async function decided(): Promise<void> {
+    await Promise.allSettled([latest]);
   }
 
   /** POSTGRES-JOURNAL-WAKE-TIMES-2 */
-  async #writeAfter(before: Promise<void>): Promise<void> {
+  async function writeAfter(before: Promise<void>): Promise<void> {
     await Promise.allSettled([
       before,
-      new Promise<void>((resolve) => this.#scheduler.schedule(resolve, 0)),
+      new Promise<void>((resolve) => scheduler.schedule(resolve, 0)),
     ]);
-    const times = this.#waiting;
-    this.#waiting = new Map();
-    this.#next = null;
-    await this.#write(times);
+    const times = waiting;
+    waiting = new Map();
+    next = null;
+    await write(times);
   }
 
-  async #write(times: ReadonlyMap<string, number | null>): Promise<void> {
-    const { schema, release } = this.#database;
+  async function write(times: ReadonlyMap<string, number | null>): Promise<void> {
+    const { schema, release } = database;
     const due = [...times].filter(([, at]) => at !== null);
     const never = [...times].filter(([, at]) => at === null).map(([scope]) => scope);
     if (due.length > 0) {
-      const node = await this.#leases.node();
+      const node = await leases.node();
       // POSTGRES-JOURNAL-WAKE-TIMES-4
       const nodes = due.map(([scope, at]) => {
-        const isHere = at === AT_ONCE && this.#leases.tokenOf(scope) !== undefined;
-        if (isHere) this.#inMemory.add(scope);
-        else this.#inMemory.delete(scope);
+        const isHere = at === AT_ONCE && leases.tokenOf(scope) !== undefined;
+        if (isHere) inMemory.add(scope);
+        else inMemory.delete(scope);
         return isHere ? node : null;
       });
       const values = [due.map(([scope]) => scope), due.map(([, at]) => at), nodes, release];
-      await queried(this.#database, upsert(schema), values);
+      await queried(database, upsert(schema), values);
     }
     if (never.length === 0) return;
-    for (const scope of never) this.#inMemory.delete(scope);
-    await queried(this.#database, remove(schema), [never]);
+    for (const scope of never) inMemory.delete(scope);
+    await queried(database, remove(schema), [never]);
   }
+
+  return {
+    /** @throws {JournalError} `INVALID_ENTRY` for a scope or a time that cannot be stored. */
+    set(scope, at) {
+      checkWakeTime(scope, at);
+      waiting.set(scope, at);
+      next ??= latest = writeAfter(latest);
+      return next;
+    },
+    async earliest(query) {
+      const { after = BEFORE_ALL, limit, exceptClaimed = false } = query;
+      const { schema, release } = database;
+      const values = [after.at, after.scope, limit];
+      const found = exceptClaimed
+        ? queried<WakeTime>(database, unattended(schema), [...values, release])
+        : queried<WakeTime>(database, all(schema), values);
+      return (await found).rows;
+    },
+    /** POSTGRES-JOURNAL-WAKE-TIMES-5 */
+    take(query) {
+      const { now, limit, except } = query;
+      const { schema, release } = database;
+      return leases.claimMany(async (node) => {
+        const values = [node, LAYOUT_VERSION, release, now, limit, except];
+        const { rows } = await queried<{ scope: string; token: Token }>(
+          database,
+          take(schema),
+          values,
+        );
+        for (const { scope } of rows) inMemory.add(scope);
+        return rows;
+      });
+    },
+    async asleep(scope) {
+      await decided();
+      if (!inMemory.delete(scope)) return;
+      try {
+        await queried(
+          database,
+          `update ${database.schema}.wake_times set node = null where scope = $1 and node = $2`,
+          [scope, await leases.node()],
+        );
+      } catch (error) {
+        inMemory.add(scope);
+        throw error;
+      }
+    },
+    decided,
+  };
 }

@@ -36,7 +36,7 @@ import {
 } from './database.ts';
 import { AppendQueue } from './leased-appends.ts';
 import { Leases, fenced } from './node-leases.ts';
-import { NodeWakeTimes } from './node-wake-times.ts';
+import { nodeWakeTimes } from './node-wake-times.ts';
 
 /** The options of `postgresJournal`. */
 export interface PostgresJournalOptions {
@@ -165,7 +165,7 @@ export async function postgresJournal(options: PostgresJournalOptions): Promise<
     throw error;
   }
   const queue = new AppendQueue(database, leases, environment.scheduler);
-  const times = new NodeWakeTimes(database, leases, environment.scheduler);
+  const times = nodeWakeTimes(database, leases, environment.scheduler);
   let closing: Promise<void> | null = null;
 
   const checkOpen = (): void => {

@@ -37,10 +37,10 @@ import {
   handleRejection,
 } from '../../values/errors.ts';
 import type { AudioFrame } from '../../voice/audio/audio-frame.ts';
-import { createBoundedBuffer, type BoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
+import { createBoundedBuffer } from '../../voice/audio/bounded-buffer.ts';
 import { decodeMuLaw, encodeMuLaw } from '../../voice/audio/mu-law.ts';
 import { createResampler, type Resampler } from '../../voice/audio/resampler.ts';
-import { createKeepAlive, type KeepAlive } from '../socket/keep-alive.ts';
+import { createKeepAlive } from '../socket/keep-alive.ts';
 import { Keypad } from './keypad.ts';
 import {
   checkCallOptions,
@@ -94,7 +94,7 @@ export function acceptTwilioCall(
   check('acceptTwilioCall(socket, options)', socketSchema, socket);
   const checked = checkCallOptions(options);
   return new Promise((resolve, reject) => {
-    new Call(socket, checked, resolve, reject).listen();
+    beginCall(socket, checked, resolve, reject);
   });
 }
 
@@ -102,249 +102,228 @@ const closeCodes = { normal: 1000, refused: 1008 } as const;
 /** The maximum number of invalid messages per call. Twilio sends none; other peers soon exceed this limit. */
 const MAX_MISTAKES = 10;
 
-class Call implements TwilioCall {
-  readonly ended: Promise<CallEnd>;
-  readonly #socket: TwilioSocket;
-  readonly #options: CheckedCallOptions;
-  readonly #began: (call: TwilioCall) => void;
-  readonly #failed: (error: Error) => void;
-  readonly #kept: BoundedBuffer;
-  readonly #keypad: Keypad;
-  readonly #sound: OutgoingSound;
-  readonly #keepAlive: KeepAlive;
-  #cancelStart: () => void = () => {};
-  #start: StartMessage | null = null;
-  #session: CallSession | null = null;
-  #subscriptions: Subscription[] = [];
-  #leave: () => void = () => {};
-  #tellEnd: (reason: CallEnd) => void = () => {};
-  #isOver = false;
-  #mistakes = 0;
-
-  constructor(
-    socket: TwilioSocket,
-    options: CheckedCallOptions,
-    began: (call: TwilioCall) => void,
-    failed: (error: Error) => void,
-  ) {
-    const { scheduler } = options.environment;
-    this.#socket = socket;
-    this.#options = options;
-    this.#began = began;
-    this.#failed = failed;
-    this.#kept = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
-    this.#sound = new OutgoingSound(
-      {
-        send: (message) => this.#send(JSON.stringify({ ...message, streamSid: this.streamSid })),
-        played: (item) => this.#session?.playout.next(item),
-        overflowed: () => {
-          const message = `More than ${options.maxQueuedMs} ms of speech waits for Twilio: its end is cut off`;
-          options.onError(new ProviderError('QUEUE_FULL', message));
-        },
+function beginCall(
+  socket: TwilioSocket,
+  options: CheckedCallOptions,
+  began: (call: TwilioCall) => void,
+  failed: (error: Error) => void,
+): void {
+  const ending = Promise.withResolvers<CallEnd>();
+  const ended = ending.promise;
+  let cancelStart: () => void = () => {};
+  let start: StartMessage | null = null;
+  let connected: CallSession | null = null;
+  let subscriptions: Subscription[] = [];
+  let leave: () => void = () => {};
+  let isOver = false;
+  let mistakes = 0;
+  const callSid = (): string => start?.start.callSid ?? '';
+  const streamSid = (): string => start?.streamSid ?? '';
+  const hangUp = (): void => end('hung_up', closeCodes.normal);
+  const attempt = (promise: Promise<unknown> | undefined): void =>
+    void promise?.catch(options.onError);
+  const { scheduler } = options.environment;
+  const kept = createBoundedBuffer({ maxMs: options.keptAudioMs, keep: 'newest' });
+  const sound = new OutgoingSound(
+    {
+      send: (message) => send(JSON.stringify({ ...message, streamSid: streamSid() })),
+      played: (item) => connected?.playout.next(item),
+      overflowed: () => {
+        const message = `More than ${options.maxQueuedMs} ms of speech waits for Twilio: its end is cut off`;
+        options.onError(new ProviderError('QUEUE_FULL', message));
       },
-      options,
-    );
-    this.#keypad = new Keypad(
-      {
-        questions: () => this.#session?.store.getSnapshot().context.questions ?? [],
-        answer: (requestId, optionId) => this.#try(this.#session?.answer(requestId, { optionId })),
-        typed: (text) => this.#try(this.#session?.sendText(text)),
-      },
-      scheduler,
-      options.keyPauseMs,
-    );
-    this.#keepAlive = createKeepAlive({
-      scheduler,
-      intervalMs: options.silenceTimeoutMs,
-      // Twilio sends audio continuously, so pings are unnecessary.
-      ping: () => {},
-      onSilence: () => this.#end('lost', closeCodes.normal),
-    });
-    this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
-    });
-  }
+    },
+    options,
+  );
+  const keypad = new Keypad(
+    {
+      questions: () => connected?.store.getSnapshot().context.questions ?? [],
+      answer: (requestId, optionId) => attempt(connected?.answer(requestId, { optionId })),
+      typed: (text) => attempt(connected?.sendText(text)),
+    },
+    scheduler,
+    options.keyPauseMs,
+  );
+  const keepAlive = createKeepAlive({
+    scheduler,
+    intervalMs: options.silenceTimeoutMs,
+    // Twilio sends audio continuously, so pings are unnecessary.
+    ping: () => {},
+    onSilence: () => end('lost', closeCodes.normal),
+  });
 
-  get callSid(): string {
-    return this.#start?.start.callSid ?? '';
-  }
-
-  get streamSid(): string {
-    return this.#start?.streamSid ?? '';
-  }
-
-  get accountSid(): string {
-    return this.#start?.start.accountSid ?? '';
-  }
-
-  get customParameters(): Readonly<Record<string, string>> {
-    return this.#start?.start.customParameters ?? {};
-  }
-
-  listen(): void {
-    const { environment, startTimeoutMs, onError } = this.#options;
-    this.#cancelStart = environment.scheduler.schedule(() => {
+  function listen(): void {
+    const { environment, startTimeoutMs, onError } = options;
+    cancelStart = environment.scheduler.schedule(() => {
       const message = `Expected the start of a call within ${startTimeoutMs} ms`;
-      this.#refuse(new ProviderError('START_TIMEOUT', message));
+      refuse(new ProviderError('START_TIMEOUT', message));
     }, startTimeoutMs);
     try {
       for (const listening of [
-        this.#socket.on('message', (data, isBinary) => this.#received(data, isBinary)),
-        this.#socket.on('close', () => this.#closed()),
+        socket.on('message', (data, isBinary) => received(data, isBinary)),
+        socket.on('close', () => closed()),
         // A socket closes after an error, such as a message that is too large.
-        this.#socket.on('error', onError),
+        socket.on('error', onError),
       ])
-        handleRejection(listening, (cause) => this.#cannotListen(cause));
+        handleRejection(listening, (cause) => cannotListen(cause));
     } catch (cause) {
-      this.#cannotListen(cause);
+      cannotListen(cause);
     }
   }
 
-  connect(session: CallSession): void {
-    if (this.#session)
-      throw new ConfigurationError(
-        'ALREADY_CONNECTED',
-        `Call ${this.callSid}: expected one connect(session), the call has a session already`,
-      );
-    // If the session refuses the client (MAILBOX_FULL), the app may call connect again.
-    if (!this.#isOver) this.#leave = session.attach();
-    this.#session = session;
-    if (this.#isOver) return;
-    this.#subscriptions = [
-      session.audioOut.subscribe((frame) => this.#sound.spoke(frame)),
-      session.events.subscribe({
-        next: ({ type }) => {
-          if (type === 'playout.clear') this.#clear(session);
-        },
-        complete: () => this.hangUp(),
-      }),
-    ];
-    for (const frame of this.#kept.drain()) session.audioIn.next(frame);
-  }
-
-  hangUp(): void {
-    this.#end('hung_up', closeCodes.normal);
-  }
-
-  #cannotListen(cause: unknown): void {
+  function cannotListen(cause: unknown): void {
     const message = 'The socket takes no listener';
-    if (!this.#isOver) this.#refuse(new ProviderError('CALL_LOST', message, { cause }));
+    if (!isOver) refuse(new ProviderError('CALL_LOST', message, { cause }));
   }
 
-  #send(text: string): void {
+  function send(text: string): void {
     try {
-      const sent: unknown = this.#socket.send(text);
-      handleRejection(sent, this.#options.onError);
+      const sent: unknown = socket.send(text);
+      handleRejection(sent, options.onError);
     } catch (error) {
-      this.#options.onError(error);
+      options.onError(error);
     }
   }
 
-  #received(data: { toString(): string }, isBinary: boolean): void {
-    if (this.#isOver) return;
-    this.#keepAlive.heard();
+  function received(data: { toString(): string }, isBinary: boolean): void {
+    if (isOver) return;
+    keepAlive.heard();
     try {
       const text = data.toString();
-      const { maxMessageLength } = this.#options;
+      const { maxMessageLength } = options;
       if (isBinary || text.length > maxMessageLength) {
         const got = isBinary ? 'bytes' : `${text.length} characters`;
         const wanted = `Expected text of at most ${maxMessageLength} characters, got ${got}`;
         throw new ProtocolError('INVALID_MESSAGE', wanted);
       }
       const message = readMessage(text);
-      if (message) this.#take(message);
+      if (message) take(message);
     } catch (error) {
-      this.#mistaken(error as Error);
+      mistaken(error as Error);
     }
   }
 
-  #take(message: IncomingMessage): void {
+  function take(message: IncomingMessage): void {
     if (message.event === 'connected') return;
-    if (message.event === 'start' && !this.#start) {
-      this.#start = message;
-      this.#cancelStart();
-      this.#keepAlive.start();
-      this.#began(this);
+    if (message.event === 'start' && !start) {
+      start = message;
+      cancelStart();
+      keepAlive.start();
+      began(self);
       return;
     }
-    if (message.event === 'start' || message.streamSid !== this.#start?.streamSid) {
+    if (message.event === 'start' || message.streamSid !== start?.streamSid) {
       const of = `${message.event} of stream ${message.streamSid}`;
-      const wanted = this.#start ? `a message of stream ${this.streamSid}` : 'start';
+      const wanted = start ? `a message of stream ${streamSid()}` : 'start';
       throw new ProtocolError('INVALID_MESSAGE', `Expected ${wanted}, got ${of}`, { raw: message });
     }
     switch (message.event) {
       case 'media':
-        if (message.media.track === 'inbound') this.#heard(message.media.payload);
+        if (message.media.track === 'inbound') heard(message.media.payload);
         break;
       case 'mark':
-        this.#sound.marked(message.mark.name);
+        sound.marked(message.mark.name);
         break;
       case 'dtmf':
-        if (this.#session) this.#keypad.press(message.dtmf.digit);
+        if (connected) keypad.press(message.dtmf.digit);
         break;
       case 'stop':
-        this.#end('stopped', closeCodes.normal);
+        end('stopped', closeCodes.normal);
         break;
     }
   }
 
-  #heard(payload: string): void {
+  function heard(payload: string): void {
     const samples = decodeMuLaw(Buffer.from(payload, 'base64'));
     const frame: AudioFrame = { samples, sampleRateHz: PHONE_RATE_HZ };
-    if (this.#session) this.#session.audioIn.next(frame);
-    else this.#kept.push(frame);
+    if (connected) connected.audioIn.next(frame);
+    else kept.push(frame);
   }
 
   /** Clears Twilio's audio. The session is still stopping, so it receives the played duration afterwards. */
-  #clear(session: CallSession): void {
-    const cut = this.#sound.clear();
-    if (cut) this.#options.environment.scheduler.yieldThen(() => session.playout.next(cut));
+  function clear(session: CallSession): void {
+    const cut = sound.clear();
+    if (cut) options.environment.scheduler.yieldThen(() => session.playout.next(cut));
   }
 
-  #try(promise: Promise<unknown> | undefined): void {
-    promise?.catch(this.#options.onError);
-  }
-
-  #mistaken(error: Error): void {
-    if (!this.#start) {
-      this.#refuse(error);
+  function mistaken(error: Error): void {
+    if (!start) {
+      refuse(error);
       return;
     }
-    this.#options.onError(error);
-    this.#mistakes += 1;
-    if (this.#mistakes > MAX_MISTAKES) this.#end('refused', closeCodes.refused);
+    options.onError(error);
+    mistakes += 1;
+    if (mistakes > MAX_MISTAKES) end('refused', closeCodes.refused);
   }
 
   /** Refuses a socket that has no call. */
-  #refuse(error: Error): void {
-    this.#failed(error);
-    this.#end('refused', closeCodes.refused);
+  function refuse(error: Error): void {
+    failed(error);
+    end('refused', closeCodes.refused);
   }
 
-  #closed(): void {
-    if (!this.#start)
-      this.#failed(new ProviderError('CALL_LOST', 'The socket was closed before the call began'));
-    this.#end('closed', null);
+  function closed(): void {
+    if (!start)
+      failed(new ProviderError('CALL_LOST', 'The socket was closed before the call began'));
+    end('closed', null);
   }
 
-  #end(reason: CallEnd, closeCode: number | null): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#cancelStart();
-    this.#keepAlive.stop();
-    this.#keypad.stop();
-    for (const subscription of this.#subscriptions) subscription.unsubscribe();
+  function end(reason: CallEnd, closeCode: number | null): void {
+    if (isOver) return;
+    isOver = true;
+    cancelStart();
+    keepAlive.stop();
+    keypad.stop();
+    for (const subscription of subscriptions) subscription.unsubscribe();
     try {
-      const closing: unknown =
-        closeCode === null ? undefined : this.#socket.close(closeCode, reason);
-      handleRejection(closing, this.#options.onError);
+      const closing: unknown = closeCode === null ? undefined : socket.close(closeCode, reason);
+      handleRejection(closing, options.onError);
     } catch (error) {
       // The app's socket may throw; the call has ended in any case.
-      this.#options.onError(error);
+      options.onError(error);
     }
-    this.#leave();
-    this.#tellEnd(reason);
+    leave();
+    ending.resolve(reason);
   }
+
+  const self: TwilioCall = {
+    ended,
+    get callSid() {
+      return callSid();
+    },
+    get streamSid() {
+      return streamSid();
+    },
+    get accountSid() {
+      return start?.start.accountSid ?? '';
+    },
+    get customParameters() {
+      return start?.start.customParameters ?? {};
+    },
+    connect(session) {
+      if (connected)
+        throw new ConfigurationError(
+          'ALREADY_CONNECTED',
+          `Call ${callSid()}: expected one connect(session), the call has a session already`,
+        );
+      // If the session refuses the client (MAILBOX_FULL), the app may call connect again.
+      if (!isOver) leave = session.attach();
+      connected = session;
+      if (isOver) return;
+      subscriptions = [
+        session.audioOut.subscribe((frame) => sound.spoke(frame)),
+        session.events.subscribe({
+          next: ({ type }) => {
+            if (type === 'playout.clear') clear(session);
+          },
+          complete: () => hangUp(),
+        }),
+      ];
+      for (const frame of kept.drain()) session.audioIn.next(frame);
+    },
+    hangUp,
+  };
+  listen();
 }
 
 const PHONE_RATE_HZ = 8000;

@@ -123,7 +123,7 @@ export class Waiting {
     const voice = filler?.voice ?? acknowledgement?.voice ?? null;
     const changed = (): void => this.updateThinkingSound();
     this.#aside = new Aside(core, speech, turn, { voice, sampleRateHz, changed });
-    this.#filler = filler ? new Filler(core, speech, turn, this, this.#aside, filler) : null;
+    this.#filler = filler ? fillerOf(core, speech, turn, this, this.#aside, filler) : null;
     this.#acknowledgement = acknowledgement
       ? new Acknowledgement(
           core,
@@ -302,78 +302,64 @@ class ThinkingSound {
   }
 }
 
-class Filler {
-  readonly #core: LeadSession;
-  readonly #speech: Speech;
-  readonly #turn: Turn;
-  readonly #waiting: Waiting;
-  readonly #aside: Aside;
-  readonly #settings: FillerSettings;
-  #cancelWait: (() => void) | null = null;
-  #wasSaid = false;
-  #count = 0;
+type Filler = ReturnType<typeof fillerOf>;
 
-  constructor(
-    core: LeadSession,
-    speech: Speech,
-    turn: Turn,
-    waiting: Waiting,
-    aside: Aside,
-    settings: FillerSettings,
-  ) {
-    this.#core = core;
-    this.#speech = speech;
-    this.#turn = turn;
-    this.#waiting = waiting;
-    this.#aside = aside;
-    this.#settings = settings;
+function fillerOf(
+  core: LeadSession,
+  speech: Speech,
+  turn: Turn,
+  waiting: Waiting,
+  aside: Aside,
+  settings: FillerSettings,
+) {
+  let cancelWait: (() => void) | null = null;
+  let wasSaid = false;
+  let count = 0;
+  const isWaitedFor = (): boolean => waiting.isForTool || (aside.hasVoice && waiting.isForReply);
+
+  function wait(): void {
+    cancelWait ??= core.host.environment.scheduler.schedule(() => {
+      cancelWait = null;
+      if (!isWaitedFor()) return;
+      if (waiting.isQuestionOpen || waiting.isDeliveryDue) wait();
+      else begin();
+    }, settings.afterMs);
   }
 
-  /** Reconsiders the state after a change, which may start or end a wait. */
-  update(): void {
-    if (this.#turn.userHasFloor || !this.#waiting.isAttached) {
-      this.#stopWaiting();
-      this.#wasSaid = false;
-      return;
-    }
-    if (!this.#speech.isSilent) this.#wasSaid = false;
-    if (!this.#isWaitedFor) {
-      this.#stopWaiting();
-      if (this.#aside.owner === this) this.#aside.noMore();
-    } else if (!this.#wasSaid && !this.#aside.isUnderWay) this.#wait();
+  function stopWaiting(): void {
+    cancelWait?.();
+    cancelWait = null;
   }
 
-  stop(): void {
-    this.#stopWaiting();
-    this.#aside.stop();
-  }
-
-  get #isWaitedFor(): boolean {
-    return this.#waiting.isForTool || (this.#aside.hasVoice && this.#waiting.isForReply);
-  }
-
-  #wait(): void {
-    this.#cancelWait ??= this.#core.host.environment.scheduler.schedule(() => {
-      this.#cancelWait = null;
-      if (!this.#isWaitedFor) return;
-      if (this.#waiting.isQuestionOpen || this.#waiting.isDeliveryDue) this.#wait();
-      else this.#begin();
-    }, this.#settings.afterMs);
-  }
-
-  #stopWaiting(): void {
-    this.#cancelWait?.();
-    this.#cancelWait = null;
-  }
-
-  #begin(): void {
-    const phrases = phrasesIn(this.#settings.say, this.#core.agents.current.language ?? 'en');
-    const text = phrases[this.#count % phrases.length];
+  function begin(): void {
+    const phrases = phrasesIn(settings.say, core.agents.current.language ?? 'en');
+    const text = phrases[count % phrases.length];
     if (text === undefined) return;
-    this.#wasSaid = true;
-    this.#count += 1;
-    this.#aside.say(text, this);
+    wasSaid = true;
+    count += 1;
+    aside.say(text, self);
   }
+
+  const self = {
+    /** Reconsiders the state after a change, which may start or end a wait. */
+    update(): void {
+      if (turn.userHasFloor || !waiting.isAttached) {
+        stopWaiting();
+        wasSaid = false;
+        return;
+      }
+      if (!speech.isSilent) wasSaid = false;
+      if (!isWaitedFor()) {
+        stopWaiting();
+        if (aside.owner === self) aside.noMore();
+      } else if (!wasSaid && !aside.isUnderWay) wait();
+    },
+    stop(): void {
+      stopWaiting();
+      aside.stop();
+    },
+  };
+  return self;
 }
 
 const phrases = z.array(z.string().trim().min(1)).min(1);

@@ -15,59 +15,50 @@ import {
   type SilenceState,
 } from '../../machines/silence-machine.ts';
 
-export class Silence {
-  readonly #core: LeadSession;
-  readonly #machine: TransientMachine<typeof silenceMachine, SilenceFact, SilenceEffects>;
-  #state: SilenceState = 'loud';
+export type Silence = ReturnType<typeof silenceChart>;
 
-  constructor(core: LeadSession, { nudgeAfterMs, awayAfterMs }: SilenceInput) {
-    this.#core = core;
-    const { projection } = core;
-    this.#machine = new TransientMachine<typeof silenceMachine, SilenceFact, SilenceEffects>(
-      silenceMachine,
-      `${core.id}/silence`,
-      core.host,
-      {
-        input: { nudgeAfterMs, awayAfterMs },
-        isBackground: true,
-        handlers: {
-          nudge: () => this.#nudge(),
-          away: ({ silentMs }) => projection.emit({ type: 'user.away', silentMs }),
-          back: () => projection.emit({ type: 'user.back' }),
-        },
+export function silenceChart(core: LeadSession, { nudgeAfterMs, awayAfterMs }: SilenceInput) {
+  let state: SilenceState = 'loud';
+  const { projection } = core;
+  const machine = new TransientMachine<typeof silenceMachine, SilenceFact, SilenceEffects>(
+    silenceMachine,
+    `${core.id}/silence`,
+    core.host,
+    {
+      input: { nudgeAfterMs, awayAfterMs },
+      isBackground: true,
+      handlers: {
+        nudge: () => nudge(),
+        away: ({ silentMs }) => projection.emit({ type: 'user.away', silentMs }),
+        back: () => projection.emit({ type: 'user.back' }),
       },
-    );
-  }
+    },
+  );
 
-  /** The silence machine, as shown by its actor. */
-  get shown(): Shown {
-    return this.#machine.shown;
-  }
-
-  /** Passes a changed state to the machine. */
-  changed(to: SilenceState): void {
-    if (to === this.#state) return;
-    this.#state = to;
-    this.#machine.send({ type: 'silence.changed', to });
-  }
-
-  /** Records that the user speaks, writes or answers. */
-  noticed(): void {
-    this.#machine.send({ type: 'user.noticed' });
-  }
-
-  stop(): void {
-    this.#machine.stop();
-  }
-
-  #nudge(): void {
-    const { unit, agents } = this.#core;
+  function nudge(): void {
+    const { unit, agents } = core;
     const { owner } = unit;
     const { language } = agents.current;
     if (owner === null) return;
-    this.#core.receive(`question:${owner}`, {
+    core.receive(`question:${owner}`, {
       type: 'question.nudge',
       ...(language === undefined ? {} : { language }),
     });
   }
+
+  return {
+    /** The silence machine, as shown by its actor. */
+    get shown(): Shown {
+      return machine.shown;
+    },
+    /** Passes a changed state to the machine. */
+    changed(to: SilenceState): void {
+      if (to === state) return;
+      state = to;
+      machine.send({ type: 'silence.changed', to });
+    },
+    /** Records that the user speaks, writes or answers. */
+    noticed: (): void => machine.send({ type: 'user.noticed' }),
+    stop: (): void => machine.stop(),
+  };
 }

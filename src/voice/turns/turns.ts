@@ -67,7 +67,7 @@ import { Speech } from '../output/speech.ts';
 import type { MadeCall, Turn } from '../output/turn.ts';
 import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
-import { Silence } from './silence.ts';
+import { silenceChart, type Silence } from './silence.ts';
 import { Delegations, type WorkOut } from './delegations.ts';
 import { BargeIn, END_LAG_MS, Listening, type ListeningOptions } from './listening.ts';
 
@@ -123,7 +123,7 @@ export class Turns implements Turn {
     this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.chart);
     this.listening = new Listening(core, transcript, memory, this.#bargeIn, this, options);
     this.#waiting = new Waiting(core, responses, speech, this, options, capabilities);
-    this.silence = new Silence(core, options);
+    this.silence = silenceChart(core, options);
     this.#delegations = workOut ? new Delegations(core, workOut, this, transcript, options) : null;
   }
 

@@ -19,8 +19,7 @@
 
 import { Observable, type Subscriber } from 'rxjs';
 import { z } from 'zod';
-import { unmarkedNotes, type NoteWriter } from '../../actors/notes/note-marks.ts';
-import type { Environment } from '../../actors/ports/environment.ts';
+import { unmarkedNotes } from '../../actors/notes/note-marks.ts';
 import { check, type ChecksOf } from '../../values/checks.ts';
 import { codeOf, ConfigurationError, messageOf } from '../../values/errors.ts';
 import { forgetOldest } from '../../values/forget-oldest.ts';
@@ -30,7 +29,6 @@ import { isSampleRateHz } from '../audio/resampler.ts';
 import type {
   Transport,
   TransportCapabilities,
-  TransportCommand,
   TransportConnection,
   TransportContext,
   TransportEvent,
@@ -112,7 +110,7 @@ export function withVoice(transport: Transport, options: WithVoiceOptions): Voic
       truncatesAudio: cutsWords(inner),
     }),
     connect: (configuration, context) =>
-      new VoicedConnection(transport.connect(configuration, context), context, inner, {
+      voicedConnection(transport.connect(configuration, context), context, inner, {
         sampleRateHz,
         maxAheadMs,
         async *sound(text, signal) {
@@ -160,183 +158,125 @@ interface Request {
   isCalledOff: boolean;
 }
 
-class VoicedConnection implements TransportConnection, ResponseOwner {
-  readonly events: Observable<TransportEvent>;
-  readonly audio: Observable<AudioFrame>;
-  readonly environment: Environment;
-  readonly settings: SpeechSettings;
-  readonly #inner: TransportConnection;
-  readonly #can: TransportCapabilities;
-  readonly #notes: NoteWriter;
-  readonly #requests = new Map<string, Request>();
+function voicedConnection(
+  inner: TransportConnection,
+  { environment, notes = unmarkedNotes }: TransportContext,
+  can: TransportCapabilities,
+  settings: SpeechSettings,
+): TransportConnection & ResponseOwner {
+  const requests = new Map<string, Request>();
   /** The responses that have not ended, in order. */
-  #responses: readonly SpokenResponse[] = [];
-  #listener: Subscriber<TransportEvent> | null = null;
-  #audioListener: Subscriber<AudioFrame> | null = null;
+  let responses: readonly SpokenResponse[] = [];
+  let hearing: Subscriber<TransportEvent> | null = null;
+  let audioListener: Subscriber<AudioFrame> | null = null;
   /** The newest items that may be truncated, by id. */
-  readonly #items = new Map<string, Remembered>();
-
-  constructor(
-    inner: TransportConnection,
-    { environment, notes = unmarkedNotes }: TransportContext,
-    can: TransportCapabilities,
-    settings: SpeechSettings,
-  ) {
-    this.#inner = inner;
-    this.#can = can;
-    this.environment = environment;
-    this.settings = settings;
-    this.#notes = notes;
-    // The inner connection buffers its events until the session subscribes.
-    this.events = new Observable((listener) => {
-      this.#listener = listener;
-      return inner.events.subscribe({
-        next: (event) => this.#handle(event),
-        error: (error: unknown) => listener.error(error),
-        complete: () => listener.complete(),
-      });
+  const spokenItems = new Map<string, Remembered>();
+  const emit = (event: TransportEvent): void => hearing?.next(event);
+  // The inner connection buffers its events until the session subscribes.
+  const events = new Observable<TransportEvent>((listener) => {
+    hearing = listener;
+    return inner.events.subscribe({
+      next: handle,
+      error: (error: unknown) => listener.error(error),
+      complete: () => listener.complete(),
     });
-    this.audio = new Observable((listener) => {
-      this.#audioListener = listener;
-    });
-  }
+  });
+  const audio = new Observable<AudioFrame>((listener) => {
+    audioListener = listener;
+  });
 
-  sendAudio(frame: AudioFrame): void {
-    this.#inner.sendAudio(frame);
-  }
-
-  send(command: TransportCommand): void {
-    if (command.type === 'response.cancel') return this.#cancel();
-    if (command.type === 'playout.truncate') return this.#cutTo(command.itemId, command.playedMs);
-    if (command.type === 'response.request') {
-      const { responseKey, outOfBand: isOutOfBand = false } = command;
-      this.#requests.set(responseKey, { isOutOfBand, isCalledOff: false });
-    }
-    this.#inner.send(command);
-  }
-
-  close(): Promise<void> {
-    this.#abandon();
-    return this.#inner.close();
-  }
-
-  emit(event: TransportEvent): void {
-    this.#listener?.next(event);
-  }
-
-  emitAudio(frame: AudioFrame): void {
-    this.#audioListener?.next(frame);
-  }
-
-  responseFailed(response: SpokenResponse, error: unknown): void {
-    const code = codeOf(error, 'VOICE_FAILED');
-    const message = `The voice failed: ${messageOf(error)}`;
-    this.emit({ type: 'transport.error', code, message, responseKey: null, raw: error });
-    if (response.isGenerating && this.#can.cancelsResponses)
-      this.#inner.send({ type: 'response.cancel' });
-  }
-
-  responseEnded(response: SpokenResponse, end: Ended): void {
-    this.#responses = this.#responses.filter((other) => other !== response);
-    const isWhole = end.status === 'completed' || end.status === 'incomplete';
-    if (!isWhole) this.#correctMemory(response);
-    this.emit(end);
-    this.#responses[0]?.begin();
-  }
-
-  #handle(event: TransportEvent): void {
-    if (event.type === 'response.started') return this.#modelStarted(event);
-    if (event.type === 'response.ended') return this.#modelEnded(event);
-    if (event.type === 'assistant.transcribed') return this.#modelWrote(event);
-    if (event.type === 'transport.error') this.#requests.delete(event.responseKey ?? '');
+  function handle(event: TransportEvent): void {
+    if (event.type === 'response.started') return modelStarted(event);
+    if (event.type === 'response.ended') return modelEnded(event);
+    if (event.type === 'assistant.transcribed') return modelWrote(event);
+    if (event.type === 'transport.error') requests.delete(event.responseKey ?? '');
     const isClosed = event.type === 'transport.closed';
-    if (isClosed) this.#abandon();
-    this.emit(event);
-    if (isClosed) this.#audioListener?.complete();
+    if (isClosed) abandon();
+    emit(event);
+    if (isClosed) audioListener?.complete();
   }
 
-  #modelStarted(event: Started): void {
+  function modelStarted(event: Started): void {
     const { responseId, responseKey } = event;
-    if (this.#find(responseId)) return;
-    const request = this.#requests.get(responseKey ?? '');
-    this.#requests.delete(responseKey ?? '');
-    const response = new SpokenResponse(event, request?.isOutOfBand === true, this);
-    this.#responses = [...this.#responses, response];
-    this.emit(event);
+    if (find(responseId)) return;
+    const request = requests.get(responseKey ?? '');
+    requests.delete(responseKey ?? '');
+    const response = new SpokenResponse(event, request?.isOutOfBand === true, self);
+    responses = [...responses, response];
+    emit(event);
     if (request?.isCalledOff) response.cancel();
-    if (this.#responses[0] === response) response.begin();
+    if (responses[0] === response) response.begin();
   }
 
   /** Handles model text; text of an ended response is dropped. */
-  #modelWrote(event: Written): void {
-    const response = this.#find(event.responseId);
+  function modelWrote(event: Written): void {
+    const response = find(event.responseId);
     response?.written(event);
-    response?.items.forEach((item) => this.#remember(item));
+    response?.items.forEach((item) => remember(item));
   }
 
-  #modelEnded(event: Ended): void {
-    this.#requests.delete(event.responseKey ?? '');
-    const response = this.#find(event.responseId);
+  function modelEnded(event: Ended): void {
+    requests.delete(event.responseKey ?? '');
+    const response = find(event.responseId);
     // An unknown response means that the request failed.
-    if (response === undefined) return this.emit(event);
+    if (response === undefined) return emit(event);
     response.modelEnded(event);
   }
 
-  #cancel(): void {
-    const isGenerating =
-      this.#requests.size > 0 || this.#responses.some((response) => response.isGenerating);
-    for (const response of this.#responses) response.cancel();
-    for (const request of this.#requests.values()) request.isCalledOff = true;
-    if (isGenerating) this.#inner.send({ type: 'response.cancel' });
+  function cancel(): void {
+    const isGenerating = requests.size > 0 || responses.some((response) => response.isGenerating);
+    for (const response of responses) response.cancel();
+    for (const request of requests.values()) request.isCalledOff = true;
+    if (isGenerating) inner.send({ type: 'response.cancel' });
   }
 
-  #abandon(): void {
-    for (const response of this.#responses) response.abandon();
-    this.#responses = [];
-    this.#requests.clear();
+  function abandon(): void {
+    for (const response of responses) response.abandon();
+    responses = [];
+    requests.clear();
   }
 
-  #find(responseId: string): SpokenResponse | undefined {
-    return this.#responses.find((response) => response.responseId === responseId);
+  function find(responseId: string): SpokenResponse | undefined {
+    return responses.find((response) => response.responseId === responseId);
   }
 
   /** Truncates an item to the part that the user heard. */
-  #cutTo(itemId: string, playedMs: number): void {
-    const remembered = this.#items.get(itemId);
-    if (remembered) this.#cut(remembered, playedMs, false);
+  function cutTo(itemId: string, playedMs: number): void {
+    const remembered = spokenItems.get(itemId);
+    if (remembered) cut(remembered, playedMs, false);
   }
 
   /** Records an item that can be truncated from now on. */
-  #remember(item: SpokenItem): void {
-    if (item.isOutOfBand || this.#items.has(item.itemId)) return;
+  function remember(item: SpokenItem): void {
+    if (item.isOutOfBand || spokenItems.has(item.itemId)) return;
     const { itemId } = item;
     const begun = { item, memoryId: itemId, text: '', heardMs: Number.POSITIVE_INFINITY, cuts: 0 };
-    this.#items.set(itemId, begun);
-    forgetOldest(this.#items, MAX_ITEMS);
+    spokenItems.set(itemId, begun);
+    forgetOldest(spokenItems, MAX_ITEMS);
   }
 
   /** Corrects the model's memory after a response that was not fully spoken. */
-  #correctMemory({ items, isOutOfBand }: SpokenResponse): void {
+  function correctMemory({ items, isOutOfBand }: SpokenResponse): void {
     if (isOutOfBand) return;
-    if (cutsWords(this.#can)) {
+    if (cutsWords(can)) {
       // The model may have written more before it learned of the cancellation.
       for (const { itemId } of items) {
-        const remembered = this.#items.get(itemId);
-        if (remembered) this.#cut(remembered, Number.POSITIVE_INFINITY, true);
+        const remembered = spokenItems.get(itemId);
+        if (remembered) cut(remembered, Number.POSITIVE_INFINITY, true);
       }
       return;
     }
     const soundMs = items.reduce((sum, item) => sum + item.soundMs, 0);
     const isWritten = items.some(({ written }) => written.trim() !== '');
-    if (!isWritten || !this.#can.silentContext) return;
+    if (!isWritten || !can.silentContext) return;
     const spoken = items.map((item) => item.textUntil(Number.POSITIVE_INFINITY)).join('');
     const note = soundMs === 0 ? UNPLAYED_NOTE : unheardNote(spoken.trim(), soundMs);
-    const noteId = this.environment.ids.next('note');
-    for (const message of noteMessages(this.#notes, noteId, note)) this.#inner.send(message);
+    const noteId = environment.ids.next('note');
+    for (const message of noteMessages(notes, noteId, note)) inner.send(message);
   }
 
-  #cut(remembered: Remembered, playedMs: number, isUnsure: boolean): void {
-    if (!cutsWords(this.#can)) return;
+  function cut(remembered: Remembered, playedMs: number, isUnsure: boolean): void {
+    if (!cutsWords(can)) return;
     const { item, memoryId, cuts } = remembered;
     remembered.heardMs = Math.min(remembered.heardMs, playedMs);
     const text = item.textUntil(remembered.heardMs).trimEnd();
@@ -347,7 +287,7 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
     remembered.text = text;
     remembered.memoryId = text === '' ? null : `${item.itemId}.${remembered.cuts}`;
     if (remembered.memoryId !== null) {
-      this.#inner.send({
+      inner.send({
         type: 'message.add',
         itemId: remembered.memoryId,
         role: 'assistant',
@@ -355,6 +295,43 @@ class VoicedConnection implements TransportConnection, ResponseOwner {
         afterItemId: memoryId,
       });
     }
-    this.#inner.send({ type: 'item.delete', itemId: memoryId });
+    inner.send({ type: 'item.delete', itemId: memoryId });
   }
+
+  const self: TransportConnection & ResponseOwner = {
+    events,
+    audio,
+    environment,
+    settings,
+    sendAudio: (frame) => inner.sendAudio(frame),
+    send(command) {
+      if (command.type === 'response.cancel') return cancel();
+      if (command.type === 'playout.truncate') return cutTo(command.itemId, command.playedMs);
+      if (command.type === 'response.request') {
+        const { responseKey, outOfBand: isOutOfBand = false } = command;
+        requests.set(responseKey, { isOutOfBand, isCalledOff: false });
+      }
+      inner.send(command);
+    },
+    close() {
+      abandon();
+      return inner.close();
+    },
+    emit,
+    emitAudio: (frame) => audioListener?.next(frame),
+    responseFailed(response, error) {
+      const code = codeOf(error, 'VOICE_FAILED');
+      const message = `The voice failed: ${messageOf(error)}`;
+      emit({ type: 'transport.error', code, message, responseKey: null, raw: error });
+      if (response.isGenerating && can.cancelsResponses) inner.send({ type: 'response.cancel' });
+    },
+    responseEnded(response, end) {
+      responses = responses.filter((other) => other !== response);
+      const isWhole = end.status === 'completed' || end.status === 'incomplete';
+      if (!isWhole) correctMemory(response);
+      emit(end);
+      responses[0]?.begin();
+    },
+  };
+  return self;
 }

@@ -1,7 +1,7 @@
 // The rest of the wire: usage, limits, the end of a session, and further requests.
 
 import { describe, expect, test } from 'vitest';
-import { Expiry } from '../../../src/adapters/openai-realtime/openai-realtime.ts';
+import { watchedExpiry } from '../../../src/adapters/openai-realtime/openai-realtime.ts';
 import { createClientSecret } from '../../../src/adapters/openai-realtime/index.ts';
 import { ProviderError } from '../../../src/values/errors.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
@@ -72,7 +72,7 @@ describe('the end of the session', () => {
   const started = (expiresInMs: number) => {
     const environment = simulatedEnvironment();
     const said: number[] = [];
-    const expiry = new Expiry(environment, (inMs) => said.push(inMs));
+    const expiry = watchedExpiry(environment, (inMs) => said.push(inMs));
     expiry.known((environment.clock.now() + expiresInMs) / 1000);
     return { environment, said, expiry };
   };
