@@ -26,7 +26,7 @@ import { subagentOf } from '../model/tool-flags.ts';
 import { runToolCall } from '../model/tool-run.ts';
 import type { PreparedTools, ToolEntry } from '../model/tools.ts';
 import type { Environment } from '../ports/environment.ts';
-import type { Job, JobEnd, JobHandler, JobRefusal } from '../ports/jobs.ts';
+import type { JobEnd, JobHandler } from '../ports/jobs.ts';
 import { raceAbort } from '../../values/race-abort.ts';
 import { yieldsTheSame } from './call-judgement.ts';
 import { checkSubagentConfig } from './config.ts';
@@ -82,60 +82,25 @@ interface Known {
 export function jobWorker(options: JobWorkerOptions): JobHandler {
   check('jobWorker(options)', optionsSchema, options);
   checkEnvironment('jobWorker(options): environment', options.environment);
-  return new JobWorker(options);
+  return jobHandler(options);
 }
 
-class JobWorker implements JobHandler {
-  readonly #options: JobWorkerOptions;
-  readonly #known = new Map<string, Known>();
+const WHERE = 'jobWorker(options)';
+
+function jobHandler(options: JobWorkerOptions): JobHandler {
+  const workers = new Map<string, Known>();
+  const report = reporter(options.onError);
+  for (const [name, config] of Object.entries(options.configs)) learn(name, config);
   /** The tools that subagents may inherit. */
-  readonly #shared: PreparedTools;
-  readonly #report: (error: unknown, where: string) => void;
-
-  constructor(options: JobWorkerOptions) {
-    this.#options = options;
-    this.#report = reporter(options.onError);
-    for (const [name, config] of Object.entries(options.configs)) this.#learn(name, config);
-    const { tools = {} } = options;
-    const name = 'jobWorker(options)';
-    this.#shared = toolsOf(checkSubagentConfig({ name, instructions: '', tools }, name));
-  }
-
-  async do(
-    job: Job,
-    signal: AbortSignal,
-    say?: (text: string) => void,
-  ): Promise<JobEnd | JobRefusal> {
-    signal.throwIfAborted();
-    const tell = say && ((said: StepSaid): void => say(JSON.stringify(said)));
-    let work: () => Promise<JobEnd>;
-    try {
-      const step = readStepJob(job);
-      const known = this.#allowed(step);
-      if (step.kind === 'model') work = () => this.#think(step, known, signal, tell);
-      else {
-        const called = calledIn(known, step.toolName);
-        // JOB-WORKER-4
-        if (!(await raceAbort(yieldsTheSame(called, step), signal)))
-          throw new OffstageError(
-            'NOT_RECOVERABLE',
-            `The input of "${step.toolName}" is not as the tool of this worker takes it`,
-          );
-        work = () => this.#act(step, known.definition, called, signal, tell);
-      }
-    } catch (error) {
-      signal.throwIfAborted();
-      this.#report(error, job.name);
-      return { refused: { code: codeOf(error, 'NOT_RECOVERABLE'), message: messageOf(error) } };
-    }
-    return work();
-  }
+  const shared = toolsOf(
+    checkSubagentConfig({ name: WHERE, instructions: '', tools: options.tools ?? {} }, WHERE),
+  );
 
   /** Adds a configuration, and the configurations that its tools run as subagents. */
-  #learn(path: string, config: SubagentConfig): void {
+  function learn(path: string, config: SubagentConfig): void {
     const definition = checkSubagentConfig(config, `jobWorker(options).configs.${path}`);
     const { name, source } = definition;
-    const known = this.#known.get(name);
+    const known = workers.get(name);
     if (known) {
       if (known.definition.source === source) return;
       throw new ConfigurationError(
@@ -144,25 +109,25 @@ class JobWorker implements JobHandler {
       );
     }
     if (definition.relay) return;
-    this.#known.set(name, { definition, tools: toolsOf(definition) });
+    workers.set(name, { definition, tools: toolsOf(definition) });
     for (const tool of Object.values(definition.tools)) {
       const nested = subagentOf(tool);
-      if (nested) this.#learn(`${path}.tools`, nested);
+      if (nested) learn(`${path}.tools`, nested);
     }
   }
 
   /** JOB-WORKER-1, JOB-WORKER-2 */
-  #allowed({ config, tools: names }: StepJob): Known {
-    const known = this.#known.get(config);
+  function allowed({ config, tools: names }: StepJob): Known {
+    const known = workers.get(config);
     if (!known)
       throw new OffstageError(
         'NOT_RECOVERABLE',
-        `This worker has no configuration "${config}": expected one of ${quoted([...this.#known.keys()])}`,
+        `This worker has no configuration "${config}": expected one of ${quoted([...workers.keys()])}`,
       );
     const modelTools: ToolSet = {};
     const execution = new Map<string, ToolEntry>();
     for (const name of names) {
-      const source = [known.tools, this.#shared].find(
+      const source = [known.tools, shared].find(
         ({ modelTools: offered }) => offered && Object.hasOwn(offered, name),
       );
       const offered = source?.modelTools?.[name];
@@ -182,14 +147,14 @@ class JobWorker implements JobHandler {
     };
   }
 
-  async #think(
+  async function think(
     { instructions, messages, final, maxOutputTokens, stream }: ModelJob,
     { definition, tools }: Known,
     signal: AbortSignal,
     tell: ((said: StepSaid) => void) | undefined,
   ): Promise<JobEnd> {
-    const { environment } = this.#options;
-    const model = definition.model ?? this.#options.model;
+    const { environment } = options;
+    const model = definition.model ?? options.model;
     if (model === undefined)
       return failed(
         'NO_MODEL',
@@ -203,7 +168,7 @@ class JobWorker implements JobHandler {
         messages,
         tools,
         ...(maxOutputTokens === undefined ? {} : { settings: { maxOutputTokens } }),
-        structured: final ? null : this.#formatOf(definition, model, tools),
+        structured: final ? null : formatOf(definition, model, tools),
         ...(final && tools.modelTools ? { toolChoice: 'none' as const } : {}),
         signal,
         said: stream ? tell : undefined,
@@ -228,7 +193,7 @@ class JobWorker implements JobHandler {
     }
   }
 
-  #formatOf(
+  function formatOf(
     { outputSchema, completion, structured, name }: SubagentDefinition,
     model: LanguageModel,
     tools: PreparedTools,
@@ -237,11 +202,11 @@ class JobWorker implements JobHandler {
     // Some provider packages request JSON with a tool of this name.
     if (tools.execution.has('json')) return null;
     return structuredOutput(model, outputSchema, (error) =>
-      this.#report(error, `structured output of ${name}`),
+      report(error, `structured output of ${name}`),
     );
   }
 
-  async #act(
+  async function act(
     { toolName, callId, input, raw, timeoutMs, caller, messages }: ToolJob,
     definition: SubagentDefinition,
     tool: ToolEntry,
@@ -262,15 +227,43 @@ class JobWorker implements JobHandler {
           ...caller,
           service: noService(toolName),
         }),
-        environment: this.#options.environment,
+        environment: options.environment,
         onPreliminary: (output) => tell?.({ type: 'preliminary', output }),
-        report: this.#report,
+        report,
       }),
       signal,
     );
     signal.throwIfAborted();
     return { done: JSON.stringify(outcome) };
   }
+
+  return {
+    async do(job, signal, say) {
+      signal.throwIfAborted();
+      const tell = say && ((said: StepSaid): void => say(JSON.stringify(said)));
+      let work: () => Promise<JobEnd>;
+      try {
+        const step = readStepJob(job);
+        const known = allowed(step);
+        if (step.kind === 'model') work = () => think(step, known, signal, tell);
+        else {
+          const called = calledIn(known, step.toolName);
+          // JOB-WORKER-4
+          if (!(await raceAbort(yieldsTheSame(called, step), signal)))
+            throw new OffstageError(
+              'NOT_RECOVERABLE',
+              `The input of "${step.toolName}" is not as the tool of this worker takes it`,
+            );
+          work = () => act(step, known.definition, called, signal, tell);
+        }
+      } catch (error) {
+        signal.throwIfAborted();
+        report(error, job.name);
+        return { refused: { code: codeOf(error, 'NOT_RECOVERABLE'), message: messageOf(error) } };
+      }
+      return work();
+    },
+  };
 }
 
 /** JOB-WORKER-2 */

@@ -66,7 +66,7 @@ import { unreadable } from '../runtime/packing.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 import { toolsOf } from '../subagent/instance.ts';
 import { lostBy } from './refusal.ts';
-import { RunPlay, standInsOf, type StandIns } from './run-play.ts';
+import { RunPlay, standInsOf } from './run-play.ts';
 
 /** The options of `runWorker`. */
 export interface RunWorkerOptions {
@@ -133,7 +133,7 @@ export function runWorker(options: RunWorkerOptions): RunHandler {
   const known = new Map<string, SubagentConfig>();
   for (const [name, config] of Object.entries(configs))
     learn(known, `runWorker(options).configs.${name}`, config);
-  return new RunWorker(options, known);
+  return runHandler(options, known);
 }
 
 /** Checks a configuration, and those that its tools run as subagents, and adds them to `known`. */
@@ -244,131 +244,126 @@ function isOnly({ news }: RunTurn): boolean {
   return news.type === 'next' && news.step.once;
 }
 
-class RunWorker implements RunHandler {
-  readonly step: RunHandler['step'];
-  readonly #options: RunWorkerOptions;
-  readonly #known: ReadonlyMap<string, SubagentConfig>;
-  readonly #standIns: StandIns;
+function runHandler(
+  options: RunWorkerOptions,
+  known: ReadonlyMap<string, SubagentConfig>,
+): RunHandler {
   /** RUN-WORKER-9 */
-  readonly #kept = new KeptPlays(MAX_KEPT);
-  readonly #asking = new KeptPlays(MAX_KEPT_ASKING);
-  readonly #offers: Offers;
+  const plays = new KeptPlays(MAX_KEPT);
+  const asking = new KeptPlays(MAX_KEPT_ASKING);
+  const standIns = standInsOf(known);
+  const { jobs, environment, offerMs = OFFER_MS, maxChars = MAX_CHARS } = options;
+  const offers = new Offers(environment, offerMs);
+  const does: RunHandler['step'] = async ({ isKept = false, ...step }, signal) => {
+    if (jobs) return askedOf(jobs, { ...step, once: step.once || isKept }, signal);
+    const end = (await options.steps?.do(step, signal)) ?? { lost: true };
+    if (!('refused' in end)) return end;
+    if (offers.isOver(step.key)) return refusedEnd(end);
+    offers.refused(step.key);
+    return end;
+  };
 
-  constructor(options: RunWorkerOptions, known: ReadonlyMap<string, SubagentConfig>) {
-    this.#options = options;
-    this.#known = known;
-    this.#standIns = standInsOf(known);
-    const { steps, jobs, environment, offerMs = OFFER_MS } = options;
-    this.#offers = new Offers(environment, offerMs);
-    this.step = async ({ isKept = false, ...step }, signal) => {
-      if (jobs) return askedOf(jobs, { ...step, once: step.once || isKept }, signal);
-      const end = (await steps?.do(step, signal)) ?? { lost: true };
-      if (!('refused' in end)) return end;
-      if (this.#offers.isOver(step.key)) return refusedEnd(end);
-      this.#offers.refused(step.key);
-      return end;
-    };
-  }
-
-  holds({ order, mark }: RunTurn): boolean {
-    const kept = this.#kept.get(order.id) ?? this.#asking.get(order.id);
+  function holds({ order, mark }: RunTurn): boolean {
+    const kept = plays.get(order.id) ?? asking.get(order.id);
     return mark !== undefined && kept?.mark === mark;
   }
 
-  async turn(turn: RunTurn, signal: AbortSignal): Promise<RunTurnEnd> {
-    signal.throwIfAborted();
-    const { environment, maxChars = MAX_CHARS } = this.#options;
-    const { id } = turn.order;
-    const key = `${turn.number}/${id}`;
-    const isOver = this.#offers.isOver(key);
-    const play = this.#playOf(turn);
-    if (!(play instanceof RunPlay)) {
-      const { code, message } = play;
-      if (isOver) return this.#ended(lostBy(play));
-      this.#offers.refused(key);
-      const refused = new JobError(code, message, { retryable: true });
-      reporter(this.#options.onError)(refused, `turn ${turn.number} of ${id}`);
-      if (turn.steps === 'one') return { ...this.#ended(null), missing: 'another worker' };
-      throw refused;
-    }
-    let isKept = false;
-    try {
-      const rest = await play.untilIdle(turn, signal, isOver);
-      const { read } = play;
-      const told = read.length > 0 ? { read } : {};
-      if ('outcome' in rest) return { ...this.#ended(rest.outcome), ...told };
-      // A snapshot may be shorter than a long journal.
-      const isLong = play.journal.chars > maxChars;
-      if (isLong) await play.leave(true);
-      if (isLong && play.journal.chars > maxChars)
-        return this.#ended(
-          lostBy(
-            new OffstageError(
-              'RUN_TOO_LARGE',
-              `${id}: expected a journal of at most ${maxChars} characters. Give the subagents shorter outputs or a smaller \`maxSteps\``,
-            ),
-          ),
-        );
-      const { waiting, children, wakeAt, steps } = rest;
-      const at = environment.clock.now();
-      const end = { at, waiting, ...told, wakeAt, children, outcome: null };
-      const mark = environment.ids.next('turn');
-      // This process continues the run if it receives the next turn.
-      isKept = steps.length + waiting.length > 0 && !isLong;
-      play.mark = mark;
-      if (isKept) (steps.length > 0 ? this.#kept : this.#asking).keep(id, play);
-      return { ...end, ...play.journal.taken(), steps, mark };
-    } catch (error) {
-      if (play.isLacking) {
-        this.#offers.refused(key);
-        reporter(this.#options.onError)(error, `turn ${turn.number} of ${id}`);
-      }
-      const isLeft = isOnly(turn) || (play.isLacking && turn.steps === 'one');
-      if (!isLeft || signal.aborted || play.hasBegunStep) throw error;
-      return { ...this.#ended(null), missing: 'another worker' };
-    } finally {
-      if (!isKept) void play.leave();
-    }
-  }
-
-  #ended(outcome: Outcome | null): RunTurnEnd {
-    const at = this.#options.environment.clock.now();
+  function ended(outcome: Outcome | null): RunTurnEnd {
+    const at = environment.clock.now();
     return { at, journal: [], waiting: [], wakeAt: null, outcome };
   }
 
   /** Returns the run that this process has in memory, or a new one; or the error that prevents it. */
-  #playOf(turn: RunTurn): RunPlay | OffstageError {
+  function playOf(turn: RunTurn): RunPlay | OffstageError {
     const read = turnSchema.safeParse(turn);
     if (!read.success)
       return jobUnreadable(
         `This worker does not know this form of a turn: ${z.prettifyError(read.error)}`,
       );
-    const { environment, jobs, maxChars = MAX_CHARS, onError } = this.#options;
     const { order, journal, since = [] } = turn;
     if (order.packed !== undefined || [journal, ...since].some((part) => typeof part === 'string'))
       return unreadable('expected packedHandler(…) around runWorker(…)');
-    const config = this.#known.get(order.config);
+    const config = known.get(order.config);
     if (!config)
       return new OffstageError(
         'NOT_RECOVERABLE',
-        `This worker has no configuration "${order.config}": expected one of ${[...this.#known.keys()].map((name) => `"${name}"`).join(', ')}`,
+        `This worker has no configuration "${order.config}": expected one of ${[...known.keys()].map((name) => `"${name}"`).join(', ')}`,
       );
-    const isHeld = this.holds(turn);
-    const kept = this.#kept.take(order.id) ?? this.#asking.take(order.id);
+    const isHeld = holds(turn);
+    const kept = plays.take(order.id) ?? asking.take(order.id);
     if (kept && isHeld) return kept;
     // Another process has executed turns since.
     void kept?.leave();
     const { answerableBy = order.above?.answerableBy } = config;
     const bound = answerableBy === config.answerableBy ? config : { ...config, answerableBy };
     return new RunPlay(turn, bound, {
-      standIns: this.#standIns,
+      standIns,
       environment,
-      steps: { do: (job, signal) => this.step(job, signal) },
+      steps: { do: does },
       kept: jobs ?? null,
       maxEndBytes: maxChars,
-      report: reporter(onError),
+      report: reporter(options.onError),
     });
   }
+
+  return {
+    step: does,
+    holds,
+    async turn(turn, signal) {
+      signal.throwIfAborted();
+      const { id } = turn.order;
+      const key = `${turn.number}/${id}`;
+      const isOver = offers.isOver(key);
+      const play = playOf(turn);
+      if (!(play instanceof RunPlay)) {
+        const { code, message } = play;
+        if (isOver) return ended(lostBy(play));
+        offers.refused(key);
+        const refused = new JobError(code, message, { retryable: true });
+        reporter(options.onError)(refused, `turn ${turn.number} of ${id}`);
+        if (turn.steps === 'one') return { ...ended(null), missing: 'another worker' };
+        throw refused;
+      }
+      let isKept = false;
+      try {
+        const rest = await play.untilIdle(turn, signal, isOver);
+        const { read } = play;
+        const told = read.length > 0 ? { read } : {};
+        if ('outcome' in rest) return { ...ended(rest.outcome), ...told };
+        // A snapshot may be shorter than a long journal.
+        const isLong = play.journal.chars > maxChars;
+        if (isLong) await play.leave(true);
+        if (isLong && play.journal.chars > maxChars)
+          return ended(
+            lostBy(
+              new OffstageError(
+                'RUN_TOO_LARGE',
+                `${id}: expected a journal of at most ${maxChars} characters. Give the subagents shorter outputs or a smaller \`maxSteps\``,
+              ),
+            ),
+          );
+        const { waiting, children, wakeAt, steps } = rest;
+        const at = environment.clock.now();
+        const end = { at, waiting, ...told, wakeAt, children, outcome: null };
+        const mark = environment.ids.next('turn');
+        // This process continues the run if it receives the next turn.
+        isKept = steps.length + waiting.length > 0 && !isLong;
+        play.mark = mark;
+        if (isKept) (steps.length > 0 ? plays : asking).keep(id, play);
+        return { ...end, ...play.journal.taken(), steps, mark };
+      } catch (error) {
+        if (play.isLacking) {
+          offers.refused(key);
+          reporter(options.onError)(error, `turn ${turn.number} of ${id}`);
+        }
+        const isLeft = isOnly(turn) || (play.isLacking && turn.steps === 'one');
+        if (!isLeft || signal.aborted || play.hasBegunStep) throw error;
+        return { ...ended(null), missing: 'another worker' };
+      } finally {
+        if (!isKept) void play.leave();
+      }
+    },
+  };
 }
 
 /**

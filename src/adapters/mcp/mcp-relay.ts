@@ -10,7 +10,7 @@ import type { Relay, RelaySession, RelayStart } from '../../actors/ports/relay.t
 import { aFunction, check, type ChecksOf } from '../../values/checks.ts';
 import { openInTime, originFetch } from '../relays/remote-agent.ts';
 import { Remote2025 } from './remote-2025.ts';
-import { Remote2026 } from './remote-2026.ts';
+import { remote2026 } from './remote-2026.ts';
 import type { RemoteServer, Heard } from './remote-server.ts';
 import { loadClientSdk } from './load-sdk.ts';
 import { McpRelaySession, type McpPrompt } from './mcp-relay-session.ts';
@@ -133,7 +133,7 @@ async function connect(
     { url, ...(headers ? { headers } : {}), ...(fetch ? { fetch } : {}) },
     signal,
   );
-  if (protocol === '2026-07-28') return new Remote2026({ url, fetch: bound, heard, traceparent });
+  if (protocol === '2026-07-28') return remote2026({ url, fetch: bound, heard, traceparent });
   const sdk = await loadClientSdk();
   const open = (known: string | null): Promise<RemoteServer> => {
     const given = { fetch: bound, ...(known === null ? {} : { sessionId: known }) };

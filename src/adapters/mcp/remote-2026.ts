@@ -13,11 +13,9 @@ import {
   Refusal,
   taskSchema,
   type Asking,
-  type Begun,
   type CallResult,
   type RemoteServer,
   type RemoteTask,
-  type RemoteTool,
   type FormResult,
   type Heard,
 } from './remote-server.ts';
@@ -61,54 +59,12 @@ export interface Remote2026Options {
   readonly traceparent: (() => string | undefined) | undefined;
 }
 
-export class Remote2026 implements RemoteServer {
-  readonly sessionId = null;
-  readonly #options: Remote2026Options;
-  #requests = 0;
-
-  constructor(options: Remote2026Options) {
-    this.#options = options;
-  }
-
-  tools(signal: AbortSignal): Promise<readonly RemoteTool[]> {
-    return allTools((params) => this.#request('tools/list', params, signal));
-  }
-
-  async call(
-    { name }: RemoteTool,
-    args: Readonly<Record<string, unknown>>,
-    signal: AbortSignal,
-  ): Promise<Begun> {
-    const first = { name, arguments: args };
-    let params: Readonly<Record<string, unknown>> = first;
-    for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const given = await this.#request('tools/call', params, signal);
-      if (given['resultType'] === 'task') return { type: 'task', task: this.#taskOf(given) };
-      if (given['resultType'] !== 'input_required')
-        return { type: 'result', result: read(callResultSchema, given) };
-      const { inputRequests: asked, requestState } = read(roundSchema, given);
-      params = {
-        ...first,
-        inputResponses: await this.#answers(round, asked, signal),
-        ...(requestState === undefined ? {} : { requestState }),
-      };
-    }
-    throw new Refusal(`it asked more than ${MAX_ROUNDS} times`);
-  }
-
-  async look(taskId: string, signal: AbortSignal): Promise<RemoteTask> {
-    return this.#taskOf(await this.#request('tasks/get', { taskId }, signal));
-  }
-
-  async cancel(taskId: string): Promise<void> {
-    await this.#request('tasks/cancel', { taskId });
-  }
-
-  /** This server's requests ended with the session. */
-  async close(): Promise<void> {}
+export function remote2026(options: Remote2026Options): RemoteServer {
+  const sessionId = null;
+  let requests = 0;
 
   /** Waits until all requests of one round are answered. */
-  async #answers(
+  async function answers(
     round: number,
     asked: InputRequests,
     signal: AbortSignal,
@@ -116,44 +72,44 @@ export class Remote2026 implements RemoteServer {
     const answered = Object.entries(asked).map(([key, request]) => {
       const { promise, resolve } = Promise.withResolvers<readonly [string, FormResult]>();
       const give = (result: FormResult): void => resolve([key, result]);
-      this.#asks(null, { key: `${round}-${key}`, signal, answer: give }, request);
+      asks(null, { key: `${round}-${key}`, signal, answer: give }, request);
       return promise;
     });
     return Object.fromEntries(await raceAbort(Promise.all(answered), signal));
   }
 
-  #asks(
+  function asks(
     taskId: string | null,
     asking: Omit<Asking, 'form'>,
     { method, params }: InputRequests[string],
   ): void {
     const form = formSchema.safeParse(params);
     if (method === 'elicitation/create' && form.success) {
-      this.#options.heard.asked(taskId, { ...asking, form: form.data });
+      options.heard.asked(taskId, { ...asking, form: form.data });
       return;
     }
     // The client has not declared support for this kind of request.
-    this.#options.heard.report(new Error(`Expected a form, got a request \`${method}\``));
+    options.heard.report(new Error(`Expected a form, got a request \`${method}\``));
     asking.answer({ action: 'decline' });
   }
 
-  #taskOf(given: unknown): RemoteTask {
+  function taskOf(given: unknown): RemoteTask {
     const { taskId, status, statusMessage, pollIntervalMs, ...rest } = read(polled, given);
     const message = statusMessage ?? '';
     if (status === 'input_required')
       for (const [key, request] of Object.entries(rest.inputRequests ?? {}))
-        this.#asks(taskId, { key, answer: (result) => this.#update(taskId, key, result) }, request);
+        asks(taskId, { key, answer: (result) => update(taskId, key, result) }, request);
     let result: CallResult | null = null;
     if (status === 'completed') result = read(callResultSchema, rest.result ?? {});
     if (status === 'failed') result = failure(rest.error?.message ?? message);
     return { taskId, status, message, pollMs: pollIntervalMs ?? null, result };
   }
 
-  #update(taskId: string, key: string, result: FormResult): void {
+  function update(taskId: string, key: string, result: FormResult): void {
     // A cancelled task needs no answer, and a late answer would let it continue.
     if (result.action === 'cancel') return;
-    const { heard } = this.#options;
-    this.#request('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
+    const { heard } = options;
+    ask('tasks/update', { taskId, inputResponses: { [key]: result } }).then(
       () => heard.changed(),
       (error: unknown) => {
         if (error instanceof Refusal) heard.report(error);
@@ -162,15 +118,15 @@ export class Remote2026 implements RemoteServer {
     );
   }
 
-  async #request(
+  async function ask(
     method: string,
     params: Readonly<Record<string, unknown>>,
     signal?: AbortSignal,
   ): Promise<Readonly<Record<string, unknown>>> {
-    this.#requests += 1;
-    const id = this.#requests;
-    const { url, fetch } = this.#options;
-    const traceparent = this.#options.traceparent?.();
+    requests += 1;
+    const id = requests;
+    const { url, fetch } = options;
+    const traceparent = options.traceparent?.();
     const named = params['name'] ?? params['taskId'];
     const response = await fetch(url, {
       method: 'POST',
@@ -210,6 +166,34 @@ export class Remote2026 implements RemoteServer {
       throw new Error(`it answered ${method} with status ${response.status}, and nothing to read`);
     return result;
   }
+
+  return {
+    sessionId,
+    tools: (signal) => allTools((params) => ask('tools/list', params, signal)),
+    async call({ name }, args, signal) {
+      const first = { name, arguments: args };
+      let params: Readonly<Record<string, unknown>> = first;
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+        const given = await ask('tools/call', params, signal);
+        if (given['resultType'] === 'task') return { type: 'task', task: taskOf(given) };
+        if (given['resultType'] !== 'input_required')
+          return { type: 'result', result: read(callResultSchema, given) };
+        const { inputRequests: asked, requestState } = read(roundSchema, given);
+        params = {
+          ...first,
+          inputResponses: await answers(round, asked, signal),
+          ...(requestState === undefined ? {} : { requestState }),
+        };
+      }
+      throw new Refusal(`it asked more than ${MAX_ROUNDS} times`);
+    },
+    look: async (taskId, signal) => taskOf(await ask('tasks/get', { taskId }, signal)),
+    async cancel(taskId) {
+      await ask('tasks/cancel', { taskId });
+    },
+    /** This server's requests ended with the session. */
+    async close() {},
+  };
 }
 
 async function bodyOf(response: Response): Promise<string> {

@@ -184,77 +184,49 @@ export function runWorkflow(
 ): (order: RunOrder, limits: Limits, carried?: CarriedRun) => Promise<RunView> {
   const { CancellationScope } = workflow;
   return (order, limits, carried) => {
-    const run = new RunOnTemporal(workflow, order, limits, carried);
-    return CancellationScope.nonCancellable(() => run.play());
+    const play = runOnTemporal(workflow, order, limits, carried);
+    return CancellationScope.nonCancellable(play);
   };
 }
 
-class RunOnTemporal {
-  readonly #workflow: TemporalRunWorkflow;
-  readonly #order: RunOrder;
-  readonly #limits: Limits;
-  readonly #carried: CarriedRun | undefined;
-  readonly #far: RunActivities;
-  #view: RunView;
-  #cancelled: string | null;
-  readonly #answers: RunAnswer[];
-  readonly #answered: Set<string>;
-  /** Messages that no turn has received yet. */
-  readonly #mail: TakenMessage[];
-  /** The unread messages' numbers, by message id. */
-  readonly #unread: Map<string, number>;
-  #lastMessage: number;
-  readonly #children = new Map<string, Scope>();
-  readonly #ends: (RunNews & { readonly type: 'child' })[] = [];
-  readonly #steps = new Map<string, Scope>();
-  readonly #stepEnds: RunStepEnd[] = [];
+/** Begins a run. @returns what plays it to its end */
+function runOnTemporal(
+  workflow: TemporalRunWorkflow,
+  order: RunOrder,
+  limits: Limits,
+  carried: CarriedRun | undefined,
+): () => Promise<RunView> {
+  const children = new Map<string, Scope>();
+  const childEnds: (RunNews & { readonly type: 'child' })[] = [];
+  const stepScopes = new Map<string, Scope>();
+  const stepEnds: RunStepEnd[] = [];
   /** The number of programs that wait for the next view. */
-  #watching = 0;
-  #isLeaving = false;
-
-  constructor(
-    workflow: TemporalRunWorkflow,
-    order: RunOrder,
-    limits: Limits,
-    carried: CarriedRun | undefined,
-  ) {
-    this.#workflow = workflow;
-    this.#order = order;
-    this.#limits = limits;
-    this.#carried = carried;
-    this.#view = carried?.view ?? { turn: 0, waiting: [], outcome: null };
-    this.#cancelled = carried?.cancelled ?? null;
-    this.#answers = [...(carried?.answers ?? [])];
-    this.#answered = new Set(this.#answers.map(({ requestId }) => requestId));
-    this.#mail = [...(carried?.mail ?? [])];
-    const unread = [...(carried?.turn.messages ?? []), ...this.#mail];
-    this.#unread = new Map(unread.map(({ id, nth }) => [id, nth]));
-    this.#lastMessage = unread.at(-1)?.nth ?? this.#view.messages?.last ?? 0;
-    this.#far = this.#activities(false);
-    this.#listen();
-  }
-
-  async play(): Promise<RunView> {
-    const from = this.#carried;
-    if (!from && !this.#workflow.patched(FORM))
-      throw new Error('This history of a run is of a version that was never released');
-    const start = from && { turn: from.turn, view: from.view };
-    const view = await playRun(this.#order, this.#driver(), start);
-    // Waiting programs receive the last view before the run ends.
-    await this.#unwatched();
-    return view;
-  }
+  let watching = 0;
+  let isLeaving = false;
+  const isInterrupted = (): boolean => mail.some(({ mode }) => mode === 'interrupt');
+  let shown: RunView = carried?.view ?? { turn: 0, waiting: [], outcome: null };
+  let cancelled = carried?.cancelled ?? null;
+  const answers: RunAnswer[] = [...(carried?.answers ?? [])];
+  const answered: Set<string> = new Set(answers.map(({ requestId }) => requestId));
+  /** Messages that no turn has received yet. */
+  const mail: TakenMessage[] = [...(carried?.mail ?? [])];
+  const carriedMail = [...(carried?.turn.messages ?? []), ...mail];
+  /** The unread messages' numbers, by message id. */
+  const numbers: Map<string, number> = new Map(carriedMail.map(({ id, nth }) => [id, nth]));
+  let lastMessage = carriedMail.at(-1)?.nth ?? shown.messages?.last ?? 0;
+  const far = activities(false);
+  listen();
 
   /** Answers the waiting updates, because an update that this execution leaves unanswered fails. */
-  async #unwatched(): Promise<void> {
-    this.#isLeaving = true;
-    await this.#workflow.condition(() => this.#watching === 0);
+  async function unwatched(): Promise<void> {
+    isLeaving = true;
+    await workflow.condition(() => watching === 0);
   }
 
-  #activities(once: boolean): RunActivities {
-    return this.#workflow.proxyActivities({
-      startToCloseTimeout: this.#limits.longestMs,
-      heartbeatTimeout: this.#limits.heartbeatTimeoutMs,
+  function activities(once: boolean): RunActivities {
+    return workflow.proxyActivities({
+      startToCloseTimeout: limits.longestMs,
+      heartbeatTimeout: limits.heartbeatTimeoutMs,
       cancellationType: 'WAIT_CANCELLATION_COMPLETED',
       // TEMPORAL-WORKFLOW-1
       retry: once
@@ -263,76 +235,74 @@ class RunOnTemporal {
     }) as RunActivities;
   }
 
-  #listen(): void {
-    const { defineUpdate, setHandler, condition, CancellationScope } = this.#workflow;
+  function listen(): void {
+    const { defineUpdate, setHandler, condition, CancellationScope } = workflow;
     setHandler(defineUpdate(RUN_UPDATES.answer), (answer: RunAnswer) => {
       const { requestId } = answer;
-      const isOpen = this.#view.waiting.some((wait) => wait.requestId === requestId);
-      if (!isOpen || this.#answered.has(requestId)) return false;
-      this.#answered.add(requestId);
-      this.#answers.push(answer);
+      const isOpen = shown.waiting.some((wait) => wait.requestId === requestId);
+      if (!isOpen || answered.has(requestId)) return false;
+      answered.add(requestId);
+      answers.push(answer);
       return true;
     });
-    setHandler(defineUpdate(RUN_UPDATES.message), (message: RunMessage) => this.#take(message));
+    setHandler(defineUpdate(RUN_UPDATES.message), take);
     setHandler(defineUpdate(RUN_UPDATES.cancel), (reason: string) => {
-      this.#cancel(reason);
+      cancel(reason);
       return true;
     });
     setHandler(defineUpdate(RUN_UPDATES.view), async (after: number) => {
-      this.#watching += 1;
+      watching += 1;
       try {
-        await condition(() => this.#isLeaving || this.#view.turn > after);
+        await condition(() => isLeaving || shown.turn > after);
       } finally {
-        this.#watching -= 1;
+        watching -= 1;
       }
       // The outcome is the workflow's result.
-      return this.#view.outcome === null ? this.#view : null;
+      return shown.outcome === null ? shown : null;
     });
-    CancellationScope.current().cancelRequested.catch(() => this.#cancel(BY_OPERATOR));
+    CancellationScope.current().cancelRequested.catch(() => cancel(BY_OPERATOR));
   }
 
-  #take(message: RunMessage): { readonly nth: number } | { readonly refused: 'over' | 'full' } {
-    if (this.#view.outcome !== null) return { refused: 'over' };
-    const known = this.#unread.get(message.id);
+  function take(
+    message: RunMessage,
+  ): { readonly nth: number } | { readonly refused: 'over' | 'full' } {
+    if (shown.outcome !== null) return { refused: 'over' };
+    const known = numbers.get(message.id);
     if (known !== undefined) return { nth: known };
-    if (this.#unread.size >= MAX_UNREAD) return { refused: 'full' };
-    const nth = (this.#lastMessage += 1);
-    this.#unread.set(message.id, nth);
-    this.#mail.push({ ...message, nth });
+    if (numbers.size >= MAX_UNREAD) return { refused: 'full' };
+    const nth = (lastMessage += 1);
+    numbers.set(message.id, nth);
+    mail.push({ ...message, nth });
     return { nth };
   }
 
-  get #isInterrupted(): boolean {
-    return this.#mail.some(({ mode }) => mode === 'interrupt');
-  }
-
-  #cancel(reason: string): void {
-    this.#cancelled ??= reason;
+  function cancel(reason: string): void {
+    cancelled ??= reason;
   }
 
   /** TEMPORAL-WORKFLOW-4 */
-  async #renew(turn: RunTurn): Promise<void> {
+  async function renew(turn: RunTurn): Promise<void> {
     // Only this execution receives the outcomes of its children and steps.
-    if (this.#children.size + this.#steps.size > 0) return;
-    if (!this.#workflow.workflowInfo().continueAsNewSuggested) return;
-    await this.#unwatched();
-    await this.#workflow.continueAsNew(this.#order, this.#limits, {
+    if (children.size + stepScopes.size > 0) return;
+    if (!workflow.workflowInfo().continueAsNewSuggested) return;
+    await unwatched();
+    await workflow.continueAsNew(order, limits, {
       turn,
-      view: this.#view,
-      answers: this.#answers,
-      ...(this.#mail.length > 0 ? { mail: this.#mail } : {}),
-      cancelled: this.#cancelled,
+      view: shown,
+      answers,
+      ...(mail.length > 0 ? { mail } : {}),
+      cancelled,
     });
   }
 
   /** Runs a turn of at most one step. Returns null if a message interrupts the turn. */
-  async #turnOfOne(turn: RunTurn): Promise<RunTurnEnd | null> {
+  async function turnOfOne(turn: RunTurn): Promise<RunTurnEnd | null> {
     const { news, underWay, steps } = turn;
     if (news.type === 'cancelled' || news.type === 'ended' || underWay || steps === 'none')
-      return this.#between(turn);
-    const { condition, CancellationScope } = this.#workflow;
+      return between(turn);
+    const { condition, CancellationScope } = workflow;
     const { step } = news.type === 'next' ? news : { step: null };
-    const { offstageTurn } = this.#activities(step?.once === true);
+    const { offstageTurn } = activities(step?.once === true);
     let settled: { readonly end: RunTurnEnd } | { readonly error: unknown } | null = null;
     const scope = new CancellationScope();
     scope
@@ -345,113 +315,113 @@ class RunOnTemporal {
           settled = { error };
         },
       );
-    const isToStop = (): boolean => this.#cancelled !== null || this.#isInterrupted;
+    const isToStop = (): boolean => cancelled !== null || isInterrupted();
     await condition(() => settled !== null || isToStop());
     const over = settled as { readonly end?: RunTurnEnd; readonly error?: unknown } | null;
     if (over?.end && over.end.missing !== 'another worker') return over.end;
     if (over?.end) await condition(isToStop, ANOTHER_MS);
     // TEMPORAL-WORKFLOW-3
-    if (this.#cancelled !== null)
-      return this.#between({ ...turn, news: { type: 'cancelled', reason: this.#cancelled } });
+    if (cancelled !== null)
+      return between({ ...turn, news: { type: 'cancelled', reason: cancelled } });
     // TEMPORAL-WORKFLOW-7
-    if (over === null || (over.end && this.#isInterrupted)) {
+    if (over === null || (over.end && isInterrupted())) {
       scope.cancel();
       return null;
     }
-    if (over.end) return this.#turnOfOne(turn);
+    if (over.end) return turnOfOne(turn);
     if (step?.once !== true) throw over.error;
     // TEMPORAL-WORKFLOW-1
     const ends = [{ key: step.key, end: { lost: true } as const }];
-    return this.#between({ ...turn, news: { type: 'ended', ends } });
+    return between({ ...turn, news: { type: 'ended', ends } });
   }
 
   /** Runs a turn without a step. */
-  async #between(what: RunTurn): Promise<RunTurnEnd> {
+  async function between(what: RunTurn): Promise<RunTurnEnd> {
     const turn: RunTurn = { ...what, steps: 'none' };
-    const near = this.#workflow.proxyLocalActivities({
-      startToCloseTimeout: this.#limits.longestMs,
+    const near = workflow.proxyLocalActivities({
+      startToCloseTimeout: limits.longestMs,
       retry: { maximumAttempts: 1 },
     }) as RunActivities;
     try {
       return await near.offstageTurn(turn);
     } catch {
       // This worker cannot run the turn, but another may.
-      return this.#far.offstageTurn(turn);
+      return far.offstageTurn(turn);
     }
   }
 
-  #driver(): RunDriver {
+  function driver(): RunDriver {
     return {
       turn: async (turn) => {
-        await this.#renew(turn);
-        return this.#turnOfOne(turn);
+        await renew(turn);
+        return turnOfOne(turn);
       },
-      messages: () => this.#mail.splice(0),
+      messages: () => mail.splice(0),
       show: (view) => {
-        this.#view = view;
+        shown = view;
         // The workflow's result contains the outcome.
         if (view.outcome !== null) return;
-        this.#forgetRead(view);
-        this.#workflow.upsertMemo({ [RUN_VIEW]: view });
+        forgetRead(view);
+        workflow.upsertMemo({ [RUN_VIEW]: view });
       },
-      begin: ({ order, onParentClose }) => this.#begin(order, onParentClose),
-      stop: (childId) => this.#stop(childId),
+      begin: (child) => begin(child.order, child.onParentClose),
+      stop: (childId) => stop(childId),
       news: async (_, dueInMs) => {
-        const hasNews = (): boolean => this.#hasNews;
-        if (dueInMs === null) await this.#workflow.condition(hasNews);
-        else await this.#workflow.condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
-        return this.#news() ?? { type: 'due' };
+        const hasNews = (): boolean => isDue();
+        if (dueInMs === null) await workflow.condition(hasNews);
+        else await workflow.condition(hasNews, Math.max(1, Math.ceil(dueInMs)));
+        return takeNews() ?? { type: 'due' };
       },
       isFull: () => {
-        const { historyLength = 0, historySize = 0 } = this.#workflow.workflowInfo();
+        const { historyLength = 0, historySize = 0 } = workflow.workflowInfo();
         return historyLength > FULL_EVENTS || historySize > FULL_BYTES;
       },
-      beginStep: (step) => this.#beginStep(step),
+      beginStep: (step) => beginStep(step),
       stopStep: (key) => {
-        const scope = this.#steps.get(key);
-        this.#steps.delete(key);
+        const scope = stepScopes.get(key);
+        stepScopes.delete(key);
         // TEMPORAL-WORKFLOW-6
-        if (this.#view.outcome === null) scope?.cancel();
+        if (shown.outcome === null) scope?.cancel();
       },
     };
   }
 
-  #forgetRead({ messages }: RunView): void {
-    const unread = new Set([...(messages?.unread ?? []), ...this.#mail.map(({ nth }) => nth)]);
-    for (const [id, nth] of this.#unread) if (!unread.has(nth)) this.#unread.delete(id);
+  function forgetRead({ messages }: RunView): void {
+    const unread = new Set([...(messages?.unread ?? []), ...mail.map(({ nth }) => nth)]);
+    for (const [id, nth] of numbers) if (!unread.has(nth)) numbers.delete(id);
   }
 
-  get #hasNews(): boolean {
-    const waiting = [this.#answers, this.#mail, this.#stepEnds, this.#ends];
-    return this.#cancelled !== null || waiting.some(({ length }) => length > 0);
+  function isDue(): boolean {
+    const waiting = [answers, mail, stepEnds, childEnds];
+    return cancelled !== null || waiting.some(({ length }) => length > 0);
   }
 
-  #news(): RunNews | null {
-    if (this.#cancelled !== null) return { type: 'cancelled', reason: this.#cancelled };
-    const answer = this.#answers.shift();
+  function takeNews(): RunNews | null {
+    if (cancelled !== null) return { type: 'cancelled', reason: cancelled };
+    const answer = answers.shift();
     if (answer) return { type: 'answered', answer };
-    if (this.#mail.length > 0) return { type: 'messages' };
-    if (this.#stepEnds.length > 0) return { type: 'ended', ends: this.#stepEnds.splice(0) };
-    return this.#ends.shift() ?? null;
+    if (mail.length > 0) return { type: 'messages' };
+    if (stepEnds.length > 0) return { type: 'ended', ends: stepEnds.splice(0) };
+    return childEnds.shift() ?? null;
   }
 
-  #beginStep({ refused, ...step }: RunStep): void {
+  function beginStep({ refused, ...step }: RunStep): void {
     const { key, once } = step;
-    const { CancellationScope, isCancellation } = this.#workflow;
+    const { CancellationScope, isCancellation } = workflow;
     const scope = new CancellationScope();
-    this.#steps.set(key, scope);
+    stepScopes.set(key, scope);
     const over = (end: JobEnd): void => {
-      if (this.#steps.delete(key)) this.#stepEnds.push({ key, end });
+      if (stepScopes.delete(key)) stepEnds.push({ key, end });
     };
     if (refused) return over({ failed: refused });
-    const { offstageStep } = this.#activities(once);
+    const { offstageStep } = activities(once);
     const offered = async (): Promise<JobEnd> => {
       for (let pauseMs = MIN_OFFER_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS)) {
         const given = await offstageStep({ body: '', ...step });
         if (!('refused' in given)) return given;
         // The workers report this if none of them has what the step needs.
-        await this.#workflow.condition(() => this.#steps.get(key) !== scope, pauseMs);
-        if (this.#steps.get(key) !== scope) return { lost: true };
+        await workflow.condition(() => stepScopes.get(key) !== scope, pauseMs);
+        if (stepScopes.get(key) !== scope) return { lost: true };
       }
     };
     scope.run(offered).then(over, (error: unknown) => {
@@ -462,21 +432,21 @@ class RunOnTemporal {
     });
   }
 
-  async #begin(child: RunOrder, onParentClose: 'cancel' | 'abandon'): Promise<void> {
+  async function begin(child: RunOrder, onParentClose: 'cancel' | 'abandon'): Promise<void> {
     const { id } = child;
-    const scope = new this.#workflow.CancellationScope();
-    this.#children.set(id, scope);
-    const { workflowType } = this.#workflow.workflowInfo();
+    const scope = new workflow.CancellationScope();
+    children.set(id, scope);
+    const { workflowType } = workflow.workflowInfo();
     const handle = await scope.run(() =>
-      this.#workflow.startChild(workflowType, {
+      workflow.startChild(workflowType, {
         // Child ids are short, so they need no digest, which the sandbox lacks.
         workflowId: `${RUN_PREFIX}${encodeURIComponent(id)}`,
-        args: [child, this.#limits],
+        args: [child, limits],
         parentClosePolicy: onParentClose === 'cancel' ? 'REQUEST_CANCEL' : 'ABANDON',
       }),
     );
     const end = (outcome: object | null): void => {
-      if (this.#children.delete(id)) this.#ends.push({ type: 'child', id, outcome });
+      if (children.delete(id)) childEnds.push({ type: 'child', id, outcome });
     };
     handle.result().then(
       (last) => end((last as RunView).outcome),
@@ -484,9 +454,19 @@ class RunOnTemporal {
     );
   }
 
-  #stop(childId: string): void {
-    const scope = this.#children.get(childId);
-    this.#children.delete(childId);
+  function stop(childId: string): void {
+    const scope = children.get(childId);
+    children.delete(childId);
     scope?.cancel();
   }
+
+  return async () => {
+    if (!carried && !workflow.patched(FORM))
+      throw new Error('This history of a run is of a version that was never released');
+    const start = carried && { turn: carried.turn, view: carried.view };
+    const last = await playRun(order, driver(), start);
+    // Waiting programs receive the last view before the run ends.
+    await unwatched();
+    return last;
+  };
 }
