@@ -20,9 +20,9 @@ import { fakeConnection, type FakeConnection } from './engine/fake-connection.ts
 import { geminiEngine, type GeminiMemory } from './gemini/gemini-engine.ts';
 import { selfSignedCertificate } from './hosts/certificate.ts';
 import { startListeningHost, type ListeningHost, type Upgrade } from './hosts/listening-host.ts';
-import { createSocketPair, type FrameTaker } from './hosts/socket-pair.ts';
+import { createSocketPair } from './hosts/socket-pair.ts';
 import { liveEngine, type LiveMemory } from './live/live-engine.ts';
-import type { Link } from './engine/outlet.ts';
+import type { FrameTaker, Link } from './engine/outlet.ts';
 import { realtimeEngine } from './realtime/realtime-engine.ts';
 import { answerRequest } from './engine/rest.ts';
 import { createResumeStore } from './engine/resume-store.ts';

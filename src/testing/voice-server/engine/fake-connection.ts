@@ -14,8 +14,7 @@ import type {
 } from './control.ts';
 import type { EnginePorts, VoiceEngine, EngineFaults } from './engine.ts';
 import { ReplyRecord } from './reply-record.ts';
-import type { FrameTaker } from '../hosts/socket-pair.ts';
-import { outletOf, type Outlet, type Link } from './outlet.ts';
+import { outletOf, type Outlet, type FrameTaker, type Link } from './outlet.ts';
 import { createEventQueue } from './event-queue.ts';
 import { echoResponder } from './echo-responder.ts';
 import type { Scheduler } from '../../../actors/ports/environment.ts';

@@ -20,6 +20,13 @@ export interface Link {
   hold(on: boolean): void;
 }
 
+/** Receives a client's frames. */
+export interface FrameTaker {
+  receive(text: string): void;
+  /** Handles the loss of the client, with this close code. */
+  lost(code: number): void;
+}
+
 export type Outlet = ReturnType<typeof outletOf>;
 
 export function outletOf(environment: Environment, link: Link) {

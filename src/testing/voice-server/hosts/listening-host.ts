@@ -9,10 +9,9 @@ import { REALTIME_PROTOCOL } from '../../../adapters/local-voice/access.ts';
 import { ConfigurationError, messageOf } from '../../../values/errors.ts';
 import type { Headers } from '../engine/admission.ts';
 import type { VoiceServerAddress, VoiceWire } from '../engine/control.ts';
-import type { Link } from '../engine/outlet.ts';
+import type { FrameTaker, Link } from '../engine/outlet.ts';
 import type { RestAnswer, RestRequest } from '../engine/rest.ts';
 import type { Certificate } from './certificate.ts';
-import type { FrameTaker } from './socket-pair.ts';
 
 /** The maximum frame size: the real server's limit for one append. */
 const MAX_FRAME_BYTES = 15 * 1024 * 1024;

@@ -6,14 +6,7 @@
 
 import { Readable } from 'node:stream';
 import type { WebSocketLike } from '../../../adapters/socket/web-socket.ts';
-import type { Link } from '../engine/outlet.ts';
-
-/** Receives a client's frames. */
-export interface FrameTaker {
-  receive(text: string): void;
-  /** Handles the loss of the client, with this close code. */
-  lost(code: number): void;
-}
+import type { FrameTaker, Link } from '../engine/outlet.ts';
 
 export interface SocketPair {
   readonly client: WebSocketLike;

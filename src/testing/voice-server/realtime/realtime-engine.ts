@@ -9,12 +9,21 @@ import type { ServerEventBody } from '../../../adapters/local-voice/wire-events.
 import type { FakeItem, VoiceCause, VoiceStep } from '../engine/control.ts';
 import type { EnginePorts, VoiceEngine } from '../engine/engine.ts';
 import type { ReplyRecord } from '../engine/reply-record.ts';
-import { PIECE_MS } from '../engine/sound.ts';
+import { PIECE_MS, speechMs, tone } from '../engine/sound.ts';
 import { timersOf } from '../engine/timers.ts';
 import { fakeTranscriber, transcriptOf, type FakeTranscriber } from './fake-transcriber.ts';
 import { causeOf, causeOfInput, fakeItems, openCalls, type ItemNotes } from './memory.ts';
-import { responseWatch } from './response-watch.ts';
-import { scriptModel } from './script-model.ts';
+import {
+  toUsage,
+  type TextModel,
+  type TextModelPart,
+} from '../../../adapters/local-voice/language-model.ts';
+import { SentenceChunker } from '../../../voice/speech/sentence-chunker.ts';
+import type { SpeechEngine } from '../../../adapters/local-voice/speech/speech-engine.ts';
+import type { Scheduler } from '../../../actors/ports/environment.ts';
+import { ProviderError } from '../../../values/errors.ts';
+import { argumentsText } from '../engine/call-step.ts';
+
 const DEFAULT_MODEL = 'gpt-realtime-2.1';
 const DEFAULT_SPEED = 4;
 const CLOSE_EXPIRED = 1001;
@@ -226,3 +235,182 @@ const rateLimits = [
   { name: 'requests' as const, limit: 1_000, remaining: 999, reset_seconds: 60 },
   { name: 'tokens' as const, limit: 50_000, remaining: 49_000, reset_seconds: 60 },
 ];
+
+const BYTES_PER_MS = 48;
+
+type EventOf<Type extends ServerEventBody['type']> = Extract<ServerEventBody, { type: Type }>;
+type Delta = EventOf<
+  | 'response.output_audio.delta'
+  | 'response.output_audio_transcript.delta'
+  | 'response.output_text.delta'
+>;
+
+interface Watched {
+  readonly reply: ReplyRecord;
+  readonly isOutOfBand: boolean;
+  /** The last delta of each kind. */
+  readonly deltas: Map<string, Delta>;
+}
+
+/** Records a session's responses for the test, and applies the faults that repeat a part of them. */
+function responseWatch(ports: EnginePorts, say: (event: ServerEventBody) => void) {
+  const responses = new Map<string, Watched>();
+  /** Items that the model generated. */
+  const generated = new Set<string>();
+
+  function end({ response }: EventOf<'response.done'>): void {
+    const watched = responses.get(response.id ?? '');
+    if (watched === undefined) return;
+    responses.delete(response.id ?? '');
+    const { status } = response;
+    const isPlain = status === 'cancelled' || status === 'failed';
+    watched.reply.end(isPlain ? status : 'completed');
+    if (status !== 'cancelled' || !ports.faults.deltasAfterCancel) return;
+    for (const delta of watched.deltas.values()) say(delta);
+  }
+
+  return {
+    generated,
+    /** Tells whether a response writes to the conversation. */
+    get isBusy(): boolean {
+      return [...responses.values()].some(({ isOutOfBand }) => !isOutOfBand);
+    },
+    begin(
+      { response }: EventOf<'response.created'>,
+      own: ReplyRecord | null,
+      cause: VoiceCause,
+    ): void {
+      const id = response.id ?? '';
+      responses.set(id, {
+        reply: own ?? ports.beginReply(id, cause),
+        isOutOfBand: response.conversation_id === null,
+        deltas: new Map(),
+      });
+    },
+    /** Called right before an event is sent. */
+    see(event: ServerEventBody): void {
+      if (event.type === 'response.output_item.added') {
+        generated.add(event.item.id ?? '');
+        return;
+      }
+      if (
+        event.type !== 'response.output_audio.delta' &&
+        event.type !== 'response.output_audio_transcript.delta' &&
+        event.type !== 'response.output_text.delta'
+      ) {
+        return;
+      }
+      const watched = responses.get(event.response_id);
+      if (watched === undefined) return;
+      watched.deltas.set(event.type, event);
+      if (event.type === 'response.output_audio.delta') {
+        watched.reply.audioMs += Buffer.byteLength(event.delta, 'base64') / BYTES_PER_MS;
+      } else {
+        watched.reply.text += event.delta;
+      }
+    },
+    /** Called right after an event was sent. */
+    after(event: ServerEventBody): void {
+      const { faults } = ports;
+      if (event.type === 'response.function_call_arguments.done' && faults.duplicateCalls) {
+        say(event);
+      } else if (
+        event.type === 'response.output_item.done' &&
+        event.item.type === 'function_call' &&
+        faults.duplicateCalls
+      ) {
+        say(event);
+      } else if (event.type === 'response.done') {
+        end(event);
+      }
+    },
+  };
+}
+
+const SAMPLE_RATE_HZ = 24_000;
+const CHARACTERS_PER_TOKEN = 4;
+/** A writing model streams about twenty words a second. */
+const WRITTEN_WORD_MS = 50;
+
+/** A script as a session's language model and voice: text and calls for its responses, and a tone for its speech. */
+function scriptModel(
+  scheduler: Scheduler,
+  takeTurn: () => readonly VoiceStep[] | null,
+): TextModel & { readonly voice: SpeechEngine } {
+  /** The speaking time of the sentences in steps with an explicit duration. */
+  const chosenMs = new Map<string, number>();
+  /** The voice: a tone as long as the spoken text. It does not transcribe; `fakeTranscriber` does. */
+  const voice: SpeechEngine = {
+    voices: ['marin'],
+    start: async () => {},
+    close: async () => {},
+    transcribe: async () => '',
+    createDetector: () => ({ windowMs: 32, push: async () => [], close: () => {} }),
+    synthesize: async ({ text, speed }) => {
+      const durationMs = (chosenMs.get(text) ?? speechMs(text)) / speed;
+      return { samples: tone(0, durationMs, SAMPLE_RATE_HZ), sampleRateHz: SAMPLE_RATE_HZ };
+    },
+  };
+
+  function note({ say, durationMs }: Extract<VoiceStep, { say: string }>): void {
+    const chunker = new SentenceChunker();
+    for (const sentence of [...chunker.push(say), ...chunker.flush()]) {
+      if (durationMs === undefined) chosenMs.delete(sentence);
+      else chosenMs.set(sentence, (durationMs * sentence.length) / say.length);
+    }
+  }
+
+  /** Writes word by word, like a real model. */
+  async function* write(text: string, signal: AbortSignal): AsyncGenerator<TextModelPart> {
+    for (const word of text.match(/(?:^\s+)?\S+\s*/g) ?? [text]) {
+      if (signal.aborted) return;
+      yield { type: 'text', text: word };
+      await sleep(WRITTEN_WORD_MS, signal);
+    }
+  }
+
+  function sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = scheduler.schedule(resolve, ms);
+      signal.addEventListener('abort', () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+
+  return {
+    async *respond({ signal, modality }) {
+      const steps = takeTurn();
+      if (steps === null) {
+        await aborted(signal);
+        return;
+      }
+      let characters = 0;
+      for (const step of steps) {
+        if (signal.aborted) return;
+        if ('say' in step) {
+          note(step);
+          characters += step.say.length;
+          if (modality === 'text') yield* write(step.say, signal);
+          else yield { type: 'text', text: step.say, isWhole: true };
+        } else if ('call' in step) {
+          const { call: name, callId } = step;
+          yield { type: 'call', name, arguments: argumentsText(step), callId };
+        } else if ('waitMs' in step) await sleep(step.waitMs, signal);
+        else if ('until' in step) await Promise.allSettled([step.until]);
+        else if ('fail' in step) throw new ProviderError('server_error', step.fail);
+      }
+      const outputTokens = Math.ceil(characters / CHARACTERS_PER_TOKEN);
+      yield { type: 'end', reason: 'completed', usage: toUsage({ inputTokens: 50, outputTokens }) };
+    },
+    voice,
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve());
+  });
+}
