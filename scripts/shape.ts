@@ -294,14 +294,14 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 672 },
+  { what: 'files', value: files.length, limit: 668 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
     limit: 25.9,
     goal: 18,
   },
-  { what: 'classes made at one place', value: madeOnce, limit: 199, goal: 90 },
+  { what: 'classes made at one place', value: madeOnce, limit: 172, goal: 90 },
   { what: 'interfaces `…Ports`', value: count(/\binterface \w+Ports\b/g), limit: 14 },
   {
     what: `members of the widest port (${widest?.name ?? ''})`,
@@ -312,14 +312,14 @@ const rows: readonly Row[] = [
   {
     what: 'casts (`as`)',
     value: count(/(?<!\{\}) as (?!const\b)[A-Z{[(]/g, statements),
-    limit: 471,
+    limit: 469,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_363, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_745, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 69_194,
+    limit: 69_134,
   },
   {
     what: "files that `import 'offstage'` loads",
