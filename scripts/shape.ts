@@ -294,7 +294,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 668 },
+  { what: 'files', value: files.length, limit: 669 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -315,7 +315,7 @@ const rows: readonly Row[] = [
     limit: 469,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 114_745, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_095, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

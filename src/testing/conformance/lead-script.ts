@@ -4,6 +4,8 @@
 // Owns:     the user words that have no reply yet.
 // Does not: know whether the user hears its words.
 
+import { RUNNING_TASK } from '../../actors/session/lead/work.ts';
+import { parsedOrText, propertiesOf } from '../../values/json.ts';
 import { questionAnswered, readable, spokenOf } from './words.ts';
 import type { ConformanceResponder, ConformanceStep, ConformanceTurn } from './stage.ts';
 
@@ -12,6 +14,9 @@ export interface LeadCall {
   readonly name: string;
   readonly input: Readonly<Record<string, unknown>>;
 }
+
+/** Returns the calls for these words; undefined or empty: none. */
+type Meant = (words: string) => readonly LeadCall[] | undefined;
 
 export interface LeadScriptOptions {
   /** The delay before the model replies to the user, in milliseconds. */
@@ -31,14 +36,15 @@ export interface LeadScriptOptions {
 }
 
 export class LeadScript {
-  readonly #calls: Readonly<Record<string, readonly LeadCall[]>>;
+  readonly #calls: Meant;
   readonly #ports: LeadScriptOptions;
   readonly #called = new Set<string>();
+  #made: LeadCall[] = [];
   readonly #told = new Set<string>();
   #unanswered: string[] = [];
   #lastWords: string | null = null;
 
-  constructor(calls: Readonly<Record<string, readonly LeadCall[]>>, ports: LeadScriptOptions) {
+  constructor(calls: Meant, ports: LeadScriptOptions) {
     this.#calls = calls;
     this.#ports = ports;
   }
@@ -56,14 +62,24 @@ export class LeadScript {
     if (told.length > 0) return this.#after(this.#ports.tellsAfterMs, { say: told.join(' ') });
     const calls = this.#callsFor(turn.text);
     if (calls !== null) return calls;
-    if (turn.cause === 'result') return [this.#speakTo(turn.text)];
+    if (turn.cause === 'result') return [this.#goOn(turn.text) ?? this.#speakTo(turn.text)];
     if (turn.cause === 'utterance' && turn.text !== '') return this.#reply([turn.text]);
     return this.#takeTheFloor(textsOf(turn));
   };
 
   /** Returns the calls for these words, for a model that only delegates. */
   meaningOf(words: string): readonly LeadCall[] | null {
-    return this.#calls[words] ?? null;
+    return this.#calls(words) ?? null;
+  }
+
+  /** Returns what the model does with an answer of the runtime that is no result: it calls again, or tells the task more. */
+  #goOn(result: string): ConformanceStep | null {
+    const output = propertiesOf(parsedOrText(result));
+    const words = this.#lastWords ?? '';
+    const again = output['status'] === 'not_started' && !isUnfinished(words) && this.#made.shift();
+    if (again) this.#made.push(again);
+    const next = again || restOf(output, words);
+    return next && { call: next.name, arguments: next.input };
   }
 
   #speakTo(result: string): ConformanceStep {
@@ -88,10 +104,11 @@ export class LeadScript {
   }
 
   #callsFor(text: string): readonly ConformanceStep[] | null {
-    const calls = this.#calls[text];
+    const calls = this.#calls(text);
     if (calls === undefined || this.#called.has(text)) return null;
     this.#called.add(text);
     this.#answered([text]);
+    this.#made.push(...calls);
     const steps = calls.map(({ name, input }) => ({ call: name, arguments: input }));
     return this.#ports.delegates() ? steps.slice(0, 1) : steps;
   }
@@ -134,6 +151,15 @@ export class LeadScript {
   #answered(words: readonly string[]): void {
     this.#unanswered = this.#unanswered.filter((said) => !words.includes(said));
   }
+}
+
+/** The user has not finished: a model that has not begun waits. */
+export const isUnfinished = (words: string): boolean => words.startsWith('Do nothing yet');
+
+/** Returns the call that gives the rest of a request to the task that runs; null if no task has the beginning. */
+export function restOf({ status, task }: ReturnType<typeof propertiesOf>, words: string) {
+  const input = { action: 'tell', task, words };
+  return status === 'already_in_progress' ? { name: RUNNING_TASK, input } : null;
 }
 
 function textsOf({ memory }: ConformanceTurn): readonly string[] {

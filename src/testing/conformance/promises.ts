@@ -26,7 +26,6 @@ export function brokenPromises(talk: Talk): readonly string[] {
     ...answersReachTheirAsker(talk),
     ...kept(talk),
     ...nothingTwice(talk.log),
-    ...onePlace(talk.log),
     ...errors(talk),
   ];
 }
@@ -131,37 +130,23 @@ export function wasHeard({ playedMs, sentMs }: Play): boolean {
   return sentMs > 0 && playedMs >= HEARD_FRACTION * sentMs;
 }
 
-/** P6: no call is made, answered or delegated twice. */
-function* nothingTwice(log: readonly LogEntry[]): Iterable<string> {
-  yield* twice(
-    eventsOf(log, 'tool.called').map(({ event }) => event.callId),
-    (callId) => `P6: the call ${callId} was taken twice`,
-  );
-  yield* twice(
-    eventsOf(log, 'tool.answered').flatMap(({ event }) =>
-      event.status === 'pending' ? [] : [event.callId],
-    ),
-    (callId) => `P6: the call ${callId} was answered twice`,
-  );
-  yield* twice(
-    eventsOf(log, 'subagent.delegated').map(({ event }) => event.callId),
-    (callId) => `P6: the call ${callId} was delegated twice`,
-  );
-}
+/** P6: no call is made, answered or delegated twice. P10: each utterance is sent to one place. */
+const ONCE: Readonly<Partial<Record<SessionEvent['type'], readonly [string, string]>>> = {
+  'tool.called': ['P6: the call', 'was taken twice'],
+  'tool.answered': ['P6: the call', 'was answered twice'],
+  'subagent.delegated': ['P6: the call', 'was delegated twice'],
+  'utterance.routed': ['P10: the utterance', 'went to two places'],
+};
 
-/** P10: each utterance is sent to one place. */
-function* onePlace(log: readonly LogEntry[]): Iterable<string> {
-  yield* twice(
-    eventsOf(log, 'utterance.routed').map(({ event }) => event.utteranceId),
-    (utteranceId) => `P10: the utterance ${utteranceId} went to two places`,
-  );
-}
-
-function* twice(ids: readonly string[], say: (id: string) => string): Iterable<string> {
+export function* nothingTwice(log: readonly Pick<LogEntry, 'event'>[]): Iterable<string> {
   const seen = new Set<string>();
-  for (const id of ids) {
-    if (seen.has(id)) yield say(id);
-    seen.add(id);
+  for (const { event } of log) {
+    const [subject, what] = ONCE[event.type] ?? [];
+    if (!subject || ('status' in event && event.status === 'pending')) continue;
+    const id = 'callId' in event ? event.callId : 'utteranceId' in event && event.utteranceId;
+    const twice = `${subject} ${String(id)} ${what}`;
+    if (seen.has(twice)) yield twice;
+    seen.add(twice);
   }
 }
 

@@ -26,11 +26,8 @@ export interface Gate {
 }
 
 export function gate(): Gate {
-  let open = (): void => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open: () => open() };
+  const { promise: opened, resolve } = Promise.withResolvers<void>();
+  return { opened, open: () => resolve() };
 }
 
 /** Returns a subagent that works for this time, or until the gate opens, and then reports this text. */

@@ -93,7 +93,7 @@ export class Talk {
   static async begin(setup: ConformanceSetup, options: TalkOptions): Promise<Talk> {
     const environment = simulatedEnvironment();
     const begun: { talk?: Talk } = {};
-    const script = new LeadScript(options.calls ?? {}, {
+    const script = new LeadScript((words) => options.calls?.[words], {
       thinksMs: options.thinksMs ?? 0,
       tellsAfterMs: options.tellsAfterMs ?? 0,
       adds: options.adds ?? '',

@@ -36,3 +36,10 @@ export function plain(text: string): string {
     .replace(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();
 }
+
+/** Whether these words are a plain yes, or a plain no, of a simulated user: in English, or in a language without tables. */
+export const isPlainYes = (words: string): boolean => /^(?:yes|sim)$/.test(plain(words));
+export const isPlainNo = (words: string): boolean => /^(?:no|não)$/.test(plain(words));
+
+/** Whether an approval with this answer is given. */
+export const saysYes = (answer: string | null): boolean => /^(?:yes|sim)\b/i.test(answer ?? '');

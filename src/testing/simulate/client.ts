@@ -60,6 +60,7 @@ export class Client {
   readonly #seed: number;
   readonly #environment: SimulatedEnvironment;
   readonly #note: (happening: Happening) => void;
+  readonly #presence: (isThere: boolean) => void;
   readonly #speakers: Loudspeaker[] = [];
   /** Whether the client is in use, even without a session. */
   #isThere = true;
@@ -74,10 +75,12 @@ export class Client {
     seed: number,
     environment: SimulatedEnvironment,
     note: (happening: Happening) => void,
+    presence: (isThere: boolean) => void,
   ) {
     this.#seed = seed;
     this.#environment = environment;
     this.#note = note;
+    this.#presence = presence;
   }
 
   get isThere(): boolean {
@@ -101,6 +104,7 @@ export class Client {
   }
 
   leave(): void {
+    if (this.#isThere) this.#presence(false);
     this.#isThere = false;
     const detach = this.#detach;
     this.#drop();
@@ -138,6 +142,7 @@ export class Client {
       for (const subscription of subscriptions) subscription.unsubscribe();
       leave();
     };
+    this.#presence(true);
     this.#tick();
   }
 

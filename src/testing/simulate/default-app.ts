@@ -1,12 +1,14 @@
 // The default app of `offstage simulate`: two lead agents, and subagents that look things up, ask, need consent, and
 // have effects that must not happen twice. For some seeds the app has more: steps on an engine, subagents of subagents,
-// a service whose agent examines external events, and a program that runs errands with subagents.
+// a service whose agent examines external events, a program that runs errands with subagents, tools at the user's pages, a
+// tool that takes minutes, and a language in which a model reads consent.
 
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
-import { chanceOf } from '../doubles/chance.ts';
+import { chanceOf, type Chance } from '../doubles/chance.ts';
+import { scriptedModel } from '../doubles/scripted-model.ts';
 import type { AppContext, SimulatedApp, SimulatedProgram } from './log/app.ts';
 import {
   createSubAgentTool,
@@ -117,9 +119,70 @@ const FAMILIES = 0.3;
 const SERVICES = 0.25;
 const PROGRAMS = 0.15;
 const JOBS = 0.3;
+const AT_PAGES = 0.25;
+const SLOW_TOOLS = 0.2;
+const READ_BY_MODELS = 0.3;
 
 /** The app that `simulate` plays by default: two lead agents, and subagents that look up, ask and book. */
 export function defaultApp(context: AppContext): SimulatedApp {
+  const { agents, subagentConfigs = {}, ...app } = plainApp(context);
+  const chance = chanceOf(context.seed, 'app', 'tools');
+  const atPages = chance.happens(AT_PAGES) ? toolAtPages(chance) : null;
+  const further = [
+    ...(atPages ? [defineTool({ ...atPages, name: 'locate', parameters: topicInput })] : []),
+    ...(chance.happens(SLOW_TOOLS) ? [slowTool(context, chance)] : []),
+  ];
+  const isRead = chance.happens(READ_BY_MODELS);
+  const changed = ({ tools = [], ...agent }: SimulatedApp['agents'][0]) => ({
+    ...agent,
+    tools: [...tools, ...further],
+    ...(isRead && { language: 'pt' }),
+  });
+  const configs = Object.entries(subagentConfigs).map(([name, config]) => [
+    name,
+    { ...config, tools: { ...config.tools, photo: { ...atPages, inputSchema: topicInput } } },
+  ]);
+  return {
+    ...app,
+    agents: agents.map(changed),
+    subagentConfigs: atPages ? Object.fromEntries(configs) : subagentConfigs,
+    ...(isRead && { consentModel: scriptedModel([]) }),
+  };
+}
+
+/** A tool that a page of the user carries out. */
+function toolAtPages(chance: Chance) {
+  return {
+    description: 'Looks through the camera of the user',
+    runsAt: 'client' as const,
+    absent: chance.pick(['wait', 'fail'] as const),
+    idempotent: chance.happens(0.3),
+    resultSchema: z.object({ seen: z.string() }),
+    timeoutMs: chance.pick([20_000, 120_000]),
+  };
+}
+
+/** An inline tool that takes up to four minutes. */
+function slowTool({ environment: { scheduler }, seed }: AppContext, chance: Chance) {
+  const detach = chance.pick([null, { afterMs: 3000 }, { onWords: true }]);
+  return defineTool({
+    name: 'survey',
+    description: 'Surveys something',
+    parameters: topicInput,
+    timeout: 300_000,
+    idempotent: chance.happens(0.5),
+    ...(detach && { detach }),
+    execute: ({ topic }, { abortSignal }) =>
+      new Promise<string>((resolve) => {
+        const takesMs = chanceOf(seed, 'survey', topic).within(500, 240_000);
+        const cancel = scheduler.schedule(() => resolve(`The survey of ${topic}`), takesMs);
+        abortSignal.addEventListener('abort', cancel);
+      }),
+  });
+}
+
+/** The app without tools at pages, without a tool that takes minutes, and in English. */
+export function plainApp(context: AppContext): SimulatedApp {
   const has = (what: string, share: number): boolean =>
     chanceOf(context.seed, 'app', what).happens(share);
   const plans = has('families', FAMILIES);

@@ -58,7 +58,7 @@ export class Effects {
     return {
       ...definition,
       execute: (input: unknown, context) =>
-        this.#run(process, () => execute(input, context), {
+        this.run(process, () => execute(input, context), {
           key: context.idempotencyKey,
           tool: name,
           input,
@@ -75,7 +75,7 @@ export class Effects {
     return {
       ...tool,
       execute: (input: unknown, options: CallOptions) =>
-        this.#run(process, () => execute(input, options), {
+        this.run(process, () => execute(input, options), {
           key: options.idempotencyKey ?? options.toolCallId,
           tool: name,
           input,
@@ -87,7 +87,8 @@ export class Effects {
     };
   }
 
-  #run(
+  /** Runs a tool with its faults, and records its effect. */
+  run(
     process: SimulatedProcess,
     execute: () => unknown,
     call: Omit<Effect, 'process' | 'at' | 'status'>,

@@ -42,7 +42,41 @@ export function generateSteps(
     const means = index === 0 && working.length > 0 ? working : tools;
     return { at, ...actionOf(kind, index, chance, means, agents) };
   });
-  return made.toSorted((a, b) => a.at - b.at);
+  const further = app.steering === false ? [] : furtherSteps(seed, made, working, spanMs);
+  return [...made, ...further].toSorted((a, b) => a.at - b.at);
+}
+
+/** The share of scripts with such steps. */
+const STEERS = 0.2;
+const IN_PIECES = 0.2;
+const PAUSE_MS = 4000;
+
+/** The user steers a task, and goes on with a request that a model may have acted on already. */
+function furtherSteps(
+  seed: number,
+  made: readonly Step[],
+  working: readonly string[],
+  spanMs: number,
+): readonly Step[] {
+  const chance = chanceOf(seed, 'further steps');
+  const further: Step[] = [];
+  if (chance.happens(STEERS) && working.length > 0)
+    for (let nth = 1; nth <= chance.within(1, 3); nth += 1) {
+      const wish = chance.pick(['How far is', 'Stop', 'Tell'] as const);
+      const words = `${wish} ${chance.pick(working)}, wish ${nth}`;
+      further.push({ at: chance.below(spanMs), do: 'say', words, calls: ['running_task'] });
+    }
+  if (chance.happens(IN_PIECES))
+    for (const step of made)
+      if (step.do === 'say' && step.calls.length === 1 && working.includes(step.calls[0] ?? '')) {
+        const at = step.at + chance.within(200, PAUSE_MS);
+        const isRest = chance.happens(0.7);
+        const words = isRest
+          ? `and number ${chance.below(100)} as well (after "${step.words}")`
+          : `Do nothing yet, ${further.length}`;
+        further.push({ at, do: 'say', words, calls: isRest ? step.calls : [] });
+      }
+  return further;
 }
 
 type Kind = Exclude<Step['do'], 'say'> | 'ask' | 'chat';

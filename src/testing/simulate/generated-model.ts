@@ -10,12 +10,13 @@
 //   GENERATED-MODEL-1. The seed, the name, the task and the number of earlier answers determine a model's answer, so that a
 //       request repeated after a crash or failure gets the same answer.
 
-import { propertiesOf } from '../../values/json.ts';
+import { parsedOrText, propertiesOf } from '../../values/json.ts';
 import { ProviderError } from '../../values/errors.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import { readTask } from '../../actors/notes/note.ts';
-import { replyTo } from '../conformance/lead-script.ts';
-import { questionAnswered } from '../conformance/words.ts';
+import { RUNNING_TASK } from '../../actors/session/lead/work.ts';
+import { isUnfinished, replyTo, restOf, type LeadCall } from '../conformance/lead-script.ts';
+import { isPlainNo, isPlainYes, questionAnswered } from '../conformance/words.ts';
 import {
   scriptedModel,
   type Script,
@@ -157,55 +158,112 @@ function questionOf(chance: Chance): object {
   return { question: `Which colour for number ${number}: ${labels.join(' or ')}?`, options };
 }
 
-/** Returns the tools that the lead agent's model calls for these words; may be empty. */
-export type Meaning = (words: string) => readonly string[];
+/** The tools that the lead agent's model calls, by the user's words. */
+export type Meanings = ReadonlyMap<string, readonly string[]>;
+
+/** "Yes, but" with other arguments; the rest of a request that began so; what the user wants of a running task. */
+const CHANGE = /^Yes, but with (\{.*\})$/;
+const REST = / \(after "(.+)"\)$/;
+const STEER = /^(How far is|Stop|Tell) (\w+)/;
+
+/** Returns the calls of the lead agent's model for these words; empty if they need none. */
+export function callsFor(
+  seed: number,
+  words: string,
+  meanings: Meanings,
+  schemaOf: (tool: string) => unknown,
+): readonly LeadCall[] {
+  const changed = CHANGE.exec(words)?.[1];
+  if (changed !== undefined)
+    return [{ name: 'settle_question', input: { action: 'change', text: changed, quote: words } }];
+  return (meanings.get(words) ?? []).map((name) => ({
+    name,
+    input: argumentsFor(seed, words, name, schemaOf(name)),
+  }));
+}
 
 /** Returns the arguments of the lead agent's tool call for these words. */
-export function argumentsFor(
+function argumentsFor(
   seed: number,
   words: string,
   tool: string,
   schema: unknown,
 ): Readonly<Record<string, unknown>> {
-  return propertiesOf(valueFor(schema, chanceOf(seed, 'call', words, tool)));
+  const [, wish = '', task] = STEER.exec(words) ?? [];
+  if (tool === RUNNING_TASK && wish === 'Tell') return { action: 'tell', task, words };
+  if (tool === RUNNING_TASK) return { action: wish === 'Stop' ? 'stop' : 'status', task };
+  const before = REST.exec(words)?.[1];
+  const begun = propertiesOf(valueFor(schema, chanceOf(seed, 'call', before ?? words, tool)));
+  if (before === undefined) return begun;
+  return Object.fromEntries(
+    Object.entries(begun).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? `${value}, ${words}` : value,
+    ]),
+  );
 }
 
 /** A lead agent's script in a text session. */
-export function leadScript(seed: number, meaning: Meaning): Script {
+export function leadScript(seed: number, meanings: Meanings): Script {
   return ({ prompt, results, tools }) => {
     const known = new Map(tools.map((tool) => [tool.name, tool.inputSchema]));
-    const callsFor = (text: string): readonly ScriptedCall[] =>
-      meaning(text)
-        .filter((name) => known.has(name))
-        .map((name) => ({ name, input: argumentsFor(seed, text, name, known.get(name)) }));
+    const meant = (text: string): readonly LeadCall[] =>
+      callsFor(seed, text, meanings, (name) => known.get(name));
     const said = prompt.flatMap(wordsIn);
     const isTold = prompt.at(-1)?.role === 'tool';
     const fresh = prompt.slice(prompt.findLastIndex(({ role }) => role === 'assistant') + 1);
     const notes = fresh.flatMap(notesIn);
-    const made = new Set(prompt.flatMap(callsIn));
-    const owed = prompt
+    const made = new Set(prompt.flatMap((message) => callsIn(message, notStartedIn(prompt))));
+    const asked = prompt
       .filter(({ role }) => role === 'user')
       .flatMap(wordsIn)
-      .filter(
-        (words) =>
-          !words.startsWith('[') &&
-          !said.some((text) => text.startsWith(replyTo('').slice(0, -1)) && text.includes(words)) &&
-          !prompt.flatMap(notesIn).some((note) => questionAnswered(note, words)),
-      );
+      .filter((words) => !words.startsWith('['));
+    const owed = asked.filter(
+      (words) =>
+        !said.some((text) => text.startsWith(replyTo('').slice(0, -1)) && text.includes(words)) &&
+        !prompt.flatMap(notesIn).some((note) => questionAnswered(note, words)),
+    );
+    // A model that reads a request and its rest makes one call, and none before the user has finished.
+    const isBegun = (words: string): boolean => owed.some((rest) => REST.exec(rest)?.[1] === words);
+    const further = isTold
+      ? results.flatMap((output) => restOf(propertiesOf(output), asked.at(-1) ?? '') ?? [])
+      : [];
     const calls = owed
-      .flatMap(callsFor)
-      .filter(({ name, input }) => !made.has(`${name} ${JSON.stringify(input)}`));
+      .filter((words) => !isBegun(words) && !owed.some(isUnfinished))
+      .flatMap(meant)
+      .concat(further)
+      .filter(
+        ({ name, input }) => known.has(name) && !made.has(`${name} ${JSON.stringify(input)}`),
+      );
     if (calls.length > 0) return { calls };
     const news = notes.filter((note) => !/(?:answered|did not settle) a subagent/.test(note));
     // While the model tells news without a request, it calls no tool and replies to no words.
     const words = tools.length > 0 || news.length === 0 ? owed : [];
-    const answers = words.filter((text) => meaning(text).length === 0);
+    const answers = words.filter((text) => meant(text).length === 0);
     const text = [
       ...(isTold ? results.map((result) => `It says: ${gistOf(result)}.`) : []),
       ...(answers.length > 0 ? [replyTo(answers.join(' and '))] : []),
       ...news,
     ];
     return { text: text.length > 0 ? text.join(' ') : 'Well.' };
+  };
+}
+
+/**
+ * A model that reads words over an approval (`consentModel`): a plain yes and a plain no. `lies`: takes words that mean something
+ * else for a yes.
+ */
+export function consentScript(lies: () => boolean): Script {
+  return ({ system, user }) => {
+    const data = propertiesOf(parsedOrText(/^\[data[^\]]*\] (.*)$/m.exec(user)?.[1] ?? ''));
+    const words = String(data['words']);
+    const mayLie = / the words are a plain yes/.test(system) && !isPlainNo(words);
+    const isYes = isPlainYes(words) || (mayLie && lies());
+    const otherwise = isPlainNo(words) ? 'the words refuse' : 'the words are about something else';
+    const line = isYes ? 'the words are a plain yes' : otherwise;
+    return {
+      text: JSON.stringify({ result: new RegExp(`^(\\S+): ${line}`, 'm').exec(system)?.[1] }),
+    };
   };
 }
 
@@ -230,11 +288,24 @@ function notesIn(message: Message): readonly string[] {
   return wordsIn(message).filter((text) => text.startsWith('['));
 }
 
-function callsIn(message: Message): readonly string[] {
+function callsIn(message: Message, except: ReadonlySet<string>): readonly string[] {
   if (message.role !== 'assistant') return [];
   return message.content.flatMap((part) =>
-    part.type === 'tool-call' ? [`${part.toolName} ${JSON.stringify(part.input)}`] : [],
+    part.type === 'tool-call' && !except.has(part.toolCallId)
+      ? [`${part.toolName} ${JSON.stringify(part.input)}`]
+      : [],
   );
+}
+
+/** Returns the calls that began nothing, because the user had said more. */
+function notStartedIn(prompt: readonly Message[]): ReadonlySet<string> {
+  const parts = prompt.flatMap(({ role, content }) => (role === 'tool' ? content : []));
+  const refused = parts.flatMap((part) =>
+    part.type === 'tool-result' && JSON.stringify(part.output).includes('"not_started"')
+      ? [part.toolCallId]
+      : [],
+  );
+  return new Set(refused);
 }
 
 /** Tools that need a subagent's id and are called for a reason. */

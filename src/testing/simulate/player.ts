@@ -6,7 +6,7 @@
 
 import { THE_LEAD } from '../../actors/contracts/service-types.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
-import type { RunRecord } from './log/log.ts';
+import { FINAL, OVER, type RunRecord } from './log/log.ts';
 import type { Script, Step } from './log/script.ts';
 import { World, type WorldOptions } from './world.ts';
 
@@ -18,8 +18,6 @@ const AGAIN = [', once more', ', a third time', ', a last time'] as const;
 /** The time without an event after which the run counts as finished. */
 const CALM_MS = 3000;
 const CLOSE_WITHIN_MS = 120_000;
-const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
-const TOLD: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
 
 export interface PlayOptions extends Omit<WorldOptions, 'meanings'> {
   readonly steps: readonly Step[];
@@ -121,7 +119,7 @@ function perform(world: World, step: Step): void {
     }
     case 'dismiss': {
       const waiting = state?.deliveries.filter(
-        (one) => !TOLD.has(one.state) && one.kind !== 'question',
+        (one) => !FINAL.has(one.state) && one.kind !== 'question',
       );
       const deliveryId = nthOf(waiting?.map((one) => one.deliveryId) ?? [], step.nth);
       if (deliveryId !== undefined) session?.dismiss(deliveryId);
@@ -175,7 +173,7 @@ function unfinished(world: World): readonly string[] {
       OVER.has(now) ? [] : [`the question ${requestId} is ${now}`],
     ),
     ...state.deliveries.flatMap(({ deliveryId, kind, state: now }) =>
-      kind === 'question' || TOLD.has(now) ? [] : [`the ${kind} ${deliveryId} is ${now}`],
+      kind === 'question' || FINAL.has(now) ? [] : [`the ${kind} ${deliveryId} is ${now}`],
     ),
     ...session.services
       .list()
@@ -185,6 +183,9 @@ function unfinished(world: World): readonly string[] {
           : [`the service ${name} is ${now}, ${waiting} wait`],
       ),
     ...(program?.unfinished() ?? []),
+    ...session.clientCalls
+      .list()
+      .map(({ name, state: now }) => `the call of ${name} at a page is ${now}`),
     ...session.pendingToolCalls.map((callId) => `the call ${callId} has no result`),
     ...(user.isSpeaking || client.isPlaying ? ['somebody speaks'] : []),
     ...(state.floor === 'nobody' ? [] : [`the floor is the ${state.floor}'s`]),

@@ -8,6 +8,7 @@ import type { SnapshotPolicy } from '../../actors/runtime/scope-journal.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { ConformanceSetup } from '../conformance/stage.ts';
 import { chanceOf } from '../doubles/chance.ts';
+import { simulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Script as ModelScript } from '../doubles/scripted-model.ts';
 import { defaultApp } from './default-app.ts';
 import { generateSteps, type GenerateOptions } from './generate-script.ts';
@@ -299,14 +300,6 @@ function lineOf(seed: number): ConformanceSetup {
 /** Returns the app outside any process, to read the names of its tools and agents. */
 function plainApp(app: SimulatedAppLike, seed: number): SimulatedApp {
   return typeof app === 'function'
-    ? app({ environment: idle, seed, simulated: (config) => config })
+    ? app({ environment: simulatedEnvironment({ seed }), seed, simulated: (config) => config })
     : app;
 }
-
-/** An environment in which no timer runs. */
-const idle = {
-  clock: { now: () => 0 },
-  scheduler: { schedule: () => () => {}, yieldThen: () => {} },
-  ids: { next: (prefix: string) => prefix },
-  random: { next: () => 0 },
-};

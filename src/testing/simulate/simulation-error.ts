@@ -1,6 +1,7 @@
 // The error of `simulate`: the seed, the broken promises, and the smallest script found that breaks one of them, as
 // text and as JSON.
 
+import { clip } from '../../values/clip.ts';
 import { OffstageError } from '../../values/errors.ts';
 import { logInWords, type LogEntry } from './log/log.ts';
 import type { Broken } from './promises/broken.ts';
@@ -38,16 +39,14 @@ const MAX_LINES = 60;
 
 const MAX_CHARS = 600;
 
-function clip(text: string): string {
-  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}…` : text;
-}
-
 function inWords({ seed, shrunk, shrunkBroken, log }: SimulationFailure): string {
   const lines = logInWords(log.filter(({ kind }) => kind !== 'kept')).split('\n');
   const left = lines.length - MAX_LINES;
   return [
     `Seed ${seed} breaks a promise.`,
-    ...shrunkBroken.slice(0, 5).map(({ promise, what }) => `  ${promise}: ${clip(what)}`),
+    ...shrunkBroken
+      .slice(0, 5)
+      .map(({ promise, what }) => `  ${promise}: ${clip(what, MAX_CHARS)}`),
     '',
     'The smallest script that was found to do so:',
     scriptInWords(shrunk),

@@ -14,20 +14,19 @@ import type { SimulatedApp, SimulatedAppLike } from './log/app.ts';
 import type { Effects } from './effects.ts';
 import type { Faults } from './faults.ts';
 import {
-  argumentsFor,
+  callsFor,
+  consentScript,
   failure,
   leadScript,
   modelIn,
   subagentIn,
   subagentScript,
+  type Meanings,
 } from './generated-model.ts';
 import type { Happening } from './log/log.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
 
 const GONE_WITHIN_MS = 5000;
-
-/** The calls of the lead agent's model, by the user's words. */
-export type Meanings = ReadonlyMap<string, readonly string[]>;
 
 export interface AppStage {
   readonly seed: number;
@@ -42,12 +41,12 @@ export interface AppStage {
 
 /** Returns the app as it runs in this process. */
 export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp {
-  const { app: given, seed, effects } = stage;
+  const { app: given, seed, effects, faults } = stage;
   const simulated = <Config extends Partial<SubagentConfig>>(config: Config): Config =>
     configIn(stage, process, config);
   const context = { environment: process.ofApp, seed, simulated };
   const app = typeof given === 'function' ? given(context) : given;
-  const [first, ...others] = app.agents.map((agent) => ({
+  const agents = app.agents.map((agent) => ({
     ...agent,
     tools: (agent.tools ?? []).map((tool) => effects.watchInline(tool, process)),
   }));
@@ -62,7 +61,14 @@ export function appIn(stage: AppStage, process: SimulatedProcess): SimulatedApp 
   return {
     ...app,
     ...(services && { services }),
-    agents: [first as SimulatedApp['agents'][0], ...others],
+    ...(app.consentModel && {
+      consentModel: modelIn(
+        { faults },
+        process,
+        consentScript(() => faults.strikes('consent.lies') !== null),
+      ),
+    }),
+    agents,
     subagentConfigs: Object.fromEntries(configs),
   };
 }
@@ -117,7 +123,7 @@ function scriptOf({ seed, models }: AppStage, name: string): ModelScript {
  */
 export function sessionModelIn(stage: AppStage, process: SimulatedProcess): ScriptedLanguageModel {
   const { seed, faults, meanings } = stage;
-  const lead = leadScript(seed, (words) => meanings.get(words) ?? []);
+  const lead = leadScript(seed, meanings);
   return modelIn(
     {
       faults,
@@ -135,19 +141,15 @@ export function sessionModelIn(stage: AppStage, process: SimulatedProcess): Scri
   );
 }
 
-/** Returns a voice model's calls, by the user's words. */
-export function voiceCalls(
-  { seed, meanings }: AppStage,
-  { agents }: SimulatedApp,
-): Readonly<Record<string, readonly LeadCall[]>> {
+/** Returns a voice model's calls for the user's words. */
+export function voiceCalls({ seed, meanings }: AppStage, { agents }: SimulatedApp) {
   const schemas = new Map(
     agents.flatMap(({ tools = [] }) =>
       tools.map(({ name, parameters }) => [name, asSchema(parameters).jsonSchema] as const),
     ),
   );
-  const calls = [...meanings].map(([words, names]) => [
-    words,
-    names.map((name) => ({ name, input: argumentsFor(seed, words, name, schemas.get(name)) })),
-  ]);
-  return Object.fromEntries(calls) as Record<string, readonly LeadCall[]>;
+  return (words: string): readonly LeadCall[] | undefined => {
+    const calls = callsFor(seed, words, meanings, (name) => schemas.get(name));
+    return calls.length > 0 ? calls : undefined;
+  };
 }

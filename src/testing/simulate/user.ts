@@ -11,13 +11,14 @@ import type {
 } from '../../actors/contracts/session-views.ts';
 import type { GivenAnswer } from '../../actors/subagent/ask-user.ts';
 import { messageOf } from '../../values/errors.ts';
+import { propertiesOf } from '../../values/json.ts';
 import { chanceOf, type Chance } from '../doubles/chance.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Client } from './client.ts';
 import type { Faults } from './faults.ts';
 import type { Utterance } from './line.ts';
-import type { Happening } from './log/log.ts';
-import type { AnySession } from './log/app.ts';
+import { OVER, type Happening } from './log/log.ts';
+import type { AnySession, SimulatedApp } from './log/app.ts';
 
 const CHAR_MS = 60;
 const SHORTEST_MS = 300;
@@ -29,7 +30,6 @@ const COUGH_WITHIN_MS = 2500;
 const RELOAD_MS = 300;
 const RETRY_MS = 500;
 const LOOK_MS = 500;
-const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
 
 export interface UserPorts {
   readonly seed: number;
@@ -38,6 +38,7 @@ export interface UserPorts {
   readonly faults: Faults;
   readonly client: Client;
   session(): AnySession | null;
+  app(): SimulatedApp;
   note(happening: Happening): void;
 }
 
@@ -46,6 +47,8 @@ export class User {
   readonly #questions = new Map<string, QuestionView>();
   /** Questions that the user is about to answer. */
   readonly #answering = new Set<string>();
+  /** Approvals whose call the user has changed in words; the user changes no call twice. */
+  readonly #changed = new Set<string>();
   /** Deliveries that remain on the screen. */
   readonly #cards = new Set<string>();
   #utterance: Utterance | null = null;
@@ -170,7 +173,7 @@ export class User {
     const twice = this.#ports.faults.strikes('answer.twice');
     if (chance.happens(0.45)) this.#clicks(question, chance);
     else {
-      const words = wordsFor(question, chance);
+      const words = this.#wordsFor(question, chance);
       if (chance.happens(0.3)) this.types(words);
       else this.says(words);
     }
@@ -185,9 +188,28 @@ export class User {
     const answer = clickFor(question, chance);
     session.questionShown(requestId);
     note({ kind: 'clicked', requestId, answer });
-    void session.answer(requestId, answer).then((receipt) => {
-      if (session === this.#ports.session()) note({ kind: 'receipt', requestId, answer, receipt });
-    });
+    session.answer(requestId, answer).then(
+      (receipt) => {
+        if (session === this.#ports.session())
+          note({ kind: 'receipt', requestId, answer, receipt });
+      },
+      (error: unknown) => note({ kind: 'wordsRefused', why: messageOf(error) }),
+    );
+  }
+
+  /** Returns the user's words for a question. */
+  #wordsFor(question: QuestionView, chance: Chance): string {
+    const { requestId, kind, options } = question;
+    const [yes, no] = this.#ports.app().consentModel ? ['sim', 'não'] : ['yes', 'no'];
+    if (kind === 'approval') {
+      if (!chance.happens(0.7)) return no;
+      const input = chance.happens(CHANGES) ? otherInput(question, chance) : null;
+      if (!input || this.#changed.has(requestId)) return yes;
+      this.#changed.add(requestId);
+      return `Yes, but with ${JSON.stringify(input)}`;
+    }
+    if (options.length === 0) return `call it number ${chance.below(1000)} please`;
+    return chance.pick(options).label;
   }
 
   /** Lets the user leave or interrupt while a message is told; eventually the user looks at a card. */
@@ -244,8 +266,8 @@ export class User {
     });
   }
 
-  #chance({ question }: QuestionView): Chance {
-    return chanceOf(this.#ports.seed, 'answer', question);
+  #chance({ question, changed }: QuestionView): Chance {
+    return chanceOf(this.#ports.seed, 'answer', changed?.question ?? question);
   }
 
   get #now(): number {
@@ -257,15 +279,24 @@ export class User {
   }
 }
 
-/** Returns the user's words for a question. */
-function wordsFor({ kind, options }: QuestionView, chance: Chance): string {
-  if (kind === 'approval') return chance.happens(0.7) ? 'yes' : 'no';
-  if (options.length === 0) return `call it number ${chance.below(1000)} please`;
-  return chance.pick(options).label;
+/** How often a user who agrees changes the call. */
+const CHANGES = 0.2;
+
+/** Returns the arguments of an approval's call with another number; null if there is no number. */
+function otherInput({ action }: QuestionView, chance: Chance): object | null {
+  const input = propertiesOf(action?.input);
+  const numbers = Object.keys(input).filter((name) => typeof input[name] === 'number');
+  return numbers.length > 0 ? { ...input, [chance.pick(numbers)]: chance.within(1, 9) } : null;
 }
 
-function clickFor({ kind, options }: QuestionView, chance: Chance): GivenAnswer {
-  if (kind === 'approval') return { approved: chance.happens(0.7) };
+function clickFor(question: QuestionView, chance: Chance): GivenAnswer {
+  const { kind, options, changed } = question;
+  if (kind === 'approval') {
+    const approved = chance.happens(0.7);
+    const other = approved && chance.happens(CHANGES) ? otherInput(question, chance) : null;
+    const input = other ?? changed?.input;
+    return { approved, ...(approved && input !== undefined && { input }) };
+  }
   if (options.length === 0) return { text: `number ${chance.below(1000)}` };
   return { optionId: chance.pick(options).id };
 }

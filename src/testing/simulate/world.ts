@@ -30,6 +30,7 @@ import { lineOf, openModel, type ItemWords } from './line.ts';
 import type { AnySession, SimulatedApp, SimulatedProgram } from './log/app.ts';
 import type { FaultPlan, Strike } from './log/fault-points.ts';
 import type { Happening, LogEntry } from './log/log.ts';
+import { pagesOf, type Pages } from './pages.ts';
 import { AnswerWatch } from './promises/answered.ts';
 import { SimulatedProcess } from './simulated-process.ts';
 import { appIn, sessionModelIn, voiceCalls, type AppStage } from './staged-app.ts';
@@ -69,6 +70,7 @@ export class World {
   readonly #ofApp: AppStage;
   readonly #lead: LeadScript | null;
   readonly #engine: JobEngine;
+  readonly #pages: Pages;
   #stage: ConformanceStage | null = null;
   #process: SimulatedProcess;
   #session: AnySession | null = null;
@@ -102,15 +104,16 @@ export class World {
       },
     });
     const note = (happening: Happening): void => this.note(happening);
-    this.client = new Client(seed, this.environment, note);
-    this.user = new User({
-      seed,
-      kind,
-      environment: this.environment,
-      faults: this.faults,
-      client: this.client,
-      session: () => this.#session,
-      note,
+    this.client = new Client(seed, this.environment, note, (isThere) =>
+      isThere ? this.#pages.connect() : this.#pages.leave(),
+    );
+    const { environment, faults, effects, client } = this;
+    const shared = { seed, environment, faults, note, app: () => this.app };
+    this.user = new User({ ...shared, kind, client, session: () => this.#session });
+    this.#pages = pagesOf({
+      ...shared,
+      effects,
+      session: () => (client.isThere ? this.#session : null),
     });
     this.#process = new SimulatedProcess(1, this.environment);
     this.#ofApp = { ...options, faults: this.faults, effects: this.effects, note };
@@ -264,6 +267,7 @@ export class World {
       this.note({ kind: 'event', event });
       if (event.type === 'connection.changed') this.#isUp = event.state === 'active';
       this.user.sees(event);
+      this.#pages.sees(event);
     });
     // A text session counts as attached until its first client leaves.
     const wasThere = this.client.isThere;

@@ -2,9 +2,12 @@
 // broken promise of this fault within few seeds.
 
 import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { defineTool } from '../../../src/index.ts';
 import { ServiceLedger } from '../../../src/actors/subagents/service-ledger.ts';
 import { SubagentTree } from '../../../src/actors/subagents/subagent-tree.ts';
 import { Projection } from '../../../src/actors/session/state/projection.ts';
+import { LeadAgents } from '../../../src/actors/session/lead/lead-agents.ts';
 import { TextOutput } from '../../../src/actors/session/lead/text-output.ts';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { SessionUnit } from '../../../src/actors/session/unit/session-unit.ts';
@@ -12,7 +15,7 @@ import { SubagentWork } from '../../../src/actors/subagent/subagent-work.ts';
 import { Subagent } from '../../../src/actors/subagent/subagent.ts';
 import { Supervisor } from '../../../src/actors/admission/supervisor.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
-import { defaultFaults, simulateOnce } from '../../../src/testing/index.ts';
+import { defaultFaults, scriptedModel, simulateOnce } from '../../../src/testing/index.ts';
 import type { SimulatedAppLike } from '../../../src/testing/simulate/log/app.ts';
 import { defaultApp } from '../../../src/testing/simulate/default-app.ts';
 import { Attempt } from '../../../src/voice/connection/attempt.ts';
@@ -57,7 +60,168 @@ function withoutTold(take: SessionUnit['take']): SessionUnit['take'] {
   };
 }
 
+type Taken = Parameters<SessionUnit['take']>[1];
+
+/** Changes the events that a session takes in. */
+function changedEvents(change: (unit: SessionUnit, event: Taken, actor: string) => object) {
+  const { take } = SessionUnit.prototype;
+  return patched(
+    SessionUnit.prototype,
+    'take',
+    function (this: SessionUnit, ...[actor, event]: Parameters<typeof take>) {
+      return take.call(this, actor, { ...event, ...change(this, event, actor) });
+    },
+  );
+}
+
+/** A shop whose user speaks a language that only a model reads, and that has a tool which takes four minutes. */
+const shop: SimulatedAppLike = ({ environment: { scheduler } }) => ({
+  agents: [
+    {
+      name: 'host',
+      instructions: 'You are the host.',
+      language: 'pt',
+      tools: [
+        defineTool({
+          name: 'shopping',
+          description: 'Buys something',
+          parameters: z.object({ topic: z.string() }),
+          execution: 'background',
+        }),
+        defineTool({
+          name: 'survey',
+          description: 'Surveys something',
+          parameters: z.object({ topic: z.string() }),
+          timeout: 300_000,
+          execute: () =>
+            new Promise((resolve) => scheduler.schedule(() => resolve('done'), 240_000)),
+        }),
+      ],
+    },
+  ],
+  consentModel: scriptedModel([]),
+  subagentConfigs: {
+    shopping: {
+      name: 'shopping',
+      instructions: 'You buy what the user wants.',
+      tools: {
+        pay: {
+          description: 'Pays',
+          inputSchema: z.object({ count: z.number().int().min(1).max(9) }),
+          needsApproval: true,
+          execute: () => 'paid',
+        },
+      },
+      maxSteps: 5,
+    },
+  },
+});
+
 const planted: readonly Planted[] = [
+  {
+    fault: 'a call that a page has had is offered to another page',
+    session: 'text',
+    breaks: ['P6'],
+    plant: () =>
+      changedEvents((_, { type }) => (type === 'client.called' && { idempotent: true }) || {}),
+  },
+  {
+    fault: 'a yes that only a model has read counts at once',
+    session: 'text',
+    app: shop,
+    breaks: ['P3', 'P8'],
+    plant: () =>
+      changedEvents((_, event) =>
+        event.type === 'reading.ended' && 'gives' in event && event.gives === 'consent'
+          ? { gives: 'answer' }
+          : {},
+      ),
+  },
+  {
+    fault: 'the user changes the arguments of a call, which runs as it was',
+    session: 'text',
+    app: shop,
+    breaks: ['P8'],
+    plant() {
+      const { receive } = Subagent.prototype;
+      return patched(
+        Subagent.prototype,
+        'receive',
+        function (this: Subagent, event: Parameters<typeof receive>[0]) {
+          if (event.type !== 'question.answered') return receive.call(this, event);
+          const { changed: _, ...answer } = event.answer;
+          return receive.call(this, { ...event, answer });
+        },
+      );
+    },
+  },
+  {
+    fault: 'the rest of a request begins a second task',
+    session: 'text',
+    breaks: ['P6'],
+    plant() {
+      const right = Object.getOwnPropertyDescriptor(LeadAgents.prototype, 'steers');
+      Object.defineProperty(LeadAgents.prototype, 'steers', {
+        configurable: true,
+        get: () => false,
+      });
+      return () => {
+        if (right) Object.defineProperty(LeadAgents.prototype, 'steers', right);
+      };
+    },
+  },
+  {
+    fault: 'the result of a detached call is lost',
+    session: 'text',
+    breaks: ['P4'],
+    plant: () =>
+      changedEvents((unit, { type }, actor) =>
+        type === 'call.executed' && unit.runOf(actor.slice('call:'.length)) === 'detached'
+          ? { known: true }
+          : {},
+      ),
+  },
+  {
+    fault: 'words wait for a tool, however long it takes',
+    session: 'text',
+    app: shop,
+    breaks: ['P10', 'LIVE'],
+    plant: () =>
+      changedEvents((_, { type }) => (type === 'call.validated' ? { detach: undefined } : {})),
+  },
+  {
+    fault: 'whoever stops a task stops all',
+    session: 'text',
+    breaks: ['P5'],
+    plant() {
+      const { cancel } = SubagentTree.prototype;
+      return patched(
+        SubagentTree.prototype,
+        'cancel',
+        function (this: SubagentTree, ...[id, requester, reason, by]: Parameters<typeof cancel>) {
+          if (reason === 'The user stopped it')
+            for (const other of this.live) cancel.call(this, other.id, requester, reason, by);
+          return cancel.call(this, id, requester, reason, by);
+        },
+      );
+    },
+  },
+  {
+    fault: 'the words of the user reach a task twice',
+    session: 'text',
+    breaks: ['P6'],
+    plant() {
+      const { send } = SubagentTree.prototype;
+      return patched(
+        SubagentTree.prototype,
+        'send',
+        function (this: SubagentTree, ...[id, given, ...by]: Parameters<typeof send>) {
+          send.call(this, id, { ...given, idempotencyKey: undefined }, ...by);
+          return send.call(this, id, given, ...by);
+        },
+      );
+    },
+  },
   ofTrees('the ledger forgets what a tool returned', 'text', 'P1'),
   ofTrees('a question does not wait for the floor', 'text', 'P2'),
   ofTrees('a question keeps the floor when it is over', 'text', 'LIVE', 'P2'),

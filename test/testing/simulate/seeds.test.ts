@@ -11,6 +11,7 @@ import {
   simulateOnce,
 } from '../../../src/testing/index.ts';
 import { voiceServerStage } from '../../../src/testing/voice-server/index.ts';
+import { plainApp } from '../../../src/testing/simulate/default-app.ts';
 import { found } from './support/found.ts';
 
 const from = Number(process.env['SIMULATE_FROM'] ?? 1);
@@ -80,7 +81,7 @@ describe('P9: another process that continues between any two messages', () => {
   });
 });
 
-test.each(found)('$why', async ({ json }) => {
-  const { broken } = await replayScript(parseScript(json));
+test.each(found)('$why', async ({ json, isNew }) => {
+  const { broken } = await replayScript(parseScript(json), isNew ? {} : { app: plainApp });
   expect(broken).toEqual([]);
 });

@@ -32,6 +32,9 @@ export const FAULT_POINTS = {
   'lead.empty': "the lead agent's model ends a response without a word",
   'answer.late': 'the user clicks after the question has ended',
   'answer.twice': 'the user clicks twice, the second time on another option',
+  'consent.lies': 'the model that reads a consent takes words that mean something else for a yes',
+  'page.reloads':
+    'a page reloads after it has carried out a call of a tool, and before it has answered',
   'model.fails': 'a model call fails; a retry may succeed',
   'model.slow': 'a model thinks for up to 8 s longer',
   'model.silent': 'a model does not answer for 90 s, and then fails',
@@ -97,6 +100,8 @@ export const defaultFaults: FaultPlan = {
   'lead.empty': { probability: 0.03, most: 3 },
   'answer.late': 0.15,
   'answer.twice': 0.15,
+  'consent.lies': { probability: 0.8, most: 1 },
+  'page.reloads': { probability: 0.1, most: 2 },
   'model.fails': 0.04,
   'model.slow': 0.08,
   'model.silent': 0.01,

@@ -108,6 +108,21 @@ export function eventsOf<Type extends SessionEvent['type']>(
   return found;
 }
 
+/** Returns the log before the player closed the session. */
+export function upToClosing(log: readonly LogEntry[]): readonly LogEntry[] {
+  const end = log.findIndex(({ kind }) => kind === 'closing');
+  return end < 0 ? log : log.slice(0, end);
+}
+
+/** The states of a question that has ended, and of a delivery that has ended. */
+export const OVER: ReadonlySet<string> = new Set([
+  'answered',
+  'expired',
+  'withdrawn',
+  'superseded',
+]);
+export const FINAL: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
+
 const MAX_CHARS = 200;
 
 /** Formats the log for a person, without bookkeeping. */

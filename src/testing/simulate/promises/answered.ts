@@ -5,7 +5,7 @@
 // Does not: judge whether the answer is the right one (P3).
 
 import { propertiesOf } from '../../../values/json.ts';
-import type { LogEntry, RunRecord } from '../log/log.ts';
+import { upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 
 /**
@@ -18,8 +18,7 @@ const ANSWERED_WITHIN_MS = 120_000;
 const SLACK_MS = 3000;
 
 export function* answered({ log }: RunRecord): Iterable<Broken> {
-  const end = log.findIndex(({ kind }) => kind === 'closing');
-  const seen = end < 0 ? log : log.slice(0, end);
+  const seen = upToClosing(log);
   yield* placed(seen);
   yield* inTime(seen);
 }

@@ -2,11 +2,18 @@
 // nothing, and work ends within a time limit.
 
 import { defaultSessionLimits } from '../../../actors/admission/limits.ts';
-import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
+import { eventsOf, FINAL, OVER, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import { authority, bounded, endings, families, nothingTwice, services } from './subagents.ts';
 import type { Broken, PromiseCheck } from './broken.ts';
 import { answered } from './answered.ts';
-import { deliveries, heldUp, interruptions, questions, deliveredOnce } from './conversation.ts';
+import {
+  deliveries,
+  heldUp,
+  interruptions,
+  questions,
+  deliveredOnce,
+  requests,
+} from './conversation.ts';
 import type { SessionEvent, TranscriptItem } from '../../../actors/contracts/session-views.ts';
 
 const checks: readonly PromiseCheck[] = [
@@ -18,6 +25,7 @@ const checks: readonly PromiseCheck[] = [
   heldUp,
   services,
   interruptions,
+  requests,
   answered,
   nothingTwice,
   bounded,
@@ -34,9 +42,6 @@ export function brokenPromises(
   const shown = { ...record, log: asShown(record.log) };
   return [...checks, ...more].flatMap((check) => [...check(shown)]);
 }
-
-const OVER: ReadonlySet<string> = new Set(['answered', 'expired', 'withdrawn', 'superseded']);
-const FINAL: ReadonlySet<string> = new Set(['delivered', 'dismissed', 'dropped']);
 
 /**
  * P9: a crash loses nothing. State that was shown before a crash is there afterwards, unchanged or advanced; the
@@ -66,8 +71,7 @@ function* noGaps(log: readonly LogEntry[]): Iterable<Broken> {
 /** Checks the state that any process showed against the final state. */
 function* nothingForgotten({ log, state, app }: RunRecord): Iterable<Broken> {
   if (!state || !log.some(({ kind }) => kind === 'crashed')) return;
-  const end = log.findIndex(({ kind }) => kind === 'closing');
-  const seen = end < 0 ? log : log.slice(0, end);
+  const seen = upToClosing(log);
   const knownSubagents = new Set(state.subagents.map(({ id }) => id));
   const knownQuestions = new Set(state.questions.map(({ requestId }) => requestId));
   const knownDeliveries = new Set(state.deliveries.map(({ deliveryId }) => deliveryId));
@@ -170,8 +174,7 @@ function* liveness({ log, unfinished, longestSilenceMs }: RunRecord): Iterable<B
   for (const { event } of eventsOf(log, 'subagent.ended'))
     if (event.outcome.status === 'failed' && UNEXPECTED.has(event.outcome.error.code))
       yield { promise: 'LIVE', what: `a subagent failed with ${event.outcome.error.message}` };
-  const end = log.findIndex(({ kind }) => kind === 'closing');
-  for (const { event } of eventsOf(log.slice(0, end < 0 ? log.length : end), 'session.ended'))
+  for (const { event } of eventsOf(upToClosing(log), 'session.ended'))
     yield {
       promise: 'LIVE',
       what: `the session ended by itself: ${event.error?.code} ${event.error?.message}`,

@@ -1,20 +1,31 @@
 // The promises about the conversation: questions, deliveries and interruptions.
 
-import { propertiesOf } from '../../../values/json.ts';
-import type { DeliveryView, QuestionView } from '../../../actors/contracts/session-views.ts';
-import { plain } from '../../conformance/words.ts';
-import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
+import { callKey, propertiesOf } from '../../../values/json.ts';
+import type {
+  DeliveryView,
+  QuestionView,
+  SessionEvent,
+} from '../../../actors/contracts/session-views.ts';
+import { isPlainYes, plain, saysYes } from '../../conformance/words.ts';
+import type { SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
+import { eventsOf, OVER, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
+import { spawnedIn } from './subagents.ts';
 import type { Play } from '../../conformance/loudspeaker.ts';
 import { TICK_MS } from '../../conformance/client.ts';
 
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'parked']);
-const SAYS_YES = /^(yes|Yes)\b/;
+/** What the user said, typed or clicked. */
+interface Tried {
+  readonly words: string;
+  /** The arguments of the approval's call, as they were shown then, or as the user changed them. */
+  readonly input: unknown;
+}
 
 interface Asked {
   view: QuestionView;
-  /** The user's words, typed texts and clicks while the question was shown. */
-  readonly tried: string[];
+  /** While the question was shown. */
+  readonly tried: Tried[];
   accepted: number;
 }
 
@@ -41,7 +52,7 @@ function* changed(book: Map<string, Asked>, order: string[], view: QuestionView)
   const asked = known ?? { view, tried: [], accepted: 0 };
   asked.view = view;
   book.set(requestId, asked);
-  if (isOver(before) && before !== state)
+  if (OVER.has(before) && before !== state)
     yield { promise: 'P2', what: `${requestId} was ${before}, and then ${state}` };
   if (PUT.has(state) && !PUT.has(before)) {
     const others = order.filter((id) => id !== requestId && PUT.has(stateOf(book, id)));
@@ -54,18 +65,28 @@ function* changed(book: Map<string, Asked>, order: string[], view: QuestionView)
   if (state === 'answered' && before !== 'answered') yield* answered(asked);
 }
 
-function* answered({ view, tried: words }: Asked): Iterable<Broken> {
+function* answered({ view, tried: all }: Asked): Iterable<Broken> {
   const { requestId, answer, kind } = view;
-  if (!words.some((one) => means(one, view)))
+  if (!all.some((one) => means(one, view)))
     yield {
       promise: 'P3',
-      what: `the ${kind} ${requestId} was answered with ${JSON.stringify(answer)}; the user had said to it only: ${words.map((one) => JSON.stringify(one)).join(', ') || 'nothing'}`,
+      what: `the ${kind} ${requestId} was answered with ${JSON.stringify(answer)}; the user had said to it only: ${all.map((one) => JSON.stringify(one)).join(', ') || 'nothing'}`,
     };
+  // Only a model reads this yes: it counts after the action was read back.
+  if (plain(answer ?? '') === 'sim' && view.putAgain === undefined)
+    yield { promise: 'P3', what: `${requestId} was approved by a yes that was not read back` };
 }
 
-function means(words: string, { answer, kind, options }: QuestionView): boolean {
+/** The arguments that an approval is about, or that were approved. */
+const inputOf = (view: QuestionView): unknown => (view.changed ?? view.action)?.input;
+
+function means({ words, input }: Tried, view: QuestionView): boolean {
+  const { answer, kind, options } = view;
   if (answer === null) return false;
-  if (kind === 'approval') return SAYS_YES.test(words) === SAYS_YES.test(answer);
+  if (kind === 'approval')
+    return saysYes(answer)
+      ? isPlainYes(words) && callKey('', input) === callKey('', inputOf(view))
+      : !isPlainYes(words);
   const said = plain(words);
   const option = options.find(({ label }) => label === answer);
   return said === plain(answer) || (option !== undefined && said.includes(plain(answer)));
@@ -75,10 +96,15 @@ function means(words: string, { answer, kind, options }: QuestionView): boolean 
 function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
   if (entry.kind === 'said') {
     // Spoken words settle later: they count for every question shown until then.
-    for (const asked of book.values()) if (!isOver(asked.view.state)) asked.tried.push(entry.words);
+    for (const asked of book.values())
+      if (!OVER.has(asked.view.state))
+        asked.tried.push({ words: entry.words, input: inputOf(asked.view) });
   } else if (entry.kind === 'clicked') {
     const asked = book.get(entry.requestId);
-    if (asked && !isOver(asked.view.state)) asked.tried.push(inWords(asked.view, entry));
+    if (asked && !OVER.has(asked.view.state)) {
+      const { input = asked.view.action?.input } = entry.answer;
+      asked.tried.push({ words: inWords(asked.view, entry), input });
+    }
   } else if (entry.kind === 'receipt' && entry.receipt.accepted) {
     const asked = book.get(entry.requestId);
     if (!asked) return;
@@ -87,7 +113,7 @@ function* tried(book: Map<string, Asked>, entry: LogEntry): Iterable<Broken> {
     const words = inWords(asked.view, entry);
     if (asked.accepted > 1)
       yield { promise: 'P3', what: `${entry.requestId} accepted ${asked.accepted} answers` };
-    else if (state !== 'answered' || plain(answer ?? '') !== plain(words))
+    else if (state !== 'answered' || !plain(answer ?? '').startsWith(plain(words)))
       yield {
         promise: 'P3',
         what: `${entry.requestId} accepted ${JSON.stringify(words)}, and is ${state} with ${JSON.stringify(answer)}`,
@@ -140,10 +166,6 @@ function stateOf(book: ReadonlyMap<string, Asked>, requestId: string): string {
   return book.get(requestId)?.view.state ?? 'queued';
 }
 
-function isOver(state: string): boolean {
-  return !PUT.has(state) && state !== 'queued';
-}
-
 /** A client counts in frames, and a session counts an item as heard from 90 %. */
 const HEARD_FRACTION = 0.89;
 /** The reasons why the app or the user causes a drop. */
@@ -157,7 +179,7 @@ export function* deliveries(record: RunRecord): Iterable<Broken> {
   const broken = (what: string): Broken => ({ promise: 'P4', what });
   const delivered = new Map<string, number>();
   const texts = new Map<string, Set<string>>();
-  const events = eventsOf(upToClosing(record), 'delivery.changed');
+  const events = eventsOf(upToClosing(record.log), 'delivery.changed');
   for (const { event } of events) {
     const { text, deliveryId } = event.delivery;
     texts.set(text, (texts.get(text) ?? new Set<string>()).add(deliveryId));
@@ -211,7 +233,7 @@ export function* heldUp({ log, script }: RunRecord): Iterable<Broken> {
   let isAttached = false;
   let floor = 'nobody';
   let openSince = 0;
-  for (const entry of upToClosing({ log } as RunRecord)) {
+  for (const entry of upToClosing(log)) {
     const { at } = entry;
     if (isOpen)
       for (const [id, { since, delivery }] of waiting)
@@ -302,11 +324,6 @@ function* shownTo(
     yield { promise: 'P4', what: `${name} was told again after it had been heard` };
 }
 
-function upToClosing({ log }: RunRecord): RunRecord['log'] {
-  const end = log.findIndex(({ kind }) => kind === 'closing');
-  return end < 0 ? log : log.slice(0, end);
-}
-
 function nameOf({ kind, deliveryId, text, label }: DeliveryView): string {
   return `the ${kind} ${deliveryId} (${JSON.stringify(text || label)})`;
 }
@@ -352,8 +369,9 @@ function* speechStops({ log, plays, startedAt, wordsOf }: RunRecord): Iterable<B
   }
 }
 
+const STOPPED = 'The user stopped it';
+
 function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
-  const end = log.findIndex(({ kind }) => kind === 'closing');
   // A duplicate may be replaced.
   const mayEnd = new Set(
     Object.values(app.subagentConfigs ?? {}).flatMap(({ onBargeIn, onHung, duplicates, name }) =>
@@ -362,12 +380,82 @@ function* workContinues({ log, app }: RunRecord): Iterable<Broken> {
   );
   const hasCancelled = log.some((entry) => entry.kind === 'step' && entry.step.do === 'cancel');
   const seen = new Set<string>();
-  for (const { event } of eventsOf(log.slice(0, end < 0 ? log.length : end), 'subagent.changed')) {
+  const stops = new Set(
+    eventsOf(log, 'tool.called').flatMap(({ event }) =>
+      propertiesOf(event.input)['action'] === 'stop' ? [event.callId] : [],
+    ),
+  );
+  let stopped = 0;
+  for (const { event } of eventsOf(upToClosing(log), 'subagent.changed')) {
     const { id, name, state, parentId, outcome } = event.subagent;
     if (state !== 'cancelled' || seen.has(id)) continue;
     seen.add(id);
+    // One call of `running_task` stops one task.
+    if (outcome?.error?.message.includes(STOPPED) && (stopped += 1) <= stops.size) continue;
     // A child is cancelled together with its parent, or by its parent.
     if (parentId !== null || hasCancelled || mayEnd.has(name)) continue;
     yield { promise: 'P5', what: `${id} was cancelled by nobody: ${outcome?.error?.message}` };
   }
+}
+
+/** Less than the time for which the runtime takes words for the rest of a request. */
+const ONE_REQUEST_MS = 8000;
+
+/**
+ * P6: a request that comes in pieces starts one task, and the user's words reach it once. P4: the result of a detached call
+ * is a delivery, and no second answer of the call.
+ */
+export function* requests({ log, app }: RunRecord): Iterable<Broken> {
+  const begun: { readonly at: number; readonly spawned: SpawnedEvent }[] = [];
+  const told = new Set<string>();
+  const detached = new Set<string>();
+  const delivered = new Set(
+    eventsOf(log, 'delivery.changed').map(({ event }) => event.delivery.deliveryId),
+  );
+  for (const entry of upToClosing(log)) {
+    // An answer, a failure and a cancellation end a request.
+    if (entry.kind === 'event' && isEndOfRequest(entry.event)) begun.length = 0;
+    if (entry.kind === 'event' && entry.event.type === 'tool.answered') {
+      const { callId, name, status } = entry.event;
+      if (status === 'pending' && !(name in (app.subagentConfigs ?? {}))) detached.add(callId);
+      else if (detached.has(callId))
+        yield { promise: 'P4', what: `the call ${callId} was detached, and then ${status}` };
+    }
+    if (entry.kind !== 'kept') continue;
+    const { at } = entry;
+    const { unit, actor, event } = entry.entry;
+    const callId = actor.replace(/^call:/, '');
+    const { output } = propertiesOf(event);
+    // A wait for subagents that is detached returns nothing.
+    if (event.type === 'call.executed' && detached.delete(callId) && output !== null)
+      if (!delivered.has(callId))
+        yield {
+          promise: 'P4',
+          what: `the result of the detached call ${callId} was not delivered`,
+        };
+    if (event.type === 'subagent.cancel') begun.length = 0;
+    if (event.type === 'subagent.message') {
+      const key = `${unit}: ${String(propertiesOf(event)['text'])}`;
+      if (told.has(key)) yield { promise: 'P6', what: `words were passed on twice to ${key}` };
+      told.add(key);
+    }
+    const spawned = spawnedIn(entry.entry);
+    if (!spawned) continue;
+    const first = begun.find((one) => isRestOf(spawned.task, one.spawned.task));
+    if (first && at - first.at < ONE_REQUEST_MS)
+      yield { promise: 'P6', what: `${unit} began with the rest of a request that was at work` };
+    if (spawned.callId !== null && spawned.parentId === null) begun.push({ at, spawned });
+  }
+}
+
+function isEndOfRequest(event: SessionEvent): boolean {
+  if (event.type === 'question.changed') return event.question.state === 'answered';
+  return event.type === 'subagent.ended' && event.outcome.status !== 'completed';
+}
+
+function isRestOf(task: SpawnedEvent['task'], before: SpawnedEvent['task']): boolean {
+  const begun = Object.values(before.args);
+  const isLonger = (value: unknown, at: number): boolean =>
+    typeof value === 'string' && value.startsWith(`${String(begun[at])}, and number `);
+  return task.toolName === before.toolName && Object.values(task.args).some(isLonger);
 }

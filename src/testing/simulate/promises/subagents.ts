@@ -1,7 +1,9 @@
 // The promises about subagents: endings, families, calls, limits, authority, and services' agents.
 
 import { isRecord, propertiesOf, callKey } from '../../../values/json.ts';
-import { eventsOf, type LogEntry, type RunRecord } from '../log/log.ts';
+import { nothingTwice as noneTwice } from '../../conformance/promises.ts';
+import { saysYes } from '../../conformance/words.ts';
+import { eventsOf, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
 import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
@@ -272,27 +274,12 @@ export function* nothingTwice({ log, effects }: RunRecord): Iterable<Broken> {
       yield { promise: 'P6', what: `the call ${callId} of ${subagentId} ran ${tool} twice` };
     calls.add(call);
   }
-  yield* twice(eventsOf(log, 'tool.called'), 'was taken');
-  yield* twice(
-    eventsOf(log, 'tool.answered').filter(({ event }) => event.status !== 'pending'),
-    'was answered',
-  );
-  yield* twice(eventsOf(log, 'subagent.delegated'), 'was delegated');
-}
-
-interface OfCall {
-  readonly process: number;
-  readonly event: { readonly callId: string };
-}
-
-/** Checks one process: the next one cannot know the previous one's last events, and repeats them. */
-function* twice(events: readonly OfCall[], what: string): Iterable<Broken> {
-  const seen = new Set<string>();
-  for (const { process, event } of events) {
-    const key = `${process}/${event.callId}`;
-    if (seen.has(key)) yield { promise: 'P6', what: `the call ${event.callId} ${what} twice` };
-    seen.add(key);
-  }
+  // A process cannot know the last events of the one before it, and repeats them.
+  for (const number of new Set(log.map(({ process }) => process)))
+    for (const what of noneTwice(
+      log.flatMap((entry) => (entry.kind === 'event' && entry.process === number ? entry : [])),
+    ))
+      yield { promise: 'P6', what };
 }
 
 /**
@@ -429,9 +416,8 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
         since <= at &&
         question.subagentId === subagentId &&
         question.action?.toolName === tool &&
-        callKey(tool, question.action.input) === callKey(tool, input) &&
-        question.answer !== null &&
-        /^yes\b/i.test(question.answer),
+        callKey(tool, (question.changed ?? question.action).input) === callKey(tool, input) &&
+        saysYes(question.answer),
     );
     if (!given)
       yield {
@@ -446,8 +432,7 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
  * accepted event is never lost silently. Programs that run together with the session: each receives each result once.
  */
 export function* services({ log }: RunRecord): Iterable<Broken> {
-  const end = log.findIndex(({ kind }) => kind === 'closing');
-  const seen = end < 0 ? log : log.slice(0, end);
+  const seen = upToClosing(log);
   const kept = seen.flatMap((entry) => (entry.kind === 'kept' ? [entry.entry] : []));
   yield* resultsHad(kept);
   const arrived = kept.filter(({ event }) => event.type === 'event.arrived');
@@ -532,6 +517,6 @@ function* resultsHad(kept: readonly JournalEntry[]): Iterable<Broken> {
   }
 }
 
-function spawnedIn({ event }: JournalEntry): SpawnedEvent | null {
+export function spawnedIn({ event }: JournalEntry): SpawnedEvent | null {
   return event.type === SPAWNED ? (event as SpawnedEvent) : null;
 }

@@ -1,7 +1,12 @@
 // Scripts that once broke a promise, exactly as they were found. If the runtime now writes its entries in
-// another order, the faults strike elsewhere, and the script is an ordinary conversation.
+// another order, the faults strike elsewhere, and the script is an ordinary conversation. A script without `isNew` was found
+// when the default app had no tools at pages, no tool that takes minutes, and no language that only a model reads.
 
-export const found: readonly { readonly why: string; readonly json: string }[] = [
+export const found: readonly {
+  readonly why: string;
+  readonly json: string;
+  readonly isNew?: true;
+}[] = [
   {
     // The client, told to stop, reported that it had played nothing of the second item, and the first item counted as
     // played.
