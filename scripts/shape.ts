@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 469,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_095, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_118, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 69_134,
+    limit: 69_144,
   },
   {
     what: "files that `import 'offstage'` loads",

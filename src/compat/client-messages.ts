@@ -314,6 +314,7 @@ const clientInputSchema = z.discriminatedUnion('type', [
       approved: z.boolean().optional(),
       /** With `approved: true`: the arguments with which the call runs instead of its own. */
       input: z.json().optional(),
+      lasts: z.enum(['task', 'session']).optional(),
       text: text.optional(),
       formData: z
         .record(z.string().max(MAX_ID_CHARS), z.json())
@@ -438,9 +439,10 @@ async function handOver(
 }
 
 function answerOf(response: Extract<ClientInput, { type: 'ui.response' }>): GivenAnswer {
-  const { selectedOptionId: optionId, approved, input, text: words, formData } = response;
+  const { selectedOptionId: optionId, approved, input, lasts, text: words, formData } = response;
   if (optionId !== undefined) return { optionId };
-  if (approved !== undefined) return { approved, ...(input !== undefined && { input }) };
+  if (approved !== undefined)
+    return { approved, ...(input !== undefined && { input }), ...(lasts && { lasts }) };
   // The subagent reads the fields of the form as JSON.
   return { text: words ?? JSON.stringify(formData) };
 }

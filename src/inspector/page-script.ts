@@ -545,7 +545,7 @@ function termOf(name, value) {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 const FIRST_TERMS = ['question', 'text', 'task', 'action', 'changed', 'options', 'answer', 'answeredBy', 'state'];
-const TERMS = { action: 'what is to be approved', changed: 'approved with', answeredBy: 'answered by', askedAt: 'asked at', answerableBy: 'may be answered by', requestId: 'id',
+const TERMS = { action: 'what is to be approved', changed: 'approved with', mayDiffer: 'may differ if it lasts', lasts: 'lasts for the', answeredBy: 'answered by', askedAt: 'asked at', answerableBy: 'may be answered by', requestId: 'id',
   subagentName: 'asked by', subagentId: 'of the subagent', dueAt: 'due at', deliveryId: 'id', parentId: 'works for', callId: 'for the call', batchId: 'told with', timeoutMs: 'time to answer in ms' };
 
 function showWaits({ waits, waiting }) {
@@ -647,9 +647,11 @@ function actions(id, wait, acting, limits, { detail, mayAnswer }) {
     el('option', { value: 'interrupt' }, 'at once'));
   const changed = el('input', { type: 'text', 'aria-label': 'Arguments', value: JSON.stringify(detail?.action?.input ?? {}) });
   const answer = (label, given) => button(label, () => ({ type: 'answer', requestId: rest, answer: given() }));
+  if (what === 'question' && detail?.state === 'answered' && detail.lasts && mayAnswer) return [answer('Ask again from now on', () => ({ approved: false }))];
   if (what === 'question' && wait && !mayAnswer) return [el('p', {}, 'Only ' + (detail?.answerableBy?.join?.(' or ') ?? 'another person') + ' can answer this.')];
   if (what === 'question' && wait) return detail?.kind === 'approval' ? [
     answer('Approve', () => ({ approved: true })), answer('Decline', () => ({ approved: false })),
+    ...(detail?.mayDiffer === false ? [] : [answer('Approve in this session', () => ({ approved: true, lasts: 'session' }))]),
     changed, button('Approve with these arguments', () => ({ type: 'answer', requestId: rest, answer: { approved: true, input: jsonIn(changed.value) } })),
   ] : [
     words, answer('Answer', () => ({ text: text() })),

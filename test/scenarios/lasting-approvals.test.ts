@@ -5,10 +5,18 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { UnloadedSession } from '../../src/actors/replay/unloaded-session.ts';
 import { addAnswerLanguage } from '../../src/entries/language.ts';
-import type { Script } from '../../src/testing/index.ts';
+import { createSubAgentTool } from '../../src/index.ts';
+import { scriptedRelay, type Script } from '../../src/testing/index.ts';
 import { instantsOf, textLife, turns, world, type World } from '../support/crashes.ts';
-import { calls, say } from '../support/subagent-runs.ts';
-import { leadScript, settle, settling, textTalk, type TalkOptions } from '../support/text-talk.ts';
+import { calls, say, subagentRuns } from '../support/subagent-runs.ts';
+import {
+  instructionsOf,
+  leadScript,
+  settle,
+  settling,
+  textTalk,
+  type TalkOptions,
+} from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
 
 interface Mail {
@@ -212,6 +220,62 @@ describe('an approval that lasts', () => {
     const { answer, ledger } = await text([], {}, { subagents });
     await answer({ approved: true, lasts: 'session' });
     expect(ledger()[0]).toMatchObject([{ approval: 'given' }, { approval: 'author_denied' }]);
+  });
+
+  it('covers the subagents below the one that asked, and no other', async () => {
+    const sent: unknown[] = [];
+    const { mail, post } = mailing(sent, [ANNA]).subagents ?? {};
+    const child = createSubAgentTool(
+      {
+        name: 'child',
+        instructions: instructionsOf('child'),
+        outputSchema: z.object({ done: z.boolean() }),
+        ...mail?.config,
+      } as never,
+      z.object({}),
+    );
+    const parent = {
+      script: turns(calls(['send_mail', ANNA]), calls(['subagent__child', {}]), say('Done.')),
+      config: { tools: { ...mail?.config?.tools, subagent__child: child } },
+    };
+    const below = { script: turns(calls(['send_mail', ANNA]), say('{"done":true}')) };
+    const subagents = { mail: parent, child: below, post: post ?? below } as never;
+    const { answer, open, type } = await text([], {}, { subagents });
+    await answer({ approved: true, lasts: 'task' });
+    expect([sent, open()]).toEqual([[ANNA, ANNA], []]);
+    await type('use post');
+    expect([sent.length, open().length]).toEqual([2, 1]);
+  });
+
+  it('covers the same permission of an agent behind a relay', async () => {
+    const edit = { permission: { title: 'Edit a.txt', kind: 'edit', input: { path: 'a.txt' } } };
+    const other = { permission: { ...edit.permission, title: 'Edit b.txt' } };
+    const relay = scriptedRelay({ script: () => [edit, edit, other] });
+    const subagents = { mail: { script: () => say(''), config: { relay } } };
+    const { answer, open, ledger } = await text([], {}, { subagents });
+    await answer({ approved: true, lasts: 'session' });
+    expect(open()).toMatchObject([{ action: { input: { title: 'Edit b.txt' } } }]);
+    await answer({ approved: false });
+    expect(ledger()[0]?.flatMap(({ approval }) => approval ?? [])).toEqual([
+      'given',
+      'lasting',
+      'denied',
+    ]);
+  });
+
+  it('needs a session: a run of a program has none', async () => {
+    const sent: unknown[] = [];
+    const { environment, errors, outcome } = subagentRuns(
+      turns(calls(['send_mail', ANNA]), say('Done.')),
+    );
+    const { mail } = mailing(sent, []).subagents ?? {};
+    const result = outcome(mail?.config ?? {}, {
+      onQuestion: () => ({ approved: true, lasts: 'task' }),
+    });
+    await environment.settle();
+    expect((await result).status).toBe('completed');
+    expect(sent).toEqual([]);
+    expect(errors).toMatchObject([{ error: { code: 'INVALID_ANSWER' } }]);
   });
 
   it.each([

@@ -303,7 +303,13 @@ export function answerOf(question: AskedQuestion, given: ProgramAnswer): Answer 
   // Spreading a string or a list would yield its characters or items.
   const isPlain = typeof given === 'object' && given !== null && !Array.isArray(given);
   const { by, ...rest } = isPlain ? given : ({} as ProgramAnswer);
-  const answer = givenAnswer(question, checkedAnswer('onQuestion', isPlain ? rest : given));
+  const checked = checkedAnswer('onQuestion', isPlain ? rest : given);
+  if (checked.lasts)
+    throw new ConfigurationError(
+      'INVALID_ANSWER',
+      'onQuestion: expected no `lasts`, because a run without a session keeps no approval: answer each question',
+    );
+  const answer = givenAnswer(question, checked);
   const who = checkedBy('onQuestion', { by });
   const { requestId, answerableBy = [] } = question;
   if (!mayAnswer(question, who))

@@ -153,7 +153,7 @@ export class RunningSession {
     switch (deed.type) {
       case 'answer': {
         const { requestId, answer } = deed;
-        const { optionId, text, approved, input } = answer;
+        const { optionId, text, approved, input, lasts } = answer;
         // The operator who answers has read the question.
         await client.questionShown(requestId);
         return client.answer(
@@ -162,7 +162,11 @@ export class RunningSession {
             ? { optionId }
             : text !== undefined
               ? { text }
-              : { approved: approved === true, ...(input !== undefined && { input }) },
+              : {
+                  approved: approved === true,
+                  ...(input !== undefined && { input }),
+                  ...(lasts && { lasts }),
+                },
         );
       }
       case 'cancel': {

@@ -40,6 +40,7 @@ const usage = `offstage sessions <verb> --journal <file or address> | --url <add
   --text <words>     the answer in words
   --approve, --deny  the answer to an approval
   --input <json>     with --approve and --url: the arguments with which the call runs instead
+  --lasts <scope>    with --approve: it also covers later calls, in the task or the session; --deny takes it back
   --reason <words>   why it is cancelled
   --tokens <n>, --steps <n>, --time-ms <n>, --agents <n>, --cost <n>
                      the new totals; with --url the process must know the caller as an operator
@@ -61,6 +62,7 @@ const options = {
   text: { type: 'string' },
   approve: { type: 'boolean', default: false },
   input: { type: 'string' },
+  lasts: { type: 'string' },
   deny: { type: 'boolean', default: false },
   reason: { type: 'string' },
   mode: { type: 'string' },
@@ -312,11 +314,18 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function answerOf({ option, text, approve, deny, input }: Values): GivenAnswer {
+function answerOf({ option, text, approve, deny, input, lasts }: Values): GivenAnswer {
+  if (lasts !== undefined && lasts !== 'task' && lasts !== 'session')
+    throw new WrongCall(`--lasts: expected task or session, got ${lasts}`);
   const given: GivenAnswer[] = [];
   if (option !== undefined) given.push({ optionId: option });
   if (text !== undefined) given.push({ text });
-  if (approve) given.push({ approved: true, ...(input !== undefined && { input: jsonIn(input) }) });
+  if (approve)
+    given.push({
+      approved: true,
+      ...(input !== undefined && { input: jsonIn(input) }),
+      ...(lasts && { lasts }),
+    });
   if (deny) given.push({ approved: false });
   const [answer, ...others] = given;
   if (!answer || others.length > 0)
