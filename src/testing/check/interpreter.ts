@@ -87,131 +87,108 @@ export function interpreter<M extends Machines, G>(
     });
   };
   const chosen = (options.create as CreateActor<Machines> | undefined) ?? create;
-  return {
-    async start() {
-      const run = new InterpretedRun(system, { ...options, create: chosen });
-      await run.begin();
-      return run;
-    },
-  };
+  return { start: () => interpretedRun(system, { ...options, create: chosen }) };
 }
 
 type RunOptions = InterpreterOptions & { readonly create: CreateActor<Machines> };
 
-class InterpretedRun implements ReplayRun {
-  readonly #system: AnySystem;
-  readonly #options: RunOptions;
-  readonly #actors = new Map<string, AnyActor>();
-  readonly #inFlight: Message[] = [];
+async function interpretedRun(system: AnySystem, options: RunOptions): Promise<ReplayRun> {
+  const live = new Map<string, AnyActor>();
+  const inFlight: Message[] = [];
   /** The actors' effects that have not become messages yet. */
-  readonly #actions: {
+  const actions: {
     readonly from: string;
     readonly actor: AnyActor;
     readonly action: ListedAction;
   }[] = [];
 
-  constructor(system: AnySystem, options: RunOptions) {
-    this.#system = system;
-    this.#options = options;
-  }
-
-  async begin(): Promise<void> {
-    const { create } = this.#options;
-    const peers = placeholders(Object.keys(this.#system.actors));
-    for (const [id, { input }] of Object.entries(this.#system.actors)) {
-      const actor = create(id, { clock: new SimulatedClock(), input });
-      const ownGet = actor.system.get.bind(actor.system) as (systemId: string) => unknown;
-      Object.assign(actor.system, {
-        get: (systemId: string): unknown => ownGet(systemId) ?? peers.get(systemId),
-      });
-      actor.system.inspect((event) => {
-        if (event.type === '@xstate.action' && event.actorRef === actor) {
-          this.#actions.push({ from: id, actor, action: event.action });
-        }
-      });
-      actor.subscribe({ error: () => {} });
-      this.#actors.set(id, actor);
-    }
-    for (const actor of this.#actors.values()) actor.start();
-    await this.#rest();
-  }
-
-  async take(step: Step): Promise<void> {
-    const actor = this.#actor(step.actor);
-    if (step.kind === 'timer') fire(actor, step);
-    else if (step.kind === 'environment') await (this.#options.send ?? sendTo)(actor, step);
-    else this.#deliver(step);
-    await this.#rest();
-  }
-
-  snapshot(id: string): SnapshotLike {
-    return this.#actor(id).getSnapshot() as SnapshotLike;
-  }
-
-  stop(): void {
-    for (const actor of this.#actors.values()) actor.stop();
-  }
-
   /** Converts the effects since the last call to messages. */
-  #post(): void {
-    for (const { from, actor, action } of this.#actions.splice(0)) {
+  function post(): void {
+    for (const { from, actor, action } of actions.splice(0)) {
       const snapshot = actor.getSnapshot() as AnyMachineSnapshot;
       const [effect] = effectsOf([action], snapshot, snapshot, actor);
       if (effect === undefined) continue;
       const { to, event, delayMs } = (effect.params ?? {}) as Delivery & { delayMs?: number };
-      if (effect.type === 'xstate.sendTo' && this.#actors.has(to)) {
+      if (effect.type === 'xstate.sendTo' && live.has(to)) {
         // A message to the actor itself is really sent; the other actors are placeholders in its system.
-        if (to !== from && delayMs === undefined) this.#inFlight.push({ from, to, event });
+        if (to !== from && delayMs === undefined) inFlight.push({ from, to, event });
         continue;
       }
-      for (const sent of this.#route(from, effect)) this.#inFlight.push({ from, ...sent });
+      for (const sent of route(from, effect)) inFlight.push({ from, ...sent });
     }
   }
 
-  #route(from: string, effect: Effect): readonly Delivery[] {
+  function route(from: string, effect: Effect): readonly Delivery[] {
     const actors = Object.fromEntries(
-      [...this.#actors].map(([id, actor]) => [id, actor.getSnapshot() as unknown]),
+      [...live].map(([id, actor]) => [id, actor.getSnapshot() as unknown]),
     );
-    const world = { actors, inFlight: this.#inFlight, ghost: undefined };
+    const world = { actors, inFlight, ghost: undefined };
     const routed =
-      this.#system.route?.(
-        from,
-        effect as Step['effects'][number],
-        world as World<Machines, unknown>,
-      ) ?? [];
+      system.route?.(from, effect as Step['effects'][number], world as World<Machines, unknown>) ??
+      [];
     return (Array.isArray(routed) ? routed : [routed]) as readonly Delivery[];
   }
 
   /** Waits until the step ends; in a `sync` system this includes all deliveries that it causes. */
-  async #rest(): Promise<void> {
+  async function rest(): Promise<void> {
     for (;;) {
-      await this.#options.settle?.();
-      this.#post();
-      const next = this.#system.mode === 'sync' ? this.#inFlight.shift() : undefined;
+      await options.settle?.();
+      post();
+      const next = system.mode === 'sync' ? inFlight.shift() : undefined;
       if (next === undefined) return;
-      sendTo(this.#actor(next.to), next);
+      sendTo(actorOf(next.to), next);
     }
   }
 
   /** Delivers the first message of a channel, which must be the message that the model expects there. */
-  #deliver({ actor, from, event, kind }: Step): void {
-    const index = this.#inFlight.findIndex(
-      (message) => message.from === from && message.to === actor,
-    );
-    const message = this.#inFlight[index];
+  function deliver({ actor, from, event, kind }: Step): void {
+    const index = inFlight.findIndex((message) => message.from === from && message.to === actor);
+    const message = inFlight[index];
     if (message === undefined || canonical(message.event, '') !== canonical(event, '')) {
       const got = message === undefined ? 'nothing' : show(message.event);
       throw new Error(`the real message in the channel from "${from ?? ''}" is ${got}`);
     }
-    if (kind === 'message') this.#inFlight.splice(index, 1);
-    sendTo(this.#actor(actor), { event });
+    if (kind === 'message') inFlight.splice(index, 1);
+    sendTo(actorOf(actor), { event });
   }
 
-  #actor(id: string): AnyActor {
-    const actor = this.#actors.get(id);
+  function actorOf(id: string): AnyActor {
+    const actor = live.get(id);
     if (actor === undefined) throw noActor(id);
     return actor;
   }
+
+  const { create } = options;
+  const peers = placeholders(Object.keys(system.actors));
+  for (const [id, { input }] of Object.entries(system.actors)) {
+    const actor = create(id, { clock: new SimulatedClock(), input });
+    const ownGet = actor.system.get.bind(actor.system) as (systemId: string) => unknown;
+    Object.assign(actor.system, {
+      get: (systemId: string): unknown => ownGet(systemId) ?? peers.get(systemId),
+    });
+    actor.system.inspect((event) => {
+      if (event.type === '@xstate.action' && event.actorRef === actor) {
+        actions.push({ from: id, actor, action: event.action });
+      }
+    });
+    actor.subscribe({ error: () => {} });
+    live.set(id, actor);
+  }
+  for (const actor of live.values()) actor.start();
+  await rest();
+  return {
+    async take(step) {
+      const actor = actorOf(step.actor);
+      if (step.kind === 'timer') fire(actor, step);
+      else if (step.kind === 'environment') await (options.send ?? sendTo)(actor, step);
+      else deliver(step);
+      await rest();
+    },
+    snapshot: (id) => actorOf(id).getSnapshot() as SnapshotLike,
+    stop() {
+      for (const actor of live.values()) actor.stop();
+    },
+  };
 }
 
 function noActor(id: string): ConfigurationError {

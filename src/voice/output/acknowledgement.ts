@@ -98,94 +98,79 @@ interface Due {
   readonly isForTime: boolean;
 }
 
-export class Acknowledgement {
-  readonly #core: LeadSession;
-  readonly #moment: Moment;
-  readonly #aside: Aside;
-  readonly #settings: AcknowledgementSettings;
-  readonly #canSpeak: boolean;
-  #due: Due | null = null;
-  #saidForTime = false;
-  #cancel: () => void = () => {};
+export type Acknowledgement = ReturnType<typeof acknowledgementOf>;
 
-  /** @param canSpeak Whether a phrase can be said outside the conversation. */
-  constructor(
-    core: LeadSession,
-    moment: Moment,
-    aside: Aside,
-    settings: AcknowledgementSettings,
-    canSpeak: boolean,
-  ) {
-    this.#core = core;
-    this.#moment = moment;
-    this.#aside = aside;
-    this.#settings = settings;
-    this.#canSpeak = canSpeak;
+export function acknowledgementOf(
+  core: LeadSession,
+  moment: Moment,
+  aside: Aside,
+  settings: AcknowledgementSettings,
+  canSpeak: boolean,
+) {
+  let dueFor: Due | null = null;
+  let saidForTime = false;
+  let cancel: () => void = () => {};
+  const languageNow = (): string => core.agents.current.language ?? 'en';
+  const now = (): number => core.host.environment.clock.now();
+
+  function stop(): void {
+    cancel();
+    dueFor = null;
   }
 
-  /** Plans to acknowledge words that answer a question. */
-  understood(were: NonNullable<WordsToQuestion>): void {
-    if (!this.#canSpeak) return;
-    const phrases = phrasesIn(this.#settings.say, this.#language);
-    const text = phrases && phraseFor(were, phrases);
-    if (text === undefined) return;
-    this.stop();
-    const { clock, scheduler } = this.#core.host.environment;
-    this.#due = { text, since: clock.now(), isForTime: were === 'time' };
-    this.#cancel = scheduler.schedule(() => this.#say(), this.#settings.afterMs);
-  }
-
-  /** Returns a reader for the model's own reply to the words; undefined if the runtime acknowledges them. */
-  readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
-    if (this.#canSpeak) return undefined;
-    const language = this.#language;
-    const to = typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
-    return {
-      read: (text) => acknowledgementIn(text, { ...to, language }),
-      // After a request to repeat, the question follows the reply, so the open question does not make the reply too late.
-      isLate: () => were !== 'repeat' && this.#isOtherDue(were === 'time'),
-    };
-  }
-
-  /** Reconsiders the acknowledgement after a change. */
-  update(): void {
-    if (this.#aside.owner === this && this.#isOtherDue(this.#saidForTime)) this.#aside.noMore();
-    if (!this.#due) return;
-    if (this.#moment.hasOtherSound || this.#isOtherDue(this.#due.isForTime)) this.stop();
-    else if (this.#now - this.#due.since > this.#settings.afterMs) this.#say();
-  }
-
-  stop(): void {
-    this.#cancel();
-    this.#due = null;
-  }
-
-  #say(): void {
-    const due = this.#due;
+  function say(): void {
+    const due = dueFor;
     if (!due) return;
-    const isLate = this.#now - due.since > this.#settings.afterMs + PATIENCE_MS;
-    if (isLate || this.#moment.hasOtherSound || this.#isOtherDue(due.isForTime)) this.stop();
-    else if (this.#moment.isSilent && !this.#aside.isUnderWay) {
-      this.stop();
-      this.#saidForTime = due.isForTime;
-      this.#aside.say(due.text, this);
+    const isLate = now() - due.since > settings.afterMs + PATIENCE_MS;
+    if (isLate || moment.hasOtherSound || isOtherDue(due.isForTime)) stop();
+    else if (moment.isSilent && !aside.isUnderWay) {
+      stop();
+      saidForTime = due.isForTime;
+      aside.say(due.text, self);
     }
   }
 
   /**
    * Returns whether other speech is due. A question that the user is still thinking about stays open and does not count.
    */
-  #isOtherDue(isForTime: boolean): boolean {
-    return this.#moment.isDeliveryDue || (this.#moment.isQuestionOpen && !isForTime);
+  function isOtherDue(isForTime: boolean): boolean {
+    return moment.isDeliveryDue || (moment.isQuestionOpen && !isForTime);
   }
 
-  get #language(): string {
-    return this.#core.agents.current.language ?? 'en';
-  }
-
-  get #now(): number {
-    return this.#core.host.environment.clock.now();
-  }
+  const self = {
+    /** Plans to acknowledge words that answer a question. */
+    understood(were: NonNullable<WordsToQuestion>): void {
+      if (!canSpeak) return;
+      const phrases = phrasesIn(settings.say, languageNow());
+      const text = phrases && phraseFor(were, phrases);
+      if (text === undefined) return;
+      stop();
+      const { clock, scheduler } = core.host.environment;
+      dueFor = { text, since: clock.now(), isForTime: were === 'time' };
+      cancel = scheduler.schedule(() => say(), settings.afterMs);
+    },
+    /** Returns a reader for the model's own reply to the words; undefined if the runtime acknowledges them. */
+    readerFor(were: NonNullable<WordsToQuestion>): ReplyReader | undefined {
+      if (canSpeak) return undefined;
+      const language = languageNow();
+      const to =
+        typeof were === 'object' ? were : { choice: null, isApproval: false, asksFor: were };
+      return {
+        read: (text) => acknowledgementIn(text, { ...to, language }),
+        // After a request to repeat, the question follows the reply, so the open question does not make the reply too late.
+        isLate: () => were !== 'repeat' && isOtherDue(were === 'time'),
+      };
+    },
+    /** Reconsiders the acknowledgement after a change. */
+    update(): void {
+      if (aside.owner === self && isOtherDue(saidForTime)) aside.noMore();
+      if (!dueFor) return;
+      if (moment.hasOtherSound || isOtherDue(dueFor.isForTime)) stop();
+      else if (now() - dueFor.since > settings.afterMs) say();
+    },
+    stop,
+  };
+  return self;
 }
 
 const phrase = z.string().trim().min(1);

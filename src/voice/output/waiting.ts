@@ -29,9 +29,13 @@ import { check } from '../../values/checks.ts';
 import { ConfigurationError } from '../../values/errors.ts';
 import type { AudioFrame } from '../audio/audio-frame.ts';
 import { createResampler } from '../audio/resampler.ts';
-import type { Transport, TransportCapabilities, TransportEvent } from '../connection/transport.ts';
+import type { Transport, TransportCapabilities } from '../connection/transport.ts';
 import { checkVoice, type Voice } from '../speech/voice.ts';
-import { Acknowledgement, type AcknowledgementSettings } from './acknowledgement.ts';
+import {
+  acknowledgementOf,
+  type Acknowledgement,
+  type AcknowledgementSettings,
+} from './acknowledgement.ts';
 import { Aside } from './aside.ts';
 import type { ReplyReader } from './held-speech.ts';
 import type { Responses } from './responses.ts';
@@ -98,7 +102,8 @@ export class Waiting {
   readonly #speech: Speech;
   readonly #turn: Turn;
   readonly #thinkingSound: ThinkingSound | null;
-  readonly #aside: Aside;
+  /** The phrases: their player accepts the events and the audio of the model that was asked for one. */
+  readonly aside: Aside;
   readonly #filler: Filler | null;
   readonly #acknowledgement: Acknowledgement | null;
 
@@ -118,26 +123,21 @@ export class Waiting {
     this.#speech = speech;
     this.#turn = turn;
     this.#thinkingSound = thinkingSound
-      ? new ThinkingSound(core.host.environment, speech, thinkingSound, sampleRateHz)
+      ? thinkingSoundOf(core.host.environment, speech, thinkingSound, sampleRateHz)
       : null;
     const voice = filler?.voice ?? acknowledgement?.voice ?? null;
     const changed = (): void => this.updateThinkingSound();
-    this.#aside = new Aside(core, speech, turn, { voice, sampleRateHz, changed });
-    this.#filler = filler ? fillerOf(core, speech, turn, this, this.#aside, filler) : null;
+    this.aside = new Aside(core, speech, turn, { voice, sampleRateHz, changed });
+    this.#filler = filler ? fillerOf(core, speech, turn, this, this.aside, filler) : null;
     this.#acknowledgement = acknowledgement
-      ? new Acknowledgement(
+      ? acknowledgementOf(
           core,
           this,
-          this.#aside,
+          this.aside,
           acknowledgement,
           voice !== null || speaksOutOfBand,
         )
       : null;
-  }
-
-  /** Whether the model is asked for a phrase and therefore accepts no other request. */
-  get isAsked(): boolean {
-    return this.#aside.isAsked;
   }
 
   /** Whether the user waits for a tool while no one speaks. */
@@ -181,7 +181,7 @@ export class Waiting {
 
   /** Reconsiders the sounds after a change. */
   update(): void {
-    if (this.#turn.userHasFloor || !this.isAttached) this.#aside.stop();
+    if (this.#turn.userHasFloor || !this.isAttached) this.aside.stop();
     this.#filler?.update();
     this.#acknowledgement?.update();
     this.updateThinkingSound();
@@ -200,7 +200,7 @@ export class Waiting {
   /** Starts or stops the thinking sound, which is silent while a phrase is audible. */
   updateThinkingSound(): void {
     const isWanted = this.isForReply || this.isForTool || this.isForEnd;
-    this.#thinkingSound?.update(isWanted && !this.#aside.isSounding);
+    this.#thinkingSound?.update(isWanted && !this.aside.isSounding);
   }
 
   /** Stops the thinking sound: the client would play speech only after the audio that it has buffered. */
@@ -208,25 +208,10 @@ export class Waiting {
     this.#thinkingSound?.stop();
   }
 
-  /** Handles the events of a phrase that the model was asked for. Returns whether the event belongs to one. */
-  handle(event: TransportEvent): boolean {
-    return this.#aside.handle(event);
-  }
-
-  /** Handles an audio frame of a phrase that the model was asked for. Returns whether the frame belongs to one. */
-  handleFrame(frame: AudioFrame): boolean {
-    return this.#aside.handleFrame(frame);
-  }
-
   /** Stops the phrases because speech is about to start. */
   silence(): void {
     this.#filler?.stop();
     this.#acknowledgement?.stop();
-  }
-
-  /** Handles the loss of the connection. */
-  lost(): void {
-    this.#aside.lost();
   }
 
   /** Stops all sounds. */
@@ -240,66 +225,59 @@ export class Waiting {
   }
 }
 
-class ThinkingSound {
-  readonly #environment: Environment;
-  readonly #speech: Speech;
-  readonly #loop: Int16Array;
-  readonly #sampleRateHz: number;
-  readonly #afterMs: number;
-  #position = 0;
-  #cancel: (() => void) | null = null;
-  #isHeard = false;
+type ThinkingSound = ReturnType<typeof thinkingSoundOf>;
 
-  constructor(
-    environment: Environment,
-    speech: Speech,
-    { loop, afterMs = 800 }: ThinkingSoundOptions,
-    sampleRateHz: number,
-  ) {
-    const resampler = createResampler({ fromHz: loop.sampleRateHz, toHz: sampleRateHz });
-    const parts = [resampler.process(loop.samples), resampler.flush()];
-    this.#environment = environment;
-    this.#speech = speech;
-    this.#loop = Int16Array.from(parts.flatMap((part) => [...part]));
-    this.#sampleRateHz = sampleRateHz;
-    this.#afterMs = afterMs;
+function thinkingSoundOf(
+  environment: Environment,
+  speech: Speech,
+  { loop, afterMs = 800 }: ThinkingSoundOptions,
+  sampleRateHz: number,
+) {
+  let position = 0;
+  let cancel: (() => void) | null = null;
+  let isHeard = false;
+  const resampler = createResampler({ fromHz: loop.sampleRateHz, toHz: sampleRateHz });
+  const parts = [resampler.process(loop.samples), resampler.flush()];
+  const sound = Int16Array.from(parts.flatMap((part) => [...part]));
+
+  function stop(): void {
+    cancel?.();
+    cancel = null;
+    const wasHeard = isHeard;
+    isHeard = false;
+    if (wasHeard) speech.endBackground();
   }
 
-  /** Starts the thinking sound after a delay if it is wanted, or stops it. */
-  update(isWanted: boolean): void {
-    const { scheduler } = this.#environment;
-    if (isWanted) this.#cancel ??= scheduler.schedule(() => this.#begin(), this.#afterMs);
-    else this.stop();
+  function begin(): void {
+    position = 0;
+    isHeard = true;
+    for (let ms = FRAME_MS; ms < AHEAD_MS; ms += FRAME_MS) play();
+    playOn();
   }
 
-  stop(): void {
-    this.#cancel?.();
-    this.#cancel = null;
-    const wasHeard = this.#isHeard;
-    this.#isHeard = false;
-    if (wasHeard) this.#speech.endBackground();
+  function playOn(): void {
+    play();
+    cancel = environment.scheduler.schedule(playOn, FRAME_MS);
   }
 
-  #begin(): void {
-    this.#position = 0;
-    this.#isHeard = true;
-    for (let ms = FRAME_MS; ms < AHEAD_MS; ms += FRAME_MS) this.#play();
-    this.#continue();
-  }
-
-  #continue(): void {
-    this.#play();
-    this.#cancel = this.#environment.scheduler.schedule(() => this.#continue(), FRAME_MS);
-  }
-
-  #play(): void {
-    const samples = new Int16Array((this.#sampleRateHz * FRAME_MS) / 1000);
+  function play(): void {
+    const samples = new Int16Array((sampleRateHz * FRAME_MS) / 1000);
     for (let n = 0; n < samples.length; n += 1) {
-      samples[n] = this.#loop[this.#position] as number;
-      this.#position = (this.#position + 1) % this.#loop.length;
+      samples[n] = sound[position] as number;
+      position = (position + 1) % sound.length;
     }
-    this.#speech.playBackground({ samples, sampleRateHz: this.#sampleRateHz });
+    speech.playBackground({ samples, sampleRateHz });
   }
+
+  return {
+    /** Starts the thinking sound after a delay if it is wanted, or stops it. */
+    update(isWanted: boolean): void {
+      const { scheduler } = environment;
+      if (isWanted) cancel ??= scheduler.schedule(() => begin(), afterMs);
+      else stop();
+    },
+    stop,
+  };
 }
 
 type Filler = ReturnType<typeof fillerOf>;

@@ -408,187 +408,160 @@ export class Listening {
 }
 
 /** The effect of an utterance on current speech. */
-export class BargeIn {
-  readonly #core: LeadSession;
-  readonly #options: ListeningOptions;
-  readonly #transcript: VoiceTranscript;
-  readonly #responses: Responses;
-  readonly #speech: Speech;
-  readonly #chart: TurnChart;
-  readonly #voice = new VoicedSound();
+export type BargeIn = ReturnType<typeof bargeInOf>;
+
+export function bargeInOf(
+  core: LeadSession,
+  options: ListeningOptions,
+  transcript: VoiceTranscript,
+  responses: Responses,
+  speech: Speech,
+  chart: TurnChart,
+) {
+  const voice = new VoicedSound();
   /** When the microphone last sent audio. */
-  #soundAt = Number.NEGATIVE_INFINITY;
+  let soundAt = Number.NEGATIVE_INFINITY;
   /** The newest utterance that overlaps speech. */
-  #overlap: Overlap | null = null;
+  let overlapping: Overlap | null = null;
   /** The utterance that interrupted a reply; '' after the reply was said again, until the user speaks. */
-  #cutBy: string | null = null;
+  let cutBy: string | null = null;
   /** When each of the newest items last played. */
-  readonly #playedAt = new Map<string, number>();
-
-  constructor(
-    core: LeadSession,
-    options: ListeningOptions,
-    transcript: VoiceTranscript,
-    responses: Responses,
-    speech: Speech,
-    chart: TurnChart,
-  ) {
-    this.#core = core;
-    this.#options = options;
-    this.#transcript = transcript;
-    this.#responses = responses;
-    this.#speech = speech;
-    this.#chart = chart;
-  }
-
-  /** The duration of audio since the last measurable voice, in milliseconds; infinite before the first voice. */
-  get quietMs(): number {
-    return this.#voice.quietMs;
-  }
-
-  /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
-  began(utteranceId: string, startedAt: number): void {
-    const { capabilities, falseInterruptionMs } = this.#options;
-    // If the start is reported late, the model may already be responding to these words.
-    if (capabilities.utterances === 'inferred' && startedAt <= this.#responses.ownSince) return;
-    this.#chart.send({ type: 'user.spoke' });
-    this.#responses.held.expectWanted();
-    if (!this.#responses.isSpeaking) {
-      // The start is reported late: the utterance overlaps items that have ended since.
-      const items = [...this.#playedAt].flatMap(([id, at]) => (at >= startedAt ? [id] : []));
-      if (items.length > 0) this.#overlap = new Overlap(utteranceId, this.#speech.echo, items);
-      return;
-    }
-    const { doubted } = this.#chart.context;
-    // An echo comes in several pieces too: a second piece is not another attempt to interrupt.
-    if (doubted !== null && this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now))
-      this.#chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
-    this.#overlap = new Overlap(utteranceId, this.#speech.echo);
-    const canPause = falseInterruptionMs > 0 && this.#speech.canPause;
-    this.#chart.send({ type: 'user.overlaps', utteranceId, canPause });
-  }
-
-  /**
-   * Handles an utterance's words: all of them (`final`) or the first ones; empty if there are none. Returns why the
-   * words need no answer; otherwise null.
-   */
-  read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
-    const isEmpty = text.trim() === '';
-    const isEcho = !isEmpty && this.#isEcho(utteranceId, text);
-    // After the final words, the audio is no longer compared.
-    if (final && this.#overlap?.utteranceId === utteranceId) this.#overlap = null;
-    if (final && !isEmpty && !isEcho) this.#cutBy = null;
-    if (isEcho && !final) return null;
-    if (isEcho) {
-      this.#speech.echo.wasEcho(this.#now);
-      this.#chart.send({ type: 'user.worded', utteranceId, reading: 'listens' });
-      return 'echo';
-    }
-    if (utteranceId !== this.#chart.context.doubted) return null;
-    const reading = isEmpty ? 'beginning' : this.#read(text);
-    if (!final && reading !== 'none') return null;
-    const isFalse = isEmpty || reading === 'whole';
-    this.#chart.send({
-      type: 'user.worded',
-      utteranceId,
-      reading: isFalse ? 'listens' : 'interrupts',
-    });
-    if (!isFalse || isEmpty) return null;
-    this.#core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
-    return 'backchannel';
-  }
-
-  /** Lowers or pauses the speech until the user's words are known. */
-  makeWay(): void {
-    this.#voice.voicedMs = 0;
-    // Without the microphone's audio, or if the voice is too quiet, the duration of the voice cannot be measured.
-    const hears = this.#now - this.#soundAt < MICROPHONE_GAP_MS;
-    const isVoice =
-      this.#voice.quietMs < VOICED_WITHIN_MS ||
-      this.#overlap?.soundsLikeEcho(this.#speech.playing, this.#now);
-    if (!hears || !isVoice || !this.#speech.lower()) this.#speech.pause();
-  }
-
-  /** Handles microphone audio: a lasting voice stops the speech, unless it is an echo of the speech. */
-  sound(frame: AudioFrame): void {
-    const now = (this.#soundAt = this.#now);
-    const voicedMs = this.#voice.take(frame);
-    const overlap = this.#overlap;
-    const { playing } = this.#speech;
-    for (const itemId of playing) this.#playedAt.set(itemId, now);
-    forgetOldest(this.#playedAt, MAX_PLAYED);
-    overlap?.heard(playing, frameDurationMs(frame), voicedMs, now);
-    const utteranceId = overlap?.utteranceId ?? null;
-    const isDoubted = utteranceId !== null && utteranceId === this.#chart.context.doubted;
-    const lasts = this.#speech.isLow && this.#voice.voicedMs >= VOICE_MS;
-    const isEcho =
-      isDoubted && (overlap?.isEchoing || (lasts && overlap?.soundsLikeEcho(playing, now)));
-    if (overlap?.isEchoing) this.#speech.echo.wasEcho(now);
-    if (isEcho) this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'echo' });
-    else if (lasts) this.#speech.pause();
-    else if (isDoubted && overlap?.isOther)
-      this.#chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
-  }
-
-  /** Returns whether a distant utterance interrupted, or may interrupt, speech before the user's first words. */
-  mayBeUnaddressed(utteranceId: string): boolean {
-    const isOver = [this.#cutBy, this.#chart.context.doubted].includes(utteranceId);
-    const { items } = this.#core.records.conversation;
-    return isOver && this.#cutBy !== '' && !items.some(({ role }) => role === 'user');
-  }
-
-  /** INTERRUPTIONS-6 */
-  owesReply(utteranceId: string): boolean {
-    if (this.#cutBy !== utteranceId) return false;
-    this.#cutBy = '';
-    return true;
-  }
-
-  /** Returns an utterance's final words without the echoed words at its start (ECHO-2). */
-  ownWords(utteranceId: string, text: string): string {
-    const overlap = this.#overlap;
-    if (overlap?.utteranceId !== utteranceId || this.#isEcho(utteranceId, text)) return text;
-    // If all words are echoed, they are kept, because they may be an answer that repeats words of a question.
-    return overlap.ownWords(text, this.#saidDuring(overlap), this.#echoes) || text;
-  }
+  const playedAt = new Map<string, number>();
+  const echoes = (): boolean => speech.echo.echoes(nowMs());
+  const nowMs = (): number => core.host.environment.clock.now();
 
   /** ECHO-1 */
-  #isEcho(utteranceId: string, text: string): boolean {
-    const overlap = this.#overlap;
+  function isEchoNow(utteranceId: string, text: string): boolean {
+    const overlap = overlapping;
     if (overlap?.utteranceId !== utteranceId) return false;
-    return overlap.isEcho(text, this.#saidDuring(overlap), this.#echoes);
-  }
-
-  get #echoes(): boolean {
-    return this.#speech.echo.echoes(this.#now);
+    return overlap.isEcho(text, saidDuring(overlap), echoes());
   }
 
   /** Returns the words that the utterance may echo, including items that were cut off since. */
-  #saidDuring({ items, wordsWhenCut }: Overlap): string {
-    return wordsWhenCut ?? this.#transcript.wordsOf(items);
-  }
-
-  /** Stops the speech permanently: the utterance is an interruption. */
-  breakOff(): void {
-    if (!this.#responses.isSpeaking) return;
-    for (const subagent of this.#core.tree.live)
-      if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
-    if (this.#overlap) this.#overlap.wordsWhenCut ??= this.#saidDuring(this.#overlap);
-    if (this.#responses.isReply && this.#cutBy !== '')
-      this.#cutBy = this.#overlap?.utteranceId ?? null;
-    this.#responses.silence();
+  function saidDuring({ items, wordsWhenCut }: Overlap): string {
+    return wordsWhenCut ?? transcript.wordsOf(items);
   }
 
   /** Returns whether the text, complete or so far, is a backchannel and not an answer (INTERRUPTIONS-3). */
-  #read(text: string): 'whole' | 'beginning' | 'none' {
-    const { language } = this.#core.agents.current;
+  function read(text: string): 'whole' | 'beginning' | 'none' {
+    const { language } = core.agents.current;
     // While a question is open, any word may be the answer.
-    if (this.#core.unit.owner !== null) return humIn(text, language);
-    if (this.#transcript.asks(this.#speech.playing)) return 'none';
+    if (core.unit.owner !== null) return humIn(text, language);
+    if (transcript.asks(speech.playing)) return 'none';
     return backchannelIn(text, language);
   }
 
-  get #now(): number {
-    return this.#core.host.environment.clock.now();
-  }
+  return {
+    /** The duration of audio since the last measurable voice, in milliseconds; infinite before the first voice. */
+    get quietMs(): number {
+      return voice.quietMs;
+    },
+    /** Handles the start of an utterance. `startedAt` is in milliseconds since 1970. */
+    began(utteranceId: string, startedAt: number): void {
+      const { capabilities, falseInterruptionMs } = options;
+      // If the start is reported late, the model may already be responding to these words.
+      if (capabilities.utterances === 'inferred' && startedAt <= responses.ownSince) return;
+      chart.send({ type: 'user.spoke' });
+      responses.held.expectWanted();
+      if (!responses.isSpeaking) {
+        // The start is reported late: the utterance overlaps items that have ended since.
+        const items = [...playedAt].flatMap(([id, at]) => (at >= startedAt ? [id] : []));
+        if (items.length > 0) overlapping = new Overlap(utteranceId, speech.echo, items);
+        return;
+      }
+      const { doubted } = chart.context;
+      // An echo comes in several pieces too: a second piece is not another attempt to interrupt.
+      if (doubted !== null && overlapping?.soundsLikeEcho(speech.playing, nowMs()))
+        chart.send({ type: 'user.sounded', utteranceId: doubted, reading: 'echo' });
+      overlapping = new Overlap(utteranceId, speech.echo);
+      const canPause = falseInterruptionMs > 0 && speech.canPause;
+      chart.send({ type: 'user.overlaps', utteranceId, canPause });
+    },
+    /**
+     * Handles an utterance's words: all of them (`final`) or the first ones; empty if there are none. Returns why the
+     * words need no answer; otherwise null.
+     */
+    read(utteranceId: string, text: string, final: boolean): 'backchannel' | 'echo' | null {
+      const isEmpty = text.trim() === '';
+      const isEcho = !isEmpty && isEchoNow(utteranceId, text);
+      // After the final words, the audio is no longer compared.
+      if (final && overlapping?.utteranceId === utteranceId) overlapping = null;
+      if (final && !isEmpty && !isEcho) cutBy = null;
+      if (isEcho && !final) return null;
+      if (isEcho) {
+        speech.echo.wasEcho(nowMs());
+        chart.send({ type: 'user.worded', utteranceId, reading: 'listens' });
+        return 'echo';
+      }
+      if (utteranceId !== chart.context.doubted) return null;
+      const reading = isEmpty ? 'beginning' : read(text);
+      if (!final && reading !== 'none') return null;
+      const isFalse = isEmpty || reading === 'whole';
+      chart.send({
+        type: 'user.worded',
+        utteranceId,
+        reading: isFalse ? 'listens' : 'interrupts',
+      });
+      if (!isFalse || isEmpty) return null;
+      core.projection.emit({ type: 'backchannel.heard', utteranceId, text: text.trim() });
+      return 'backchannel';
+    },
+    /** Lowers or pauses the speech until the user's words are known. */
+    makeWay(): void {
+      voice.voicedMs = 0;
+      // Without the microphone's audio, or if the voice is too quiet, the duration of the voice cannot be measured.
+      const hears = nowMs() - soundAt < MICROPHONE_GAP_MS;
+      const isVoice =
+        voice.quietMs < VOICED_WITHIN_MS || overlapping?.soundsLikeEcho(speech.playing, nowMs());
+      if (!hears || !isVoice || !speech.lower()) speech.pause();
+    },
+    /** Handles microphone audio: a lasting voice stops the speech, unless it is an echo of the speech. */
+    sound(frame: AudioFrame): void {
+      const now = (soundAt = nowMs());
+      const voicedMs = voice.take(frame);
+      const overlap = overlapping;
+      const { playing } = speech;
+      for (const itemId of playing) playedAt.set(itemId, now);
+      forgetOldest(playedAt, MAX_PLAYED);
+      overlap?.heard(playing, frameDurationMs(frame), voicedMs, now);
+      const utteranceId = overlap?.utteranceId ?? null;
+      const isDoubted = utteranceId !== null && utteranceId === chart.context.doubted;
+      const lasts = speech.isLow && voice.voicedMs >= VOICE_MS;
+      const isEcho =
+        isDoubted && (overlap?.isEchoing || (lasts && overlap?.soundsLikeEcho(playing, now)));
+      if (overlap?.isEchoing) speech.echo.wasEcho(now);
+      if (isEcho) chart.send({ type: 'user.sounded', utteranceId, reading: 'echo' });
+      else if (lasts) speech.pause();
+      else if (isDoubted && overlap?.isOther)
+        chart.send({ type: 'user.sounded', utteranceId, reading: 'voice' });
+    },
+    /** Returns whether a distant utterance interrupted, or may interrupt, speech before the user's first words. */
+    mayBeUnaddressed(utteranceId: string): boolean {
+      const isOver = [cutBy, chart.context.doubted].includes(utteranceId);
+      const { items } = core.records.conversation;
+      return isOver && cutBy !== '' && !items.some(({ role }) => role === 'user');
+    },
+    /** INTERRUPTIONS-6 */
+    owesReply(utteranceId: string): boolean {
+      if (cutBy !== utteranceId) return false;
+      cutBy = '';
+      return true;
+    },
+    /** Returns an utterance's final words without the echoed words at its start (ECHO-2). */
+    ownWords(utteranceId: string, text: string): string {
+      const overlap = overlapping;
+      if (overlap?.utteranceId !== utteranceId || isEchoNow(utteranceId, text)) return text;
+      // If all words are echoed, they are kept, because they may be an answer that repeats words of a question.
+      return overlap.ownWords(text, saidDuring(overlap), echoes()) || text;
+    },
+    /** Stops the speech permanently: the utterance is an interruption. */
+    breakOff(): void {
+      if (!responses.isSpeaking) return;
+      for (const subagent of core.tree.live)
+        if (subagent.definition.onBargeIn === 'cancel') subagent.cancel('the user broke in');
+      if (overlapping) overlapping.wordsWhenCut ??= saidDuring(overlapping);
+      if (responses.isReply && cutBy !== '') cutBy = overlapping?.utteranceId ?? null;
+      responses.silence();
+    },
+  };
 }

@@ -69,7 +69,13 @@ import { VoiceTranscript } from '../output/voice-transcript.ts';
 import { Waiting, type WaitingOptions } from '../output/waiting.ts';
 import { silenceChart, type Silence } from './silence.ts';
 import { Delegations, type WorkOut } from './delegations.ts';
-import { BargeIn, END_LAG_MS, Listening, type ListeningOptions } from './listening.ts';
+import {
+  bargeInOf,
+  type BargeIn,
+  END_LAG_MS,
+  Listening,
+  type ListeningOptions,
+} from './listening.ts';
 
 export interface TurnsOptions
   extends ResponsesOptions, ListeningOptions, WaitingOptions, SilenceInput {
@@ -120,7 +126,7 @@ export class Turns implements Turn {
     this.speech = new Speech(core, this.memory, this, clearReportMs);
     this.responses = new Responses(core, this.memory, this.speech, this, options);
     const { memory, speech, responses } = this;
-    this.#bargeIn = new BargeIn(core, options, transcript, responses, speech, this.chart);
+    this.#bargeIn = bargeInOf(core, options, transcript, responses, speech, this.chart);
     this.listening = new Listening(core, transcript, memory, this.#bargeIn, this, options);
     this.#waiting = new Waiting(core, responses, speech, this, options, capabilities);
     this.silence = silenceChart(core, options);
@@ -216,7 +222,7 @@ export class Turns implements Turn {
 
   /** Handles transport events that do not concern the connection. */
   handle(event: TransportEvent): void {
-    if (!this.#waiting.handle(event)) this.#handle(event);
+    if (!this.#waiting.aside.handle(event)) this.#handle(event);
     this.update();
   }
 
@@ -242,7 +248,7 @@ export class Turns implements Turn {
 
   /** Handles a model audio frame. */
   handleFrame(frame: AudioFrame): void {
-    if (!this.#waiting.handleFrame(frame)) this.responses.handleFrame(frame);
+    if (!this.#waiting.aside.handleFrame(frame)) this.responses.handleFrame(frame);
   }
 
   #handle(event: TransportEvent): void {
@@ -521,7 +527,7 @@ export class Turns implements Turn {
    * sent to the next connection.
    */
   connectionLost(hearsAgain: boolean): void {
-    this.#waiting.lost();
+    this.#waiting.aside.lost();
     this.memory.connectionLost(this.speech.unsettled);
     this.chart.send({ type: 'doubt.lost' });
     const wasReplying = this.responses.lost();
@@ -541,7 +547,7 @@ export class Turns implements Turn {
   stop(): void {
     // The last words get no reply, even if interrupted speech is settled afterwards.
     this.chart.send({ type: 'reply.forgotten' });
-    this.#waiting.lost();
+    this.#waiting.aside.lost();
     this.#waiting.stop();
     this.#delegations?.stop();
     this.listening.reset();
@@ -584,6 +590,6 @@ export class Turns implements Turn {
 
   /** Whether the model can receive a request: it is connected and not asked for a phrase. */
   get #isFree(): boolean {
-    return !this.isOffLine && !this.#waiting.isAsked;
+    return !this.isOffLine && !this.#waiting.aside.isAsked;
   }
 }

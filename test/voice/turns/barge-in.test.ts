@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { TurnChart } from '../../../src/actors/session/lead/turn-chart.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
 import { EchoMeter } from '../../../src/voice/audio/echo-meter.ts';
-import { BargeIn, END_LAG_MS } from '../../../src/voice/turns/listening.ts';
+import { bargeInOf, END_LAG_MS } from '../../../src/voice/turns/listening.ts';
 import { sessionIn, turnOf } from '../../support/turn.ts';
 
-type Parts = ConstructorParameters<typeof BargeIn>;
+type Parts = Parameters<typeof bargeInOf>;
 
 /** The lead agent is speaking: the part of it that the interruption reads. */
 function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
@@ -53,7 +53,7 @@ function speaking({ falseInterruptionMs = 2000, canPause = true } = {}) {
       breakOff: () => utterances.breakOff(),
     },
   );
-  const utterances = new BargeIn(
+  const utterances = bargeInOf(
     core as unknown as Parts[0],
     {
       falseInterruptionMs,
