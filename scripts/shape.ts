@@ -298,10 +298,10 @@ const rows: readonly Row[] = [
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
-    limit: 25.9,
+    limit: 25.6,
     goal: 18,
   },
-  { what: 'classes made at one place', value: madeOnce, limit: 172, goal: 90 },
+  { what: 'classes made at one place', value: madeOnce, limit: 168, goal: 90 },
   { what: 'interfaces `…Ports`', value: count(/\binterface \w+Ports\b/g), limit: 14 },
   {
     what: `members of the widest port (${widest?.name ?? ''})`,
@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 469,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_118, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_063, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 69_144,
+    limit: 69_108,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 40_562,
+    limit: 40_553,
     goal: 24_000,
   },
 ];
