@@ -1,5 +1,6 @@
 // The JSON messages to clients, and the messages that clients may send.
 
+import { Subject } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
@@ -7,7 +8,7 @@ import {
   receiveClientMessage,
   type ClientMessage,
 } from '../../src/compat/index.ts';
-import { defineTool } from '../../src/index.ts';
+import { defineTool, type SessionEvent } from '../../src/index.ts';
 import { calls, say, simpleTool, steps } from '../support/subagent-runs.ts';
 import { textTalk, type TalkOptions } from '../support/text-talk.ts';
 import { voiceTalk } from '../support/voice-talk.ts';
@@ -330,6 +331,33 @@ describe('the conversation', { tags: ['B62', 'B63'] }, () => {
     await type('use show');
     expect(of('json').map(({ data }) => data)).toEqual(['hi', { chart: [1, 2] }]);
   });
+});
+
+test('mark final words that replace earlier final words', { tags: ['B63'] }, () => {
+  const { session } = textTalk();
+  const events = new Subject<SessionEvent>();
+  const messages: ClientMessage[] = [];
+  Object.defineProperty(session, 'events', { value: events });
+  clientMessages(session).subscribe((message) => messages.push(message));
+  const said = (text: string, more: { final: boolean; interrupted?: boolean }) =>
+    events.next({
+      type: 'transcript.changed',
+      item: { id: 'u1', role: 'user', text, at: 0, ...more },
+    });
+  said('to Pairs', { final: false });
+  said('to Pairs', { final: true });
+  said('to Pairs', { final: true });
+  said('to Paris', { final: true });
+  said('to', { final: true, interrupted: true });
+  expect(
+    messages.flatMap((one) => (one.type === 'transcript' ? [[one.text, one.corrected]] : [])),
+  ).toEqual([
+    ['to Pairs', false],
+    ['to Pairs', false],
+    ['to Pairs', false],
+    ['to Paris', true],
+    ['to', false],
+  ]);
 });
 
 describe('messages of clients', { tags: ['B55', 'B63'] }, () => {

@@ -124,6 +124,28 @@ describe('an approval with other arguments', () => {
     await life.close();
   });
 
+  it('refuses changes for a tool whose schema converts, and runs the converted call once', async () => {
+    const ran: unknown[] = [];
+    const inputSchema = z.object({
+      dollars: z
+        .number()
+        .max(1000)
+        .transform((dollars) => dollars * 100),
+    });
+    const { life, answer, bank } = await asked({ ran, tool: { inputSchema } });
+    // The question shows what the tool receives: 20 could mean dollars or cents.
+    expect(life.question()?.action?.input).toEqual({ dollars: 90_000 });
+    expect(await answer({ approved: true, input: { dollars: 20 } })).toMatchObject({
+      refused: 'INVALID_INPUT',
+      why: expect.stringContaining('its schema converts them'),
+    });
+    expect([life.question()?.state, ran]).toEqual(['open', []]);
+    expect(await answer({ approved: true })).toEqual({ accepted: true });
+    expect(inputs(ran)).toEqual([{ dollars: 90_000 }]);
+    expect(bank()?.outcome?.toolLedger).toMatchObject([{ approval: 'given', status: 'ok' }]);
+    await life.close();
+  });
+
   const wrong: Record<string, readonly [unknown, string]> = {
     'a value out of range': [{ dollars: 2000 }, 'INVALID_INPUT'],
     'a missing property': [{ to: 'Bob' }, 'INVALID_INPUT'],

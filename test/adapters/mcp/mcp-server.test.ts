@@ -395,6 +395,22 @@ describe('tasks', () => {
     );
   });
 
+  test("queues a user's tasks above `tasksPerUser`, and leaves other users alone", async () => {
+    const { url } = await served({ limits: { tasksPerUser: 1 } });
+    const ann = await connected(url);
+    const eve = await connected(url, { token: 'eve' });
+    const messageOf = async ({ tasks }: typeof ann, id: string) =>
+      (await tasks.getTask(id)).statusMessage;
+    const first = await begun(ann, 'worker', { what: 'everything' });
+    const second = await begun(ann, 'worker', { what: 'the rest' });
+    const other = await begun(eve, 'worker', { what: 'everything' });
+    await expect.poll(() => messageOf(ann, first)).toBe('Working on it');
+    await expect.poll(() => messageOf(eve, other)).toBe('Working on it');
+    expect(await messageOf(ann, second)).not.toBe('Working on it');
+    await ann.tasks.cancelTask(first);
+    await expect.poll(() => messageOf(ann, second)).toBe('Working on it');
+  });
+
   test("limits a user's concurrent requests that wait for a task", async () => {
     const { url } = await served({ limits: { waitsPerUser: 1 } });
     const one = await connected(url);

@@ -91,7 +91,7 @@ export function rideServer(
       scripts: [
         { when: RIDE_INSTRUCTIONS, script: rideScript },
         { when: mailer.instructions, script: mailScript },
-        { when: worker.instructions, script: [{ calls: [{ name: 'work', input: {} }] }] },
+        { when: worker.instructions, script: () => ({ calls: [{ name: 'work', input: {} }] }) },
         { when: asker.instructions, script: askScript },
         {
           when: broken.instructions,
