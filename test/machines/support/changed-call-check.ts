@@ -1,4 +1,4 @@
-// Every state of an approval whose call the user changes in words (QUESTION-12). Time stands still, but for the moments at
+// Every state of an approval whose call the user changes in words, or which is to last (QUESTION-12). Time stands still, but for the moments at
 // which the question was heard in full (1) and followed by other speech (2).
 
 import {
@@ -25,9 +25,10 @@ interface Ghost {
 }
 
 const at = 0;
-const changes = [0, 1];
+/** The call as asked, a changed call, and an approval that lasts. */
+const changes = [0, 1, 2];
 
-/** A yes to the call as asked (0), or to the changed one. */
+/** A yes to each of these. */
 const consents: readonly Answer[] = changes.flatMap((change) => [
   consent('speech', change),
   consent('typing', change),
@@ -120,6 +121,8 @@ export function checkChangedCall(
     reachable: {
       'the changed call is approved in speech': (_snapshot, { accepted }) =>
         accepted?.channel === 'speech' && accepted.change === 1,
+      'an approval that lasts is given in speech': (_snapshot, { accepted }) =>
+        accepted?.channel === 'speech' && accepted.change === 2,
       'the call as asked is approved after the change was dropped': (snapshot, { accepted }) =>
         accepted?.change === 0 && snapshot.context.change === 0,
     },

@@ -251,6 +251,20 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
     property: 'QUESTION-12: a spoken yes counts once that call was heard',
   },
   {
+    fault: 'a yes to a changed call gives an approval that lasts',
+    machine: provide(questionMachine, 'actions', {
+      noteChange: assign(({ event }: { event: { readonly change?: number } }) =>
+        event.change === undefined
+          ? {}
+          : {
+              change: event.change,
+              ...(event.change < 2 && { playingSince: null, heard: false, heardAt: undefined }),
+            },
+      ),
+    }),
+    property: 'QUESTION-12: a spoken yes counts once that call was heard',
+  },
+  {
     fault: 'a late yes to the call as asked runs the changed call',
     machine: provide(questionMachine, 'actions', {
       noteChange: assign(({ event }: { event: { readonly change?: number } }) =>
