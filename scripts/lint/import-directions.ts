@@ -28,7 +28,7 @@ const declaredPackages = [
   ...Object.keys(manifest.peerDependencies),
 ];
 
-const runtimePackages = ['xstate', '@xstate/store', 'ai', 'zod', 'rxjs'];
+const runtimePackages = ['xstate', '@xstate/store', 'ai', 'croner', 'zod', 'rxjs'];
 
 /** The parts that an adapter may import: ports, and pure helpers for audio, speech and words. */
 const portSources = [
@@ -294,7 +294,7 @@ export const layers: readonly Layer[] = [
       'machines',
       'values',
     ],
-    packages: ['ai', 'zod'],
+    packages: ['ai', 'croner', 'zod'],
   },
   {
     files: 'actors/session/lifecycle',

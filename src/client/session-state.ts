@@ -12,6 +12,7 @@
 
 import {
   KEPT_VIEWS,
+  withSchedule,
   type DeliveryView,
   type QuestionView,
   type SessionEvent,
@@ -62,6 +63,9 @@ export function applySessionEvent(state: SessionState, event: SessionEvent): Ses
   if (type === 'floor.changed') return { ...state, floor: event.floor };
   if (type === 'agent.entered') return { ...state, agent: event.agentName };
   if (type === 'usage.changed') return { ...state, usage: event.usage };
+  if (type === 'schedule.changed')
+    // A server of an earlier version sends no schedules.
+    return { ...state, schedules: withSchedule(state.schedules ?? [], event.schedule) };
   if (type === 'limits.changed') return { ...state, limits: event.limits };
   if (type === 'transcript.changed')
     return { ...state, transcript: withItem(state.transcript, event.item) };

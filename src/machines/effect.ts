@@ -81,6 +81,8 @@ export interface DeadlineInput {
   readonly dueAt: number;
   /** The type of the event that the deadline sends to the machine that started it. */
   readonly event: string;
+  /** Whether the deadline follows a clock that is set while it waits. @defaultValue false: it waits for the time that was left */
+  readonly byClock?: true;
 }
 
 /** The activity that sends an event at a given time. */

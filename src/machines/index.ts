@@ -66,6 +66,7 @@ export {
   type QuestionInput,
   type QuestionSnapshot,
 } from './question-machine.ts';
+export { scheduleMachine, type ScheduleEvent, type ScheduleSnapshot } from './schedule-machine.ts';
 export {
   serviceMachine,
   sourceMessages,

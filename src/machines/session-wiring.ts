@@ -19,6 +19,7 @@ import type {
   OutboxItem,
 } from './outbox-setup.ts';
 import type { QuestionEffects, QuestionEvent } from './question-machine.ts';
+import type { ScheduleEvent } from './schedule-machine.ts';
 import {
   gateIsOpen,
   type SessionEffects,
@@ -36,6 +37,7 @@ export interface MachineProtocol {
   readonly [call: `call:${string}`]: Unstamped<ToolCallEvent>;
   readonly [batch: `batch:${string}`]: Unstamped<BatchEvent>;
   readonly [client: `client:${string}`]: Unstamped<ClientCallEvent>;
+  readonly [schedule: `schedule:${string}`]: Unstamped<ScheduleEvent>;
 }
 
 type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;

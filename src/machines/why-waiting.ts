@@ -5,7 +5,7 @@
 //
 // Invariants
 //   WHY-WAITING-1. Each part that has not ended (the session, and each question, delivery, call of the lead agent,
-//       subagent, service and source) waits for exactly one cause, in every state that the machines can reach together.
+//       subagent, schedule, service and source) waits for exactly one cause, in every state that the machines can reach together.
 //   WHY-WAITING-2. A cause is true: when the named event happens, the wait changes or ends. If the named causes happen
 //       one after the other, the wait ends.
 
@@ -16,6 +16,7 @@ import type { InteractionSnapshot } from './interaction-machine.ts';
 import type { OutboxSnapshot } from './outbox-machine.ts';
 import { isTold, quietUntil, type Waiting } from './outbox-setup.ts';
 import type { QuestionSnapshot } from './question-machine.ts';
+import type { ScheduleSnapshot } from './schedule-machine.ts';
 import type { ServiceSnapshot } from './service-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
 import type { SubagentSnapshot } from './subagent-machine.ts';
@@ -72,6 +73,8 @@ export interface WaitingState {
   readonly calls?: ReadonlyMap<string, StateOf<ToolCallSnapshot>>;
   /** The calls that clients carry out, by their id. Ended calls may be absent. @defaultValue none */
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
+  /** By key. Ended schedules may be absent. @defaultValue none */
+  readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
   /** The calls whose results are told together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
@@ -177,6 +180,8 @@ export type WaitCause =
   | 'lead_reply'
   /** An event comes from outside. */
   | 'event'
+  /** The time of the schedule comes, at `until`. */
+  | 'time'
   /** The source reports that it runs. */
   | 'source'
   /** The source has freed its resources, or is abandoned at `until`. */
@@ -185,9 +190,17 @@ export type WaitCause =
 /** Why something waits. */
 export interface Wait {
   /** The kind of actor that waits. */
-  readonly of: 'session' | 'question' | 'delivery' | 'call' | 'subagent' | 'service' | 'source';
+  readonly of:
+    | 'session'
+    | 'question'
+    | 'delivery'
+    | 'call'
+    | 'subagent'
+    | 'schedule'
+    | 'service'
+    | 'source';
   /**
-   * The id of the waiting part: the id of a request, delivery, call or subagent, the name of a service, or
+   * The id of the waiting part: the id of a request, delivery, call or subagent, the key of a schedule, the name of a service, or
    * `service/source`; empty for the session.
    */
   readonly id: string;
@@ -215,8 +228,9 @@ type OfSession = WaitingState & {
 };
 
 /**
- * Returns why the session, its questions, its deliveries, the lead agent's calls, the subagents, the services and their
- * sources wait: one wait for each part that has not ended, in this order. Pure: the same states give the same waits.
+ * Returns why the session, its questions, its deliveries, the lead agent's calls, the subagents, the schedules, the
+ * services and their sources wait: one wait for each part that has not ended, in this order. Pure: the same states give
+ * the same waits.
  */
 export function whyWaiting(state: WaitingState): readonly Wait[] {
   if (!isOfSession(state)) return [...subagentWaits(state, new Map()).values()];
@@ -235,6 +249,7 @@ export function whyWaiting(state: WaitingState): readonly Wait[] {
     ...deliveries.values(),
     ...calls.values(),
     ...subagents.values(),
+    ...scheduleWaits(state),
     ...serviceWaits(state, subagents),
   ];
 }
@@ -531,6 +546,12 @@ function openWhy(state: OfSession, id: string, until: number): Why {
   return { cause: 'answer', until, by, sentence };
 }
 
+const AT_CLIENT: Readonly<Partial<Record<ClientCallSnapshot['value'], string>>> = {
+  waiting: 'waits for a page of the user that takes it: given up',
+  claimed: 'a page of the user carries it out: given up',
+  left: 'the page that carries it out has lost its connection: in doubt',
+};
+
 /** Returns why one of these calls waits for a client of the user; null: none of them does. */
 function clientCallWhy(
   state: WaitingState,
@@ -539,22 +560,20 @@ function clientCallWhy(
 ): Why | null {
   for (const [on, { value, context }] of state.clientCalls ?? []) {
     if (context.subagentId !== subagentId || !callIds.includes(context.callId)) continue;
-    const { dueAt: until } = context;
-    const cause = 'client_call';
-    const then = `given up ${inTime(state, until)}`;
-    if (value === 'waiting')
-      return { cause, on, until, sentence: `waits for a page of the user that takes it: ${then}` };
-    if (value === 'claimed')
-      return { cause, on, until, sentence: `a page of the user carries it out: ${then}` };
-    if (value === 'left')
-      return {
-        cause,
-        on,
-        until,
-        sentence: `the page that carries it out has lost its connection: in doubt ${inTime(state, until)}`,
-      };
+    const why = AT_CLIENT[value];
+    const sentence = `${why} ${inTime(state, context.dueAt)}`;
+    if (why) return { cause: 'client_call', on, until: context.dueAt, sentence };
   }
   return null;
+}
+
+function* scheduleWaits(state: OfSession): Generator<Wait, void> {
+  for (const [key, { value, context }] of state.schedules ?? []) {
+    const { dueAt: until, isTask } = context;
+    const sentence = `${isTask ? 'its task starts' : 'its words are told'} ${inTime(state, until)}`;
+    if (value === 'waiting') yield wait('schedule', key, { cause: 'time', until, sentence });
+    else yield wait('schedule', key, { cause: 'admission', sentence: 'its task is being started' });
+  }
 }
 
 /** Yields why the lead agent's calls without a result wait. */

@@ -28,7 +28,7 @@ import type { NoteWriter } from '../actors/notes/note-marks.ts';
 import type { Environment } from '../actors/ports/environment.ts';
 import type { MemoryOwner, WorkingMemory } from '../actors/ports/working-memory.ts';
 import type { Host } from '../actors/runtime/host.ts';
-import { inTime, raceAbort, raceTime } from '../values/race-abort.ts';
+import { inTime, raceAbort, raceTime, type TimeLimit } from '../values/race-abort.ts';
 import type { Briefing } from '../actors/subagent/instance.ts';
 import type { ReturnedValue, SubagentHandle } from '../actors/subagent/subagent-ports.ts';
 import { namespaceOf } from '../memory/keys.ts';
@@ -39,11 +39,10 @@ import {
   type LargeOutputOptions,
   memoryReaderIn,
 } from '../memory/large-output.ts';
-import { memoryTime } from '../memory/memory-time.ts';
 import { speakable } from '../memory/speakable.ts';
 import { aFunction, anObject, type ChecksOf } from '../values/checks.ts';
 import { clip } from '../values/clip.ts';
-import { ConfigurationError } from '../values/errors.ts';
+import { ConfigurationError, TimeoutError } from '../values/errors.ts';
 import { asJson, isLongerThan } from '../values/json.ts';
 import { addUsage, type ModelCalls, type Usage } from '../actors/contracts/usage.ts';
 import { modelAccount } from '../actors/model/model-account.ts';
@@ -496,5 +495,20 @@ function lastTool({ toolName, input, status, calledAt, settledAt }: LedgerEntry)
     status,
     calledAt: calledAt ?? null,
     settledAt: settledAt ?? null,
+  };
+}
+
+/** The time limit for the app's memory: facts, and working memory. */
+const MEMORY_TIMEOUT_MS = 5000;
+
+/** Returns the time limit of a memory read or write. A later answer is ignored, and the error is reported. */
+export function memoryTime({ scheduler }: Pick<Environment, 'scheduler'>): TimeLimit {
+  return {
+    timeoutMs: MEMORY_TIMEOUT_MS,
+    scheduler,
+    late: () =>
+      new TimeoutError(`Expected the memory to answer within ${MEMORY_TIMEOUT_MS} ms`, {
+        code: 'MEMORY_TIMEOUT',
+      }),
   };
 }

@@ -195,6 +195,7 @@ const SHARED = [
   'subagent.progressed',
   'question.changed',
   'delivery.changed',
+  'schedule.changed',
   'agent.entered',
   'agent.exited',
   'transfer.completed',

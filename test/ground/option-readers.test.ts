@@ -20,6 +20,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'OpenaiLiveOptions.turns': ['TurnTimes'],
   OpenaiRealtimeOptions: ['SessionSettings'],
   McpServerOptions: ['Reachable'],
+  ScheduleOptions: ['ScheduleRecord'],
   SessionHostOptions: ['Reachable'],
   SubAgentConfig: ['SubagentConfig'],
   SubagentConfig: ['SubagentDefinition'],
@@ -34,6 +35,7 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
 
 /** Options that the code passes on unchanged, by their reader. */
 const readElsewhere: Readonly<Record<string, readonly string[]>> = {
+  'the session, in the record of a schedule': ['ScheduleOptions.key'],
   'the AI SDK, in `transcribe`': [
     'AiSdkTranscriberOptions.headers',
     'AiSdkTranscriberOptions.maxRetries',

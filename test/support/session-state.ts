@@ -11,6 +11,7 @@ export const emptyState: SessionState = {
   subagents: [],
   questions: [],
   deliveries: [],
+  schedules: [],
   usage: {
     lead: { inputTokens: null, outputTokens: null },
     subagents: { inputTokens: 0, outputTokens: 0, totalTokens: 0 },

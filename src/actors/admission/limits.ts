@@ -18,6 +18,8 @@ export interface SessionLimits {
   readonly whenFull: 'queue' | 'reject';
   /** The maximum number of pending results, undelivered results and notices together. @defaultValue 200 */
   readonly maxDeliveries: number;
+  /** The maximum number of schedules that have not ended. @defaultValue 100 */
+  readonly maxSchedules: number;
   /** How long a parent may take to answer a subagent's request, in milliseconds. @defaultValue 60000 */
   readonly defaultRequestTimeoutMs: number;
   /** The maximum duration of a wait for subagents, in milliseconds. @defaultValue 300000 */
@@ -50,6 +52,7 @@ export const defaultSessionLimits = {
   maxDepth: 3,
   whenFull: 'queue',
   maxDeliveries: 200,
+  maxSchedules: 100,
   defaultRequestTimeoutMs: 60_000,
   defaultAwaitTimeoutMs: 300_000,
   stateRetentionMs: 1_800_000,
@@ -72,6 +75,7 @@ const schema = z.strictObject({
   maxDepth: count,
   whenFull: z.enum(['queue', 'reject']),
   maxDeliveries: count,
+  maxSchedules: count,
   defaultRequestTimeoutMs: milliseconds,
   defaultAwaitTimeoutMs: milliseconds,
   stateRetentionMs: z.number().min(0),

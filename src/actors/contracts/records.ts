@@ -12,7 +12,7 @@ import type {
 import type { Schema } from 'ai';
 import type { Echo } from '../../values/echo.ts';
 import type { Note, Prompt } from '../notes/note.ts';
-import type { QuestionOption, QuestionPut } from './session-views.ts';
+import type { QuestionOption, QuestionPut, ScheduleView } from './session-views.ts';
 import type { Outcome } from './outcome.ts';
 import type { DirectiveScope } from './directives.ts';
 import type { BudgetLimits } from './config.ts';
@@ -239,6 +239,12 @@ export interface ClientTool {
   readonly schema: Schema | null;
 }
 
+/** A schedule as its entry keeps it; its machine has the same key, and knows the next time. */
+export interface ScheduleRecord extends Omit<ScheduleView, 'state'> {
+  /** The first time. */
+  readonly dueAt: number;
+}
+
 /** A call for a client. */
 export interface ClientCallRequest extends Omit<ClientCallRecord, 'output'> {
   /** The id of the call in the conversation with the model. */
@@ -373,6 +379,8 @@ export type SessionInputEvent =
       readonly subagentId: string | null;
       readonly ttlMs: number | null;
       readonly reserved: boolean;
+      /** A later notice with the same value replaces this one while it waits. @defaultValue none does */
+      readonly replaces?: string;
       /** The result, if it may be told together with others. If absent, the result is told separately. */
       readonly result?: ToldResult;
     }
@@ -491,6 +499,7 @@ export type SessionInputEvent =
       readonly value: string | null;
       readonly scope: DirectiveScope;
     }
+  | { readonly type: 'schedule.set'; readonly schedule: ScheduleRecord }
   /** `covers`: the ids of the items that the summary replaces. */
   | {
       readonly type: 'conversation.summarised';

@@ -64,6 +64,8 @@ interface KeptFields {
   readonly 'subagent.ended': { readonly outcome: Outcome };
   /** The result, or the message of the error. */
   readonly 'client.answered': { readonly output: unknown };
+  /** `late`: when the time was due, in words; absent if it is not late. */
+  readonly 'deadline.schedule': { readonly late?: string };
 }
 
 type Kept<E> = Carrying<E, KeptFields>;
@@ -85,6 +87,7 @@ export interface SessionProtocol {
   readonly [call: `call:${string}`]: Kept<MachineProtocol[`call:${string}`]>;
   readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
   readonly [client: `client:${string}`]: Kept<MachineProtocol[`client:${string}`]>;
+  readonly [schedule: `schedule:${string}`]: Kept<MachineProtocol[`schedule:${string}`]>;
   /** The batch that waits for this member's result, if any. */
   readonly [member: `member:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
@@ -106,6 +109,7 @@ export interface SessionProtocol {
   >;
   readonly calls: Input<'tool.called'>;
   readonly clients: Input<'client.called'>;
+  readonly schedules: Input<'schedule.set'>;
   readonly questions: Input<'question.asked'>;
   readonly results: Input<'result.expected' | 'result.told'>;
   readonly services: Input<'invocation.wanted'>;
@@ -154,6 +158,7 @@ const WITH_ID: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['call', ''],
   ['batch', ''],
   ['client', ''],
+  ['schedule', ''],
   ['member', 'batch.'],
   ['delivery', 'delivery.'],
   ['place', 'place.'],
@@ -180,6 +185,7 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
     'call.answered': 'conversation',
     'tool.called': 'calls',
     'client.called': 'clients',
+    'schedule.set': 'schedules',
     'question.asked': 'questions',
     'result.expected': 'results',
     'result.told': 'results',
@@ -221,10 +227,11 @@ export function received(
 
 /** The unit's effects, in addition to those of its machines. */
 export interface UnitEffects {
-  /** The view of the session, of a question, or of a client's call may have changed. */
+  /** The view of the session, of a question, of a client's call, or of a schedule may have changed. */
   readonly 'session.changed': undefined;
   readonly 'question.changed': undefined;
   readonly 'client.changed': undefined;
+  readonly 'schedule.changed': undefined;
   /** Whether the outbox has a place for the message about a service event. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };

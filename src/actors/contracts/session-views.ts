@@ -285,6 +285,30 @@ export interface DeliveryView {
   readonly at: number;
 }
 
+/** A schedule of the session. */
+export interface ScheduleView {
+  readonly key: string;
+  /** The next time, in milliseconds since 1970; null if the schedule has ended. */
+  readonly dueAt: number | null;
+  /** The time between two times, in milliseconds, at least 1000; the first time comes after it. */
+  readonly everyMs?: number;
+  /** The times as a cron pattern in the time zone: `0 9 * * MON-FRI`. */
+  readonly cron?: string;
+  /** @defaultValue the session's `timeZone` */
+  readonly timeZone: string;
+  /**
+   * How times are treated that passed while no process had the session: one of them is made up for; all are, up to 100; or
+   * none is that is later than a minute. @defaultValue 'once'
+   */
+  readonly missed: 'once' | 'all' | 'skip';
+  /** The words that the user is told; absent if a task is started. */
+  readonly say?: string;
+  /** The task that is started; `subagent` is a key of `subagentConfigs`. The session tells its result like any other. */
+  readonly task?: { readonly subagent: string; readonly task: string };
+  /** `starting`: its task is being started. `done`: its last time has passed. */
+  readonly state: 'waiting' | 'starting' | 'done' | 'cancelled';
+}
+
 /** The remaining allowance at the voice model's provider, as last reported. */
 export interface LimitView {
   /** A name such as `requests` or `tokens`. */
@@ -368,6 +392,8 @@ export type SessionEvent =
   /** A call that a client of the user executes: a tool with `runsAt: 'client'`. */
   | { readonly type: 'client_call.changed'; readonly call: ClientCallView }
   | { readonly type: 'delivery.changed'; readonly delivery: DeliveryView }
+  /** A schedule was set, has moved to its next time, or has ended. */
+  | { readonly type: 'schedule.changed'; readonly schedule: ScheduleView }
   | { readonly type: 'service.changed'; readonly service: ServiceView }
   /** A service event that no agent examined completely. */
   | { readonly type: 'service.dropped'; readonly event: DroppedEvent }
@@ -567,6 +593,8 @@ export interface SessionState {
   readonly questions: readonly QuestionView[];
   /** The results and notices for the user. */
   readonly deliveries: readonly DeliveryView[];
+  /** The schedules of the session that have not ended. */
+  readonly schedules: readonly ScheduleView[];
   /** The session's usage: by the lead agent, by subagents, and in total. */
   readonly usage: UsageView;
   /** The provider's limits; empty until the wire reports them. */
@@ -583,6 +611,7 @@ export const emptySessionState: SessionState = Object.freeze({
   subagents: [],
   questions: [],
   deliveries: [],
+  schedules: [],
   usage: usageOfBoth(NO_LEAD_USAGE, NO_USAGE),
   limits: [],
 });
@@ -681,4 +710,15 @@ export interface DroppedEvent {
   readonly priority: EventPriority;
   /** `cancelled`: the agent was cancelled while it examined the event. */
   readonly reason: EventDropReason | 'cancelled';
+}
+
+/** Returns the schedules with one that has changed, without those that have ended. */
+export function withSchedule(
+  schedules: SessionState['schedules'],
+  changed: ScheduleView,
+): SessionState['schedules'] {
+  const index = schedules.findIndex(({ key }) => key === changed.key);
+  const isOpen = changed.state === 'waiting' || changed.state === 'starting';
+  if (isOpen) return index < 0 ? [...schedules, changed] : schedules.with(index, changed);
+  return schedules.filter(({ key }) => key !== changed.key);
 }

@@ -141,6 +141,13 @@ export function noticePrompt(label: string, text: string): Note {
   return note(sentence`There is news for the user. Pass it on.`, { label, text });
 }
 
+const DUE = sentence`This is due now. Tell the user.`;
+const DUE_LATE = sentence`This was due earlier, when the session was not running. Tell the user, and when it was due.`;
+
+/** Returns the note about words whose time has come. `late`: when they were due; absent if they are on time. */
+export const duePrompt = (text: string, late?: string): Note =>
+  late === undefined ? note(DUE, { text }) : note(DUE_LATE, { text, wasDue: late });
+
 const STILL_OPEN = sentence`They see it: do not ask it.`;
 
 /**

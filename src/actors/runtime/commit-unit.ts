@@ -66,6 +66,8 @@ export type { Message, Posted, UnitBody, UnitEvent, UnitIdentity } from './unit-
 const MAX_MAILBOX = 10_000;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
+/** How often a deadline that follows the clock reads it. */
+const CLOCK_LOOK_MS = 30_000;
 
 /** A unit with any protocol, for components that send it no events. */
 export type AnyUnit = Omit<CommitUnit, 'receive' | 'resume'>;
@@ -526,16 +528,26 @@ export class CommitUnit<Protocol extends object = AnyProtocol> implements Task {
 
   #arm(actor: string, id: string, input: unknown): void {
     if (this.#disposed) return;
-    const { dueAt, event: type } = input as DeadlineInput;
+    const { dueAt, event: type, byClock = false } = input as DeadlineInput;
     const key = `${actor}/${id}`;
     this.#disarm(key);
     const { clock, scheduler } = this.#host.environment;
-    const cancel = scheduler.schedule(() => {
-      this.#forget(key);
-      const due: Due = { type, dueAt };
-      this.#admit(actor, due);
-    }, dueAt - clock.now());
-    (this.#deadlines ??= new Map()).set(key, { dueAt, cancel });
+    const wait = (): (() => void) => {
+      const leftMs = dueAt - clock.now();
+      return scheduler.schedule(
+        () => {
+          if (byClock && clock.now() < dueAt) cancel = wait();
+          else {
+            this.#forget(key);
+            const due: Due = { type, dueAt };
+            this.#admit(actor, due);
+          }
+        },
+        byClock ? Math.min(leftMs, CLOCK_LOOK_MS) : leftMs,
+      );
+    };
+    let cancel = wait();
+    (this.#deadlines ??= new Map()).set(key, { dueAt, cancel: () => cancel() });
   }
 
   #disarm(key: string): void {

@@ -12,10 +12,9 @@
 
 import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
-import { changed, type MaybePromise } from '../../values/maybe-promise.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import { releaseInstance, takeInstance } from '../subagent/instance.ts';
+import { changed, releaseInstance, takeInstance, type MaybePromise } from '../subagent/instance.ts';
 import type { SubagentRecord } from './subagent-registry.ts';
 
 /**

@@ -639,3 +639,29 @@ describe('a session of a pool', () => {
     );
   });
 });
+
+describe('sleeping sessions with a schedule', () => {
+  test('wake at their times, each once, of ten thousand, and take no memory meanwhile', async () => {
+    const world = worldOf();
+    const { pool, said, opened, errors } = poolOf(world, { lookMs: Infinity, maxAwake: 20 });
+    const HOUR = 3_600_000;
+    const start = world.environment.clock.now();
+    // A real session writes its wake time; the others are times of sessions that another process has put to sleep.
+    for (const id of ['a', 'b'])
+      await pool.use(id, (session) =>
+        session.schedule({ key: 'k', at: start + (id === 'a' ? 1 : 2) * HOUR, say: `for ${id}` }),
+      );
+    for (let n = 0; n < 10_000; n += 1)
+      await world.wakeTimes.set(`other-${n}`, start + 10 * HOUR + n);
+    await world.environment.advance(10 * IDLE_MS);
+    expect(pool.awakeCount).toBe(0);
+    await world.environment.advance(HOUR);
+    expect(opened).toEqual(['a', 'b', 'a']);
+    await world.environment.advance(HOUR + 10 * IDLE_MS);
+    expect(opened.filter((id) => id === 'b')).toHaveLength(2);
+    expect(said.filter((line) => line.includes('for a'))).toHaveLength(1);
+    expect(said.filter((line) => line.includes('for b'))).toHaveLength(1);
+    expect(errors).toEqual([]);
+    await pool.close();
+  });
+});

@@ -303,6 +303,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   model_silence: [['response.ended']],
   lead_tool: [['response.requested'], ['call.executed']],
   client_call: [['client.answered']],
+  time: [['deadline.schedule']],
   playout: [['playout.drained']],
   user: [['utterance.started'], ['response.requested'], ['client.detached']],
   turn: [],

@@ -49,6 +49,8 @@ import { SubagentReports } from './subagent-reports.ts';
 
 /** A running inline tool. */
 const EXECUTE = 'call.execute';
+/** The task of a schedule is being started. */
+const START = 'schedule.start';
 /** A model reads the user's words over a question. */
 const READ = 'question.read';
 
@@ -106,6 +108,7 @@ export class SessionEffects {
       'session.changed': shown,
       'question.changed': shown,
       'client.changed': shown,
+      'schedule.changed': shown,
       'session.connect': () => lead.connect(),
       'session.hangUp': () => lead.disconnect(false),
       'session.disconnect': () => lead.disconnect(true),
@@ -222,9 +225,10 @@ export class SessionEffects {
       (this.#handlers[name] as (params: unknown) => void)(effect.params);
     else if (effect.kind === 'start' && name === EXECUTE) this.#calls.execute(idOf(actor));
     else if (effect.kind === 'stop' && name === EXECUTE) this.#calls.stop(idOf(actor));
+    else if (effect.kind === 'start' && name === START) this.#session.schedules.start(idOf(actor));
     else if (effect.kind === 'start' && name === READ) this.#read(idOf(actor));
     else if (effect.kind === 'stop' && name === READ) this.#notRead(idOf(actor));
-    else if (effect.kind !== 'do' || !isWired(name)) {
+    else if (name !== START && (effect.kind !== 'do' || !isWired(name))) {
       const message = `Expected an effect of EffectHandlers, got \`${name}\` (${effect.kind})`;
       this.#session.host.report(
         new OffstageError('INTERNAL', message),
@@ -256,6 +260,7 @@ export class SessionEffects {
     for (const id of unit.questions.ids) this.#question(id, isAsleep);
     this.#showLasting();
     this.#session.clientCalls.resume();
+    for (const key of unit.schedules.ids) this.#session.schedules.changed(key);
     this.#calls.resume();
     this.#resumeDeliveries();
     for (const item of records.conversation.items) {
@@ -455,6 +460,7 @@ export class SessionEffects {
       this.#session.settleTold();
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
     else if (actor.startsWith('client:')) this.#session.clientCalls.changed(idOf(actor));
+    else if (actor.startsWith('schedule:')) this.#session.schedules.changed(idOf(actor));
   }
 
   #question(requestId: string, isKnown = false): void {

@@ -33,6 +33,7 @@ import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
 import { modelCallsOf } from '../lead/lead-usage.ts';
+import { schedulesOf, withNextTime, type Schedules } from '../effects/schedules.ts';
 import type { Speaker } from '../lead/speaker.ts';
 import { LeadAgents, type LeadSession } from '../lead/lead-agents.ts';
 import { checkedNotice, postNotice, type NoticeOptions } from '../effects/notices.ts';
@@ -133,6 +134,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   readonly #effects: SessionEffects;
   /** The calls that clients carry out. */
   readonly clientCalls: ClientCalls;
+  readonly schedules: Schedules;
   readonly #tellOfError: Host['report'];
 
   /** @throws {ConfigurationError} if an option is invalid; then nothing is opened. */
@@ -267,6 +269,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
         },
       },
     );
+    const { maxSchedules } = limits;
+    this.schedules = schedulesOf(this, { maxSchedules, timeZone: options.timeZone ?? 'UTC' });
     this.host.actors.machines = () => this.#machines();
     const { id, host } = this;
     this.snapshots = new ScopeSnapshots(
@@ -419,6 +423,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
     if (event.type === 'user.said')
       return withReading(records, unit, event, { leadSettles, hasModel });
     if (event.type === 'reading.ended') return withMeaning(records, unit, id, event, leadSettles);
+    if (event.type === 'deadline.schedule') return withNextTime(records, id, event);
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 

@@ -298,16 +298,17 @@ function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): v
  * `question sub_1:1`.
  */
 export function forgetWhatIsOver(records: SessionRecords, unit: SessionUnit): readonly string[] {
-  const { questions, calls, batches } = unit;
-  const over = Object.entries({ question: questions, call: calls, batch: batches }).flatMap(
-    ([kind, members]) =>
-      members.ids
-        .filter((id) => members.stateOf(id)?.done === true)
-        .map((id) => ({ kind, members, id })),
+  const { questions, calls, batches, schedules } = unit;
+  const all = { question: questions, call: calls, batch: batches, schedule: schedules };
+  const over = Object.entries(all).flatMap(([kind, members]) =>
+    members.ids
+      .filter((id) => members.stateOf(id)?.done === true)
+      .map((id) => ({ kind, members, id })),
   );
   for (const { kind, members, id } of over) {
     members.forget(id);
     if (kind === 'question') records.questions.delete(id);
+    if (kind === 'schedule') records.schedules.delete(id);
   }
   return over.map(({ kind, id }) => `${kind} ${id}`);
 }

@@ -21,6 +21,7 @@ import {
 } from '../../contracts/config.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/lead-agent.ts';
+import { timeZoneName } from '../effects/schedules.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import { checkParts } from '../../subagent/define-subagent.ts';
 import type { Consolidation } from '../state/batches.ts';
@@ -53,6 +54,11 @@ export interface SessionOptions extends OutcomeOptions {
   readonly user?: string;
   /** The limits of the conversation, and its memory. */
   readonly conversation?: ConversationOptions;
+  /**
+   * The user's time zone, such as `Europe/Vienna`: the default of a schedule's `timeZone`. @defaultValue 'UTC', the same in each
+   * process that continues the session
+   */
+  readonly timeZone?: string;
   /** The session's limits; absent limits have defaults. @defaultValue the defaults of `SessionLimits` */
   readonly limits?: Partial<SessionLimits>;
   /** The budget of all subagents together; its time starts when the session is created. */
@@ -118,6 +124,7 @@ export const sessionChecks = {
   memory: anObject('a memory such as memoryStore()', 'facts', 'remember', 'forget').optional(),
   memoryScope: name,
   conversation: someObject,
+  timeZone: timeZoneName.optional(),
   limits: elsewhere,
   budget: elsewhere,
   hooks: z.strictObject(hookChecks).optional(),

@@ -18,7 +18,7 @@ import type { Giver, ScopeNews, ScopePorts } from '../../subagents/scope-ports.t
 import { THE_LEAD, type PendingInput, type SpawnRequest } from '../../contracts/service-types.ts';
 import { assembleContextSnapshot, type FactSource } from '../../context/context-snapshot.ts';
 import { isMessage, type MessageItem } from '../../conversation/items.ts';
-import type { OutcomeProcessor } from '../../../results/outcome-processor.ts';
+import { memoryTime, type OutcomeProcessor } from '../../../results/outcome-processor.ts';
 import { providerOf } from '../../../values/echo.ts';
 import { ownValue } from '../../../values/own-value.ts';
 import { raceTime } from '../../../values/race-abort.ts';
@@ -28,7 +28,6 @@ import type { SubagentConfig, SubagentDefinition } from '../../contracts/config.
 import type { NoteMarks } from '../../notes/note-marks.ts';
 import { briefing, type Briefing } from '../../subagent/instance.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
-import { memoryTime } from '../../../memory/memory-time.ts';
 import { inheritedTools, reportInDoubt } from '../effects/call-effects.ts';
 import { RUNNING_TASK } from '../lead/work.ts';
 import { postNotice, type NewNotice } from '../effects/notices.ts';

@@ -28,6 +28,7 @@ import { guarded } from '../../runtime/guarded-stream.ts';
 import type { Host } from '../../runtime/host.ts';
 import {
   KEPT_VIEWS,
+  withSchedule,
   type DeliveryView,
   type QuestionView,
   type SessionEvent,
@@ -52,6 +53,7 @@ export class Projection {
   #outage: SessionState['outage'] = null;
   #floor: SessionState['floor'] = 'nobody';
   #agent: string | null = null;
+  #schedules: SessionState['schedules'] = [];
   #usage = NOTHING_USED;
   #limits: SessionState['limits'] = [];
   #created: CreatedStore | null = null;
@@ -152,6 +154,9 @@ export class Projection {
         if (looksSame(this.#deliveries.get(event.delivery.deliveryId), event.delivery)) return;
         this.#deliveries.set(event.delivery.deliveryId, event.delivery);
         break;
+      case 'schedule.changed':
+        this.#schedules = withSchedule(this.#schedules, event.schedule);
+        break;
       case 'agent.entered':
         this.#agent = event.agentName;
         break;
@@ -242,6 +247,7 @@ export class Projection {
       subagents: this.#subagents.list,
       questions: this.#questions.list,
       deliveries: this.#deliveries.list,
+      schedules: this.#schedules,
       usage: this.#usage,
       limits: this.#limits,
     };

@@ -21,6 +21,7 @@ import {
   nudgePrompt,
   questionPrompt,
   readBackText,
+  duePrompt,
 } from '../../conversation/prompts.ts';
 import type { Note } from '../../notes/note.ts';
 import { withoutUndefined } from '../../../values/without-undefined.ts';
@@ -35,6 +36,7 @@ import type {
   DeliveryRecord,
   QuestionRecord,
   ReturnedResult,
+  ScheduleRecord,
   ToldResult,
 } from '../../contracts/records.ts';
 import type { EventFor, Received, SessionMessage } from '../../contracts/session-protocol.ts';
@@ -95,6 +97,8 @@ export interface SessionRecordsSnapshot {
   readonly calls: readonly CallRecord[];
   /** @defaultValue none */
   readonly clientCalls?: readonly ClientCallRecord[];
+  /** @defaultValue none */
+  readonly schedules?: readonly ScheduleRecord[];
   readonly deliveries: readonly DeliveryRecord[];
   /** @defaultValue none */
   readonly returned?: readonly ReturnedResult[];
@@ -120,6 +124,7 @@ interface Facts extends Omit<
   | 'questions'
   | 'calls'
   | 'clientCalls'
+  | 'schedules'
   | 'deliveries'
   | 'returned'
   | 'directives'
@@ -137,6 +142,7 @@ export class SessionRecords {
   readonly questions = new Table<QuestionRecord>(this.draft);
   readonly calls = new Table<CallRecord>(this.draft);
   readonly clientCalls = new Table<ClientCallRecord>(this.draft);
+  readonly schedules = new Table<ScheduleRecord>(this.draft);
   /** Notices, and spawned subagents' results. The other deliveries follow from a question or a call. */
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
   /** Results that the lead agent has read, until its reply or a delivery has told them (ONCE-1). */
@@ -239,6 +245,7 @@ export class SessionRecords {
       questions: [...this.questions.values()],
       calls: [...this.calls.values()],
       ...(this.clientCalls.size > 0 && { clientCalls: [...this.clientCalls.values()] }),
+      ...(this.schedules.size > 0 && { schedules: [...this.schedules.values()] }),
       deliveries: [...this.deliveries.values()],
       ...(this.returned.size > 0 && { returned: [...this.returned.values()] }),
       conversation: this.kept.toJSON(),
@@ -250,6 +257,7 @@ export class SessionRecords {
     this.#facts.value = this.#first;
     for (const table of [this.questions, this.calls, this.deliveries]) table.clear();
     this.clientCalls.clear();
+    this.schedules.clear();
     this.returned.clear();
     this.#toldByReply.clear();
     this.#conversation.reset();
@@ -258,7 +266,8 @@ export class SessionRecords {
   /** Continues from the result of `toSnapshot`. */
   restore(snapshot: SessionRecordsSnapshot): void {
     const { questions, calls, deliveries, returned, conversation, directives, ...rest } = snapshot;
-    const { clientCalls = [], ...facts } = rest;
+    const { clientCalls = [], schedules = [], ...facts } = rest;
+    for (const schedule of schedules) this.schedules.set(schedule.key, schedule);
     for (const call of clientCalls) this.clientCalls.set(call.id, call);
     this.#facts.value = { ...this.#first, ...facts, directives: Directives.of(directives) };
     for (const question of questions) this.questions.set(question.requestId, question);
@@ -376,6 +385,11 @@ export class SessionRecords {
       case 'client':
         if (event.type === 'client.answered') this.clientCalls.change(id, { output: event.output });
         return [];
+      case 'schedules':
+        this.schedules.set(event.schedule.key, event.schedule);
+        return [];
+      case 'schedule':
+        return this.#scheduled(id, event);
       case 'call': {
         const call = this.calls.get(id);
         if (call) this.calls.change(id, changeOfCall(call, event));
@@ -573,11 +587,22 @@ export class SessionRecords {
       deliveryId,
       kind,
       priority,
-      replaces: kind === 'progress' ? subagentId : null,
+      replaces: kind === 'progress' ? subagentId : (posted.replaces ?? null),
       reserved: posted.reserved,
       expiresAt: posted.ttlMs === null ? null : at + posted.ttlMs,
     };
     return [{ actor: 'outbox', event: { type: 'outbox.add', item } }];
+  }
+
+  /** Posts the words of a schedule at their time. */
+  #scheduled(
+    key: string,
+    event: EventFor<`schedule:${string}`> & Stamped,
+  ): readonly SessionMessage[] {
+    const { say, missed } = this.schedules.get(key) ?? {};
+    if (event.type !== 'deadline.schedule' || say === undefined) return [];
+    const replaces = missed === 'all' ? {} : { replaces: `schedule:${key}` };
+    return [{ actor: 'notices', event: { ...dueNotice(key, say, event), ...replaces } }];
   }
 
   /** Builds a delivery from the record of a question, or of a call that has a result. */
@@ -600,6 +625,26 @@ export class SessionRecords {
     const item = requestId === null ? undefined : this.kept.get(requestId);
     return item?.role === 'user' ? item : null;
   }
+}
+
+/** Returns the notice of a schedule; the same time has the same notice, even in a later process. */
+export function dueNotice(
+  key: string,
+  text: string,
+  { dueAt, late }: { readonly dueAt: number; readonly late?: string },
+): EventFor<'notices'> {
+  return {
+    type: 'notice.posted',
+    deliveryId: `${key}@${dueAt}`,
+    kind: 'notice',
+    priority: 'normal',
+    label: 'REMINDER',
+    text,
+    prompt: duePrompt(text, late),
+    subagentId: null,
+    ttlMs: null,
+    reserved: false,
+  };
 }
 
 /** Returns the id in an actor's name: for `question:abc:1`, `abc:1`. */

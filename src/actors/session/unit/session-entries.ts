@@ -290,6 +290,17 @@ const machines = z.looseObject({
   }),
 });
 
+const schedule = z.looseObject({
+  key: text,
+  dueAt: amount,
+  everyMs: maybe(amount),
+  cron: maybe(text),
+  timeZone: text,
+  missed: z.enum(['once', 'all', 'skip']),
+  say: maybe(text),
+  task: maybe(z.looseObject({ subagent: text, task: text })),
+});
+
 const snapshot = z.looseObject({
   inputs: inputsShape,
   unit: z.looseObject({
@@ -297,6 +308,7 @@ const snapshot = z.looseObject({
     questions: z.array(member),
     calls: z.array(member),
     clientCalls: maybe(z.array(member)),
+    schedules: maybe(z.array(member)),
     batches: z.looseObject({ members: z.array(member) }),
     placed: z.array(text),
   }),
@@ -315,6 +327,7 @@ const snapshot = z.looseObject({
       z.looseObject({ callId: text, name: text, arguments: text, outcome: maybe(outcome) }),
     ),
     clientCalls: maybe(z.array(z.looseObject({ id: text, name: text, user: maybe(text) }))),
+    schedules: maybe(z.array(schedule)),
     deliveries: z.array(
       z.looseObject({ deliveryId: text, text, prompt: z.union([text, noteSchema]), label: text }),
     ),
@@ -471,6 +484,10 @@ export const SESSION_SHAPES: EventShapes = {
     absent: z.enum(['wait', 'fail']),
     idempotent: flag,
   }),
+  'schedule.set': z.looseObject({ schedule }),
+  'schedule.moved': deadline.extend({ isTask: flag }),
+  'schedule.started': deadline,
+  'deadline.schedule': deadline.extend({ next: maybe(amount), late: maybe(text) }),
   'client.claimed': z.looseObject({ by: text }),
   'client.left': z.looseObject({ by: maybe(text) }),
   'client.answered': z.looseObject({ by: text, failed: maybe(flag) }),
@@ -488,6 +505,7 @@ export const SESSION_SHAPES: EventShapes = {
     subagentId: maybe(text),
     ttlMs: maybe(amount),
     reserved: flag,
+    replaces: maybe(text),
     result: maybe(z.looseObject({ toolName: text, text, notes: z.array(text) })),
   }),
   'result.expected': z.looseObject({ deliveryId: text, requestId: text }),

@@ -26,6 +26,7 @@ import {
   outboxMachine,
   ownerOf,
   questionMachine,
+  scheduleMachine,
   sessionMachine,
   shared,
   toolCallMachine,
@@ -86,9 +87,14 @@ export interface SessionUnitSnapshot {
   readonly calls: readonly MemberSnapshot[];
   /** @defaultValue none */
   readonly clientCalls?: readonly MemberSnapshot[];
+  /** @defaultValue none */
+  readonly schedules?: readonly MemberSnapshot[];
   readonly batches: BatchesSnapshot;
   readonly placed: readonly string[];
 }
+
+/** The kinds of actors whose views may change with each event. */
+const SHOWN: ReadonlySet<string> = new Set(['session', 'question', 'client', 'schedule']);
 
 /** The time limit of an inline tool that sets none. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
@@ -115,6 +121,7 @@ export class SessionUnit implements UnitBody {
   readonly questions: Population;
   readonly calls: Population<typeof toolCallMachine>;
   readonly clientCalls: Population<typeof clientCallMachine>;
+  readonly schedules: Population<typeof scheduleMachine>;
   batches!: Batches;
   // The owner, which executes the effects and receives the unit's reports.
   readonly release: SessionUnitOwner['release'];
@@ -136,6 +143,7 @@ export class SessionUnit implements UnitBody {
     question: (id) => [this.questions, id],
     call: (id) => [this.calls, id],
     client: (id) => [this.clientCalls, id],
+    schedule: (id) => [this.schedules, id],
     batch: (id) => [this.batches, id],
     member: (id) => [this.batches, this.batches.expecting(id) ?? ''],
     delivery: (id) => {
@@ -183,6 +191,7 @@ export class SessionUnit implements UnitBody {
     this.questions = new Population(questionMachine, 'question', this.unit, host);
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.clientCalls = new Population(clientCallMachine, 'client', this.unit, host);
+    this.schedules = new Population(scheduleMachine, 'schedule', this.unit, host);
     this.#beginWith(options);
     // An inspector shows a session as soon as it exists.
     if (host.actors.isSeen) this.begin();
@@ -205,6 +214,7 @@ export class SessionUnit implements UnitBody {
       questions: this.questions.snapshots,
       calls: this.calls.snapshots,
       ...(this.clientCalls.ids.length > 0 && { clientCalls: this.clientCalls.snapshots }),
+      ...(this.schedules.ids.length > 0 && { schedules: this.schedules.snapshots }),
       batches: this.batches.toSnapshot(),
       placed: [...this.#placed.keys()],
     };
@@ -223,6 +233,7 @@ export class SessionUnit implements UnitBody {
     this.questions.restore(snapshot.questions);
     this.calls.restore(snapshot.calls);
     this.clientCalls.restore(snapshot.clientCalls ?? []);
+    this.schedules.restore(snapshot.schedules ?? []);
     this.batches.restoreAll(snapshot.batches);
     for (const eventId of snapshot.placed) this.#placed.set(eventId, true);
     this.#gate.value = gateOf(this.session.snapshot, inputs.canInterrupt);
@@ -250,6 +261,7 @@ export class SessionUnit implements UnitBody {
     this.questions.stop();
     this.calls.stop();
     this.clientCalls.stop();
+    this.schedules.stop();
     this.#placed.clear();
     this.#gate.value = null;
     this.#beginWith(this.#own);
@@ -284,8 +296,9 @@ export class SessionUnit implements UnitBody {
   }
 
   get #populations(): readonly Population[] {
-    const { questions, calls, clientCalls, batches } = this;
-    return [this.#session, this.#interaction, this.#outbox, questions, calls, clientCalls, batches];
+    const { questions, calls, clientCalls, schedules, batches } = this;
+    const single = [this.#session, this.#interaction, this.#outbox];
+    return [...single, questions, calls, clientCalls, schedules, batches];
   }
 
   #stopMachines(): void {
@@ -403,6 +416,19 @@ export class SessionUnit implements UnitBody {
         this.clientCalls.create(event.id, event);
         this.#changed(`client:${event.id}`);
         break;
+      case 'schedules': {
+        const { key, dueAt, task } = event.schedule;
+        const to = { dueAt, isTask: task !== undefined };
+        const isOpen = this.schedules.stateOf(key)?.done === false;
+        if (isOpen)
+          this.#within(
+            [{ actor: `schedule:${key}`, event: { type: 'schedule.moved', ...to } }],
+            event.at,
+          );
+        else this.schedules.create(key, to);
+        this.#changed(`schedule:${key}`);
+        break;
+      }
       case 'results':
         if (event.type === 'result.expected') this.#expect(event);
         break;
@@ -434,6 +460,7 @@ export class SessionUnit implements UnitBody {
       case 'outbox':
       case 'question':
       case 'client':
+      case 'schedule':
       case 'batch':
       case 'member':
       case 'delivery':
@@ -450,7 +477,7 @@ export class SessionUnit implements UnitBody {
     }
     this.#within(follow, event.at);
     // Some state changes post no event, but screens must show them.
-    if (kind === 'session' || kind === 'question' || kind === 'client') this.#changed(actor);
+    if (SHOWN.has(kind)) this.#changed(actor);
   }
 
   /** Posts an effect of the unit itself, for the event being applied. */

@@ -45,6 +45,7 @@ import {
   type SessionResult,
 } from '../lead/awaited.ts';
 import type { TransferAnswer } from '../lead/lead-agents.ts';
+import type { Schedules } from '../effects/schedules.ts';
 import type { SessionCore } from '../lifecycle/session-core.ts';
 import type { StartOptions } from '../lifecycle/session-options.ts';
 import { refuseImages, type ShownImage } from '../questions/shown-image.ts';
@@ -421,6 +422,29 @@ export abstract class BaseSession {
         `Expected the session not to be over, it is ${connection}: the notice could not be told`,
       );
     return this.#core.notifyBackground(text, options);
+  }
+
+  /**
+   * Sets a schedule: at its times the user is told words, or a task is started, even if the session is not in memory or its
+   * process has died meanwhile. Resolves when the journal has it. A schedule with the key of another one replaces it; the same
+   * schedule set again continues with its times.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `TIME_PASSED` for a time that is not in the future; `SESSION_NOT_ACTIVE`
+   *   before `start()` and after the end (rejects).
+   * @throws {CapacityError} `TOO_MANY_SCHEDULES` above `limits.maxSchedules`; `TEXT_TOO_LONG` above 100,000 characters;
+   *   `MAILBOX_FULL` (rejects).
+   */
+  async schedule(options: Parameters<Schedules['set']>[0]): ReturnType<Schedules['set']> {
+    return this.#core.schedules.set(options);
+  }
+
+  /**
+   * Cancels a schedule. Resolves with false if there is none with this key. Words that are due already are told, unless they
+   * are dismissed.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` and after the end (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` (rejects).
+   */
+  async unschedule(key: string): Promise<boolean> {
+    return this.#core.schedules.cancel(key);
   }
 
   /**

@@ -1,0 +1,257 @@
+// A session's schedules: the times at which words are said or tasks are started.
+//
+//   schedule() ─▶ schedule.set ─▶ waits ─▶ deadline.schedule (with the next time) ─▶ notice | a subagent
+//
+// Owns:     the options of a schedule, the calendar (time zones, cron), and the policy for missed times.
+// Does not: decide when a schedule waits, is due or has ended (its machine), or when words are told (outbox).
+//
+// Invariants
+//   SCHEDULES-1. The entry of a due time contains the next time: a fold does not depend on a clock, a calendar or the
+//       data of time zones.
+//   SCHEDULES-2. The next time is later than the due one, even if the clock was set back.
+//   SCHEDULES-3. The task of a due time has one subagent, even if the process dies before its start is in the journal.
+
+import { Cron } from 'croner';
+import { z } from 'zod';
+import { check, checkLength, scopeName } from '../../../values/checks.ts';
+import { CapacityError, ConfigurationError, messageOf } from '../../../values/errors.ts';
+import { callKey } from '../../../values/json.ts';
+import { ownValue } from '../../../values/own-value.ts';
+import { withoutUndefined } from '../../../values/without-undefined.ts';
+import type { SubagentConfig } from '../../contracts/config.ts';
+import type { ScheduleRecord } from '../../contracts/records.ts';
+import { THE_LEAD } from '../../contracts/service-types.ts';
+import type { EventFor } from '../../contracts/session-protocol.ts';
+import type { ScheduleView } from '../../contracts/session-views.ts';
+import type { LeadSession } from '../lead/lead-agents.ts';
+import { dueNotice, type SessionRecords } from '../state/session-records.ts';
+
+/** A time that is later than this counts as missed. */
+const LATE_MS = 60_000;
+/** If more times were missed, `all` makes up for one of them. */
+const MAX_MISSED = 100;
+const MIN_EVERY_MS = 1000;
+/** The last time that a date can have. */
+const LAST_MS = 8.64e15;
+const INVALID = 'INVALID_ARGUMENT';
+
+export const timeZoneName = z.string().refine((timeZone) => {
+  try {
+    return localTime(0, timeZone) !== '';
+  } catch {
+    return false;
+  }
+}, 'expected a time zone such as "Europe/Vienna"');
+
+const words = z.string().refine((text) => text.trim() !== '', 'expected words');
+const hasOne = (...given: readonly unknown[]): boolean =>
+  given.filter((one) => one !== undefined).length === 1;
+const shape = z
+  .strictObject({
+    key: scopeName,
+    at: z.union([z.number().min(0).max(LAST_MS), z.string().max(100)]).optional(),
+    everyMs: z.number().min(MIN_EVERY_MS).max(LAST_MS).optional(),
+    // The library reads a text with a colon as a single time.
+    cron: z
+      .string()
+      .max(200)
+      .regex(/^[^:]*$/, 'expected a pattern such as "0 9 * * MON"')
+      .optional(),
+    timeZone: timeZoneName.optional(),
+    say: words.optional(),
+    task: z.strictObject({ subagent: z.string(), task: words }).optional(),
+    missed: z.enum(['once', 'all', 'skip']).optional(),
+  })
+  .refine(({ at, everyMs, cron }) => hasOne(at, everyMs, cron), 'expected one of at, everyMs, cron')
+  .refine(({ say, task }) => hasOne(say, task), 'expected one of say, task');
+
+/** A schedule, as an app sets it: with one of `at`, `everyMs` and `cron`, and one of `say` and `task`. */
+interface ScheduleOptions extends Partial<Omit<ScheduleView, 'key' | 'dueAt' | 'state'>> {
+  /** The name of the schedule in this session. Another schedule with the same key replaces this one. */
+  readonly key: string;
+  /** The time, in milliseconds since 1970 or as `2026-12-24T18:00` in the time zone. */
+  readonly at?: number | string;
+}
+
+/** The schedules of a session. */
+export interface Schedules {
+  set(options: ScheduleOptions): Promise<{ key: string; dueAt: number; changed: boolean }>;
+  /** Resolves with whether there was such a schedule. */
+  cancel(key: string): Promise<boolean>;
+  /** Shows a schedule that has changed, and forgets one that has ended. */
+  changed(key: string): void;
+  /** Starts the task that is due. */
+  start(key: string): void;
+}
+
+/** `timeZone`: the default of a schedule's time zone. */
+export function schedulesOf(
+  session: LeadSession & { readonly configs: Readonly<Record<string, SubagentConfig>> },
+  { maxSchedules, timeZone: zone }: { maxSchedules: number; timeZone: string },
+): Schedules {
+  const { records, unit, host, projection } = session;
+  /** The keys of settings that are not in the journal yet. */
+  const beingSet = new Set<string>();
+  /** The next time of a schedule; undefined if it has ended. */
+  const dueAtOf = (key: string): number | undefined => {
+    const state = unit.schedules.of(key);
+    return state?.status === 'active' ? state.context.dueAt : undefined;
+  };
+
+  function checkActive(where: string): void {
+    if (!unit.unit.isPaused && !unit.unit.disposed) return unit.unit.checkRoom();
+    const message = `${where}: expected a session that is started and not over, it is ${projection.connection}`;
+    throw new ConfigurationError('SESSION_NOT_ACTIVE', message);
+  }
+
+  function checked(options: ScheduleOptions): ScheduleRecord {
+    const where = 'schedule(options)';
+    const { at, timeZone = zone, missed = 'once', ...rest } = check(where, shape, options, INVALID);
+    checkLength(where, rest.say ?? rest.task?.task ?? '');
+    const invalid = (why: string) => new ConfigurationError(INVALID, `${where}: ${why}`);
+    if (rest.task && !ownValue(session.configs, rest.task.subagent))
+      throw invalid(
+        `task.subagent: expected one of ${JSON.stringify(Object.keys(session.configs))}, got "${rest.task.subagent}"`,
+      );
+    const now = host.environment.clock.now();
+    const set = { ...withoutUndefined(rest), timeZone, missed, dueAt: now };
+    let dueAt: number | null;
+    try {
+      dueAt =
+        typeof at === 'string' ? timeAfter({ ...set, cron: at }, 0) : (at ?? timeAfter(set, now));
+    } catch (error) {
+      throw invalid(messageOf(error));
+    }
+    if (dueAt === null) throw invalid(`expected a time that comes, got "${at ?? rest.cron}"`);
+    if (dueAt > now) return { ...set, dueAt };
+    const message = `${where}: expected a later time than ${localTime(now, timeZone)}, got ${localTime(dueAt, timeZone)}`;
+    throw new ConfigurationError('TIME_PASSED', message);
+  }
+
+  return {
+    async set(options) {
+      checkActive('schedule(options)');
+      const set = checked(options);
+      const { key, dueAt } = set;
+      const known = records.schedules.get(key);
+      const isKnown = known && contentOf(known) === contentOf(set);
+      const before = isKnown ? dueAtOf(key) : undefined;
+      if (before !== undefined) return { key, dueAt: before, changed: false };
+      const keys = new Set([...records.schedules.keys(), ...beingSet]);
+      if (keys.size >= maxSchedules && !keys.has(key)) {
+        const message = `The session has ${keys.size} schedules: limits.maxSchedules is ${maxSchedules}`;
+        throw new CapacityError('TOO_MANY_SCHEDULES', message);
+      }
+      beingSet.add(key);
+      session.receive('schedules', { type: 'schedule.set', schedule: set });
+      await unit.unit.whenHandled().finally(() => beingSet.delete(key));
+      return { key, dueAt, changed: true };
+    },
+    async cancel(key) {
+      check('unschedule(key)', scopeName, key, INVALID);
+      checkActive('unschedule(key)');
+      if (dueAtOf(key) === undefined) return false;
+      session.receive(`schedule:${key}`, { type: 'schedule.cancelled' });
+      await unit.unit.whenHandled();
+      return true;
+    },
+    changed(key) {
+      const record = records.schedules.get(key);
+      const state = unit.schedules.of(key);
+      if (!record || !state) return;
+      const dueAt = dueAtOf(key) ?? null;
+      const schedule: ScheduleView = { ...record, dueAt, state: state.value };
+      projection.emit({ type: 'schedule.changed', schedule });
+      if (dueAt !== null) return;
+      records.schedules.delete(key);
+      unit.schedules.forget(key);
+    },
+    start(key) {
+      const { task } = records.schedules.get(key) ?? {};
+      const dueAt = dueAtOf(key);
+      if (dueAt === undefined) return;
+      let failure;
+      try {
+        failure = task && startTask(task, `${session.id}:${key}@${dueAt}`);
+      } catch (error) {
+        failure = { code: 'INTERNAL', message: messageOf(error) };
+      }
+      // The next process starts the task.
+      if (failure?.code === 'SESSION_CLOSED') return;
+      const text = `The scheduled task ${task?.subagent} was not started: ${failure?.message}`;
+      if (failure) session.receive('notices', dueNotice(key, text, { dueAt }));
+      // SCHEDULES-3: the journal has the subagent first, so that no crash between the two entries loses the task.
+      const started = { type: 'schedule.started', dueAt } as const;
+      void session.tree.whenHandled().then(
+        () => session.receive(`schedule:${key}`, started),
+        () => {},
+      );
+    },
+  };
+
+  /** Starts the task, unless an earlier process has (SCHEDULES-3). Returns the reason why it could not. */
+  function startTask(
+    { subagent: toolName, task: description }: NonNullable<ScheduleRecord['task']>,
+    idempotencyKey: string,
+  ) {
+    const config = ownValue(session.configs, toolName);
+    if (!config) return { code: 'NOT_FOUND', message: 'its configuration no longer exists' };
+    const task = { toolName, args: {}, description };
+    const receipt = session.tree.spawn({ config, task, caller: THE_LEAD, idempotencyKey });
+    return receipt.status === 'accepted' ? undefined : receipt.error;
+  }
+}
+
+/** Returns the first time of a schedule after `after`; null if there is none. */
+export function timeAfter(
+  { dueAt, everyMs, cron, timeZone: timezone }: Omit<ScheduleRecord, 'key' | 'missed'>,
+  after: number,
+): number | null {
+  if (everyMs !== undefined)
+    return dueAt + Math.max(0, Math.floor((after - dueAt) / everyMs) + 1) * everyMs;
+  if (cron === undefined) return null;
+  return new Cron(cron, { timezone, paused: true }).nextRun(new Date(after))?.getTime() ?? null;
+}
+
+/** Adds to a due time the time that follows; a missed time may be skipped (SCHEDULES-1). */
+export function withNextTime(
+  { schedules }: SessionRecords,
+  key: string,
+  event: EventFor<`schedule:${string}`> & {
+    readonly type: 'deadline.schedule';
+    readonly at: number;
+  },
+): EventFor<`schedule:${string}`> & { readonly at: number } {
+  const schedule = schedules.get(key);
+  if (!schedule) return event;
+  const { dueAt, at } = event;
+  const { missed, timeZone, task } = schedule;
+  let next = timeAfter(schedule, dueAt);
+  // SCHEDULES-2: counts from the due time, unless the clock is past it.
+  if (next !== null && next <= at && !(missed === 'all' && missesFew(schedule, next, at)))
+    next = timeAfter(schedule, at);
+  if (at - dueAt <= LATE_MS) return { ...event, next };
+  if (missed !== 'skip') return { ...event, next, late: localTime(dueAt, timeZone) };
+  return next === null
+    ? { type: 'schedule.cancelled', at }
+    : { type: 'schedule.moved', at, dueAt: next, isTask: task !== undefined };
+}
+
+function missesFew(schedule: ScheduleRecord, from: number, until: number): boolean {
+  let next: number | null = from;
+  for (let count = 1; count < MAX_MISSED && next !== null && next <= until; count += 1)
+    next = timeAfter(schedule, next);
+  return next === null || next > until;
+}
+
+/** Returns a text that is equal for equal schedules: one that repeats keeps its times when it is set again. */
+function contentOf({ dueAt, ...rest }: ScheduleRecord): string {
+  const repeats = rest.everyMs !== undefined || rest.cron !== undefined;
+  return callKey('', { ...rest, dueAt: repeats ? null : dueAt });
+}
+
+/** Returns a time for a reader: `Monday 30 November 2026 at 09:00`. */
+function localTime(at: number, timeZone: string): string {
+  const style = { timeZone, dateStyle: 'full', timeStyle: 'short' } as const;
+  return new Intl.DateTimeFormat('en-GB', style).format(at);
+}

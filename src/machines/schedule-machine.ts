@@ -1,0 +1,140 @@
+// The life of one schedule of a session: a time, or a series of times, at which something is said or a task is started.
+//
+//   waiting ─due, words─▶ waiting (at its next time) | done
+//      │  └──due, a task─▶ starting ─started─▶ waiting (at its next time) | done
+//      └──cancelled─▶ cancelled
+//
+// Owns:     the time for which the schedule waits, and the order of its times.
+// Does not: hold words and tasks, know calendars (the event of a due time brings the next time), or start a task.
+//
+// Invariants
+//   SCHEDULE-1. Each time is due at most once, and times are due in ascending order.
+//   SCHEDULE-2. A cancelled schedule is never due again. A task whose time was due before the cancellation is started.
+//   SCHEDULE-3. A schedule waits for a time, starts a task, or has ended.
+
+import { and, assign, setup, type SnapshotFrom } from 'xstate';
+import {
+  activities,
+  activity,
+  machineOptions,
+  stopActivity,
+  type Activity,
+  type Deadline,
+  type Stamped,
+} from './effect.ts';
+
+interface ScheduleInput {
+  /** The first time, in milliseconds since 1970. */
+  readonly dueAt: number;
+  /** Whether a task is started at each time; otherwise words are said. */
+  readonly isTask: boolean;
+}
+
+interface ScheduleContext extends ScheduleInput {
+  /** The time that follows the task being started; null if there is none. */
+  readonly next: number | null;
+}
+
+interface Due extends Stamped {
+  readonly type: 'deadline.schedule';
+  readonly dueAt: number;
+  /** The following time. @defaultValue null: there is none */
+  readonly next?: number | null;
+}
+
+/** The events of `scheduleMachine`. */
+export type ScheduleEvent =
+  | Due
+  /** Another time, and other content, replace those of the schedule. */
+  | ({ readonly type: 'schedule.moved' } & ScheduleInput & Stamped)
+  | ({ readonly type: 'schedule.started'; readonly dueAt: number } & Stamped)
+  | ({ readonly type: 'schedule.cancelled' } & Stamped);
+
+/** Returns the time that follows a due one; one that does not would be due without end. */
+const nextOf = ({ event: { dueAt, next } }: { event: Due }): number | null =>
+  typeof next === 'number' && next > dueAt ? next : null;
+
+/** One schedule of a session. */
+export const scheduleMachine = setup({
+  types: {
+    input: {} as ScheduleInput,
+    context: {} as ScheduleContext,
+    events: {} as ScheduleEvent,
+  },
+  actions: {
+    ...activities<Deadline | Activity<'start', { readonly dueAt: number }>>(),
+    advance: assign(({ context }) => ({ dueAt: context.next ?? context.dueAt, next: null })),
+  },
+  guards: {
+    isDue: ({ context, event }) => 'dueAt' in event && event.dueAt === context.dueAt,
+    isTask: ({ context }) => context.isTask,
+    follows: ({ event }) => event.type === 'deadline.schedule' && nextOf({ event }) !== null,
+    repeats: ({ context }) => context.next !== null,
+  },
+}).createMachine({
+  id: 'schedule',
+  context: ({ input }) => ({
+    dueAt: input?.dueAt ?? 0,
+    isTask: input?.isTask ?? false,
+    next: null,
+  }),
+  initial: 'waiting',
+  options: machineOptions,
+  states: {
+    waiting: {
+      entry: {
+        type: 'startActivity',
+        params: ({ context: { dueAt } }) => ({
+          name: 'deadline',
+          id: 'deadline',
+          input: { dueAt, event: 'deadline.schedule', byClock: true },
+        }),
+      },
+      exit: stopActivity('deadline'),
+      on: {
+        'schedule.moved': {
+          target: 'waiting',
+          reenter: true,
+          actions: assign(({ event: { dueAt, isTask } }) => ({ dueAt, isTask })),
+        },
+        'schedule.cancelled': 'cancelled',
+        'deadline.schedule': [
+          {
+            guard: and(['isDue', 'isTask']),
+            target: 'starting',
+            actions: assign({ next: nextOf }),
+          },
+          {
+            guard: and(['isDue', 'follows']),
+            target: 'waiting',
+            reenter: true,
+            actions: [assign({ next: nextOf }), 'advance'],
+          },
+          { guard: 'isDue', target: 'done' },
+        ],
+      },
+    },
+    starting: {
+      entry: {
+        type: 'startActivity',
+        params: ({ context: { dueAt } }) => activity('start', { dueAt }),
+      },
+      exit: stopActivity('start'),
+      on: {
+        'schedule.moved': {
+          actions: assign(({ event: { dueAt, isTask } }) => ({ next: dueAt, isTask })),
+        },
+        'schedule.cancelled': { actions: assign({ next: null }) },
+        'schedule.started': [
+          { guard: and(['isDue', 'repeats']), target: 'waiting', actions: 'advance' },
+          { guard: 'isDue', target: 'done' },
+        ],
+      },
+    },
+    done: { type: 'final' },
+    cancelled: { type: 'final' },
+  },
+});
+
+/** A snapshot of `scheduleMachine`. */
+export type ScheduleSnapshot = SnapshotFrom<typeof scheduleMachine>;
