@@ -193,6 +193,7 @@ const planted: readonly Planted[] = [
     fault: 'whoever stops a task stops all',
     session: 'text',
     breaks: ['P5'],
+    seeds: 500,
     plant() {
       const { cancel } = SubagentTree.prototype;
       return patched(
