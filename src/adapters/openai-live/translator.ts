@@ -118,7 +118,7 @@ export class Translator {
     }
   }
 
-  /** Forwards the meaning of a server event. `LiveWire` handles the start and end of the session. */
+  /** Forwards the meaning of a server event. `liveWire` handles the start and end of the session. */
   fromWire(event: ServerEvent): void {
     switch (event.type) {
       case 'session.started':

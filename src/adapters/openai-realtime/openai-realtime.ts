@@ -152,8 +152,6 @@ const NOTICE_MS = 5 * 60_000;
 const LONGEST_MS = 65 * 60_000;
 
 /** Announces the server's stated end to the session some minutes before. */
-export type Expiry = ReturnType<typeof watchedExpiry>;
-
 export function watchedExpiry(environment: Environment, expiring: (inMs: number) => void) {
   let cancel: (() => void) | null = null;
 

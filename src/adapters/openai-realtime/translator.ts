@@ -177,7 +177,7 @@ export class Translator {
     this.#connection.emit({ type: 'session.configured' });
   }
 
-  /** Forwards the meaning of a server event. `RealtimeWire` handles `session.updated`. */
+  /** Forwards the meaning of a server event. `realtimeWire` handles `session.updated`. */
   fromWire(event: ServerEvent): void {
     const { emit, toSessionMs } = this.#connection;
     switch (event.type) {

@@ -93,13 +93,13 @@ function by(
   return { api, source, refusal, byPackage };
 }
 
-const rules = (name: string, ...apis: readonly OneApi[]): readonly ProviderRule[] =>
+const rulesOf = (name: string, ...apis: readonly OneApi[]): readonly ProviderRule[] =>
   apis.map((one) => ({ name, ...one }));
 
 /** All rules, which show what calls each API refuses. `providerRefusals` applies them. */
 export const providerRules: readonly ProviderRule[] = [
   // --- order
-  ...rules(
+  ...rulesOf(
     'last-message',
     by('anthropic', 'anthropics/claude-code/issues/52433', ({ prompt }) =>
       when(
@@ -114,7 +114,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'system-first',
     by(
       'google',
@@ -159,7 +159,7 @@ export const providerRules: readonly ProviderRule[] = [
       },
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'some-message',
     by('google', 'NousResearch/hermes-agent/pull/57942', ({ prompt }) =>
       when(
@@ -171,7 +171,7 @@ export const providerRules: readonly ProviderRule[] = [
       when(forAnthropic(prompt).length === 0, 'messages: at least one message is required'),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'call-after-user',
     by('google', 'google-gemini/gemini-cli/issues/11814', ({ prompt }) =>
       when(
@@ -184,7 +184,7 @@ export const providerRules: readonly ProviderRule[] = [
     ),
   ),
   // --- calls and results
-  ...rules(
+  ...rulesOf(
     'result-for-call',
     by('anthropic', 'anthropics/claude-code/issues/8210', ({ prompt }) => {
       const open = unanswered(forAnthropic(prompt));
@@ -240,7 +240,7 @@ export const providerRules: readonly ProviderRule[] = [
       );
     }),
   ),
-  ...rules(
+  ...rulesOf(
     'call-for-result',
     by('anthropic', 'anthropics/claude-code/issues/18947', ({ prompt }) => {
       const orphan = orphanResult(forAnthropic(prompt));
@@ -262,7 +262,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'one-result-for-call',
     by(
       'mistral',
@@ -276,7 +276,7 @@ export const providerRules: readonly ProviderRule[] = [
       },
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'tools-for-calls',
     by('bedrock', 'langgenius/dify/issues/17545', ({ prompt, tools = [] }) =>
       when(
@@ -286,7 +286,7 @@ export const providerRules: readonly ProviderRule[] = [
     ),
   ),
   // --- the rest of an answer with calls
-  ...rules(
+  ...rulesOf(
     'reasoning-kept',
     by('anthropic', 'deepset-ai/haystack-core-integrations/issues/2146', ({ prompt }, earlier) => {
       const lost = lostState(prompt, earlier, isReasoning);
@@ -310,7 +310,7 @@ export const providerRules: readonly ProviderRule[] = [
       );
     }),
   ),
-  ...rules(
+  ...rulesOf(
     'call-state-kept',
     by(
       'google',
@@ -325,7 +325,7 @@ export const providerRules: readonly ProviderRule[] = [
     ),
   ),
   // --- ids and names
-  ...rules(
+  ...rulesOf(
     'call-id',
     by('anthropic', 'maximhq/bifrost/issues/5097', ({ prompt }) => {
       const call = findCall(prompt, ({ toolCallId }) => !/^[\w-]+$/.test(toolCallId));
@@ -342,7 +342,7 @@ export const providerRules: readonly ProviderRule[] = [
       );
     }),
   ),
-  ...rules(
+  ...rulesOf(
     'unique-call-id',
     by('anthropic', 'anthropics/claude-code/issues/20901', ({ prompt }) => {
       const twice = firstTwice(prompt.flatMap(callsIn).map(({ toolCallId }) => toolCallId));
@@ -352,7 +352,7 @@ export const providerRules: readonly ProviderRule[] = [
       );
     }),
   ),
-  ...rules(
+  ...rulesOf(
     'tool-name',
     by('openai-chat', 'vercel/ai/issues/1972', ({ tools }) =>
       ofTools(tools, ({ name }, at) =>
@@ -403,7 +403,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'unique-tool-name',
     by('anthropic', 'eclipse-theia/theia/issues/16122', ({ tools = [] }) =>
       when(
@@ -412,7 +412,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'called-name',
     by('openai-chat', 'mcp-use/mcp-use/issues/90', ({ prompt }) => {
       const call = findCall(prompt, ({ toolName }) => !/^[\w-]+$/.test(toolName));
@@ -433,7 +433,7 @@ export const providerRules: readonly ProviderRule[] = [
       },
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'called-arguments',
     by('qwen', 'QwenLM/Qwen3/issues/1894', ({ prompt }) =>
       when(
@@ -443,7 +443,7 @@ export const providerRules: readonly ProviderRule[] = [
     ),
   ),
   // --- empty texts
-  ...rules(
+  ...rulesOf(
     'blank-text',
     by('anthropic', 'anthropics/claude-code/issues/23440', ({ prompt }) =>
       when(
@@ -473,7 +473,7 @@ export const providerRules: readonly ProviderRule[] = [
       );
     }),
   ),
-  ...rules(
+  ...rulesOf(
     'empty-message',
     by('google', 'vercel/ai/issues/3775', ({ prompt }) => {
       const at = turnsOf(prompt).findIndex(({ content }) =>
@@ -486,7 +486,7 @@ export const providerRules: readonly ProviderRule[] = [
     }),
   ),
   // --- schemas of tools
-  ...rules(
+  ...rulesOf(
     'object-at-root',
     by('openai-chat', 'browserbase/stagehand/issues/1159', ({ tools }) =>
       ofSchemas(tools, noObjectAtRoot),
@@ -520,7 +520,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'listed-items',
     by('openai-chat', 'vercel/ai/issues/2271', ({ tools }) =>
       ofSchemas(tools, (schema, name) => {
@@ -540,7 +540,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'items',
     by('openai-chat', 'LionSR/TeXRA/pull/2323', ({ tools }) =>
       ofSchemas(tools, (schema, name) => {
@@ -555,7 +555,7 @@ export const providerRules: readonly ProviderRule[] = [
       }),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'properties',
     by('openai-chat', 'spring-projects/spring-ai/issues/4776', ({ tools }) =>
       ofSchemas(tools, noProperties),
@@ -564,7 +564,7 @@ export const providerRules: readonly ProviderRule[] = [
       ofSchemas(tools, noProperties),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'property-name',
     by('anthropic', 'anthropics/claude-code/issues/79418', ({ tools }) =>
       ofSchemas(tools, (schema, _, at) =>
@@ -576,7 +576,7 @@ export const providerRules: readonly ProviderRule[] = [
     ),
   ),
   // --- rules of a single API, for calls that all other APIs accept
-  ...rules(
+  ...rulesOf(
     'first-message',
     by('bedrock', 'langgenius/dify/issues/12340', (call) =>
       when(
@@ -585,7 +585,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'user-after-result',
     by('mistral', 'mistralai/mistral-common/issues/169', ({ prompt }) =>
       when(
@@ -594,7 +594,7 @@ export const providerRules: readonly ProviderRule[] = [
       ),
     ),
   ),
-  ...rules(
+  ...rulesOf(
     'call-id',
     by(
       'mistral',

@@ -43,8 +43,6 @@ interface Running {
   readonly run: TurnRun;
 }
 
-export type TurnQueue = ReturnType<typeof turnQueue>;
-
 export function turnQueue(ports: EnginePorts, words: TurnWords) {
   const pending: Waiting[] = [];
   let current: Running | null = null;
