@@ -297,8 +297,8 @@ export interface ScheduleView {
   /** @defaultValue the session's `timeZone` */
   readonly timeZone: string;
   /**
-   * How times are treated that passed while no process had the session: one of them is made up for; all are, up to 100; or
-   * none is that is later than a minute. @defaultValue 'once'
+   * How times are treated that passed while no process had the session. `once`: one is made up for; `all`: each is, unless
+   * more than 100 passed; `skip`: none that is later than a minute. @defaultValue 'once'
    */
   readonly missed: 'once' | 'all' | 'skip';
   /** The words that the user is told; absent if a task is started. */
