@@ -77,7 +77,7 @@ export async function startDemo(options: DemoOptions = {}): Promise<Demo> {
       thinkingSound: { loop: workingSound() },
       ...(transport.capabilities.speaksOutOfBand && { filler: {} }),
       model,
-      agents: [leadAgent(world, () => session)],
+      agents: [leadAgent(world)],
       subagentConfigs: subagentsIn(createWorkshop(environment, world, pace), menu.path),
       environment,
       // There is one conversation at a time. After one has closed, the next begins under the same id.

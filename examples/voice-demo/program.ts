@@ -34,9 +34,12 @@ if (process.env['AGAIN'] === undefined) introduce();
 
 function introduce(): void {
   const { transport, lead, subagents, speech } = demo.about;
-  const tries = suggestions.map(
-    ({ title, hint, say, press }, index) =>
-      `  ${index + 1}. ${title}: ${say ? `“${say}”` : `press “${press}”`}\n     ${hint}`,
+  const tries = suggestions.map(({ title, hint, say, press, next = [] }, index) =>
+    [
+      `  ${index + 1}. ${title}: ${say ? `“${say}”` : `press “${press}”`}`,
+      hint,
+      ...next.map((words) => `“${words}”`),
+    ].join('\n     '),
   );
   print(`
 Offstage, the voice demo

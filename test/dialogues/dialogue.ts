@@ -19,7 +19,7 @@ export type When =
   /** This long after the end of the previous line. */
   | { readonly afterMs: number };
 
-export type Work = 'ride' | 'table' | 'report';
+export type Work = 'ride' | 'table' | 'report' | 'refund';
 
 export interface Line {
   readonly says: string;
@@ -76,4 +76,10 @@ export type Kind =
   | 'interruption'
   | 'listening'
   | 'time'
+  | 'status'
+  | 'stop'
+  | 'add'
+  | 'change'
+  | 'approval'
+  | 'not yet'
   | 'room';

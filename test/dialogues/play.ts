@@ -7,6 +7,7 @@ const tools: Readonly<Record<Work, string>> = {
   ride: 'book_ride',
   table: 'book_table',
   report: 'generate_report',
+  refund: 'refund_order',
 };
 
 const STEP_MS = 100;

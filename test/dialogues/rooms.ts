@@ -2,6 +2,7 @@
 // television. Needs the built-in voice.
 //
 //   --only WORDS    only the dialogues whose names contain these words
+//   --kind KIND     only the dialogues of this kind
 //   --voice NAME    with this voice of Flite: rms, awb, kal16, kal
 //   --room NAME     all of them in this room: noise, echo, television
 //   --repeats N     each so often, with the sound shifted a little
@@ -21,6 +22,7 @@ const SHIFT_MS = 37;
 const { values } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
+    kind: { type: 'string' },
     voice: { type: 'string', default: 'rms' },
     room: { type: 'string' },
     repeats: { type: 'string', default: '1' },
@@ -35,6 +37,7 @@ for (let repeat = 0; repeat < Number(values.repeats); repeat += 1) {
   const stages = await roomStages({ voice: values.voice, delayMs: SHIFT_MS * repeat });
   for (const dialogue of dialogues) {
     if (!dialogue.name.includes(values.only)) continue;
+    if (values.kind !== undefined && dialogue.kind !== values.kind) continue;
     const background = room ?? dialogue.background;
     const stage = await stages.open({ ...dialogue, ...(background && { background }) });
     const record = await playDialogue(stage, dialogue);

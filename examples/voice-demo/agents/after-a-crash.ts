@@ -1,8 +1,7 @@
 // After a crash the lead agent tells the user which work continues, and the terminal shows it.
 
 import type { VoiceSession } from 'offstage';
-import { listed } from '../rules/phrases.ts';
-import { nameOf } from './lead-agent.ts';
+import { listed, workName } from '../rules/phrases.ts';
 
 export function sayWhatResumes(session: VoiceSession, log: (line: string) => void): void {
   session.events.subscribe((event) => {
@@ -11,9 +10,10 @@ export function sayWhatResumes(session: VoiceSession, log: (line: string) => voi
     const resumed = session.subagents
       .list()
       .filter(({ endedAt }) => endedAt === null)
-      .map((view) =>
-        view.state === 'waiting_for_input' ? `${nameOf(view)}, which waits for you` : nameOf(view),
-      );
+      .map(({ state, toolName }) => {
+        const name = workName(toolName);
+        return state === 'waiting_for_input' ? `${name}, which waits for you` : name;
+      });
     const work = resumed.length === 0 ? 'Nothing was under way' : `I go on with ${listed(resumed)}`;
     log(`Goes on after ${seconds} s, from ${event.entries} entries. ${work}.`);
     for (const { subagentId, reason } of event.lost) log(`${subagentId} is lost: ${reason}`);

@@ -13,28 +13,31 @@ export function refundClerk({ world, work }: Workshop) {
     instructions: [
       'You refund orders. Steps:',
       '1. Call find_order with the number of the order, or without one for the latest.',
-      '2. Call refund with its number and what was paid. The user is asked; do not ask yourself.',
+      '2. Call refund with its number and what was paid. The user is asked, and may change the amount; do not ask yourself.',
       '3. Answer with one sentence to the user: what was refunded, and how much.',
       'If the order is not there, was refunded before, or the user does not allow it, refund nothing and say so.',
     ].join('\n'),
     tools: {
-      find_order: tool({
-        description: 'Looks up an order, and what was paid for it.',
-        inputSchema: z.object({ order: z.string().optional().describe('Its number') }),
-        async *execute({ order }, { abortSignal }) {
-          yield { progress: 'Looking up the order' };
-          await work(1200, abortSignal);
-          yield { found: world.order(order) };
-        },
-      }),
+      find_order: {
+        ...tool({
+          description: 'Looks up an order, and what was paid for it.',
+          inputSchema: z.object({ order: z.string().optional().describe('Its number') }),
+          async *execute({ order }, { abortSignal }) {
+            yield { progress: 'Looking up the order' };
+            await work(1200, abortSignal);
+            yield { found: world.order(order) };
+          },
+        }),
+        idempotent: true,
+      },
       refund: {
         ...tool({
           description: 'Gives the money of an order back.',
-          inputSchema: z.object({ order: z.string(), dollars: z.number() }),
-          async *execute({ order }, { abortSignal }) {
+          inputSchema: z.object({ order: z.string(), dollars: z.number().positive() }),
+          async *execute({ order, dollars }, { abortSignal }) {
             yield { progress: 'Giving the money back' };
             await work(1200, abortSignal);
-            yield world.refund(order);
+            yield world.refund(order, dollars);
           },
         }),
         approvalQuestion: ({ order, dollars }: { order: string; dollars: number }) =>

@@ -19,15 +19,20 @@ export function rideBooker({ world, work }: Workshop) {
       'If the user did not respond, ask once more. If the user wants none of them, book nothing and say so.',
     ].join('\n'),
     tools: {
-      get_ride_options: tool({
-        description: 'Looks up the rides to a destination, with price and time until pick-up.',
-        inputSchema: z.object({ destination: z.string().describe('Where to, e.g. "the airport"') }),
-        async *execute({ destination }, { abortSignal }) {
-          yield { progress: 'Asking drivers near you' };
-          await work(1600, abortSignal);
-          yield world.quoteRide(destination);
-        },
-      }),
+      get_ride_options: {
+        ...tool({
+          description: 'Looks up the rides to a destination, with price and time until pick-up.',
+          inputSchema: z.object({
+            destination: z.string().describe('Where to, e.g. "the airport"'),
+          }),
+          async *execute({ destination }, { abortSignal }) {
+            yield { progress: 'Asking drivers near you' };
+            await work(1600, abortSignal);
+            yield world.quoteRide(destination);
+          },
+        }),
+        idempotent: true,
+      },
       confirm_ride: tool({
         description: 'Books one of the rides that get_ride_options gave.',
         inputSchema: z.object({

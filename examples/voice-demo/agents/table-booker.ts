@@ -19,15 +19,18 @@ export function tableBooker({ world, work }: Workshop) {
       'If the user did not respond, ask once more. If the user wants none of them, reserve nothing and say so.',
     ].join('\n'),
     tools: {
-      find_tables: tool({
-        description: 'Looks for free tables tonight.',
-        inputSchema: z.object({ partySize: z.number().int().describe('Number of guests') }),
-        async *execute({ partySize }, { abortSignal }) {
-          yield { progress: 'Calling restaurants' };
-          await work(2000, abortSignal);
-          yield { partySize, tables: world.findTables(partySize) };
-        },
-      }),
+      find_tables: {
+        ...tool({
+          description: 'Looks for free tables tonight.',
+          inputSchema: z.object({ partySize: z.number().int().describe('Number of guests') }),
+          async *execute({ partySize }, { abortSignal }) {
+            yield { progress: 'Calling restaurants' };
+            await work(2000, abortSignal);
+            yield { partySize, tables: world.findTables(partySize) };
+          },
+        }),
+        idempotent: true,
+      },
       reserve_table: tool({
         description: 'Reserves one of the tables that find_tables gave.',
         inputSchema: z.object({

@@ -73,7 +73,7 @@ export interface World {
   /** Updates an order, or adds it if it is new. */
   updateOrder(orderId: string, status: string): Order;
   /** Refunds the money of an order. */
-  refund(orderId: string): Order;
+  refund(orderId: string, dollars: number): Order & { readonly dollars: number };
 }
 
 const distancesKm: Readonly<Record<string, number>> = {
@@ -191,13 +191,14 @@ export function createWorld(): World {
       orders.set(id, order);
       return order;
     },
-    refund(orderId) {
+    refund(orderId, dollars) {
       const order = orderOf(orderId);
       if (!order) throw new Error(`There is no order with the number ${orderId}.`);
       if (order.status === REFUNDED) throw new Error(`Order ${orderId} was refunded before.`);
+      if (dollars > order.paidUsd) throw new Error(`Only $${order.paidUsd} were paid for it.`);
       const refunded = { ...order, status: REFUNDED };
       orders.set(order.orderId, refunded);
-      return refunded;
+      return { ...refunded, dollars };
     },
   };
 }

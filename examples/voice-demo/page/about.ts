@@ -5,6 +5,8 @@ export interface Suggestion {
   readonly title: string;
   readonly hint: string;
   readonly say?: string;
+  /** What the user can say next, while it runs or when it asks. */
+  readonly next?: readonly string[];
   readonly press?: string;
 }
 
@@ -24,7 +26,13 @@ export const suggestions: readonly Suggestion[] = [
   {
     title: 'A report',
     say: 'Make me a sales report for last week.',
-    hint: 'It takes a while. Go on chatting: you are told when it is ready.',
+    hint: 'It takes a while. Go on chatting: you are told when it is ready. Meanwhile, say:',
+    next: [
+      'How is the report going?',
+      'Also include the third quarter.',
+      'Not last week, last month.',
+      'Stop the report.',
+    ],
   },
   {
     title: 'A ride',
@@ -34,12 +42,20 @@ export const suggestions: readonly Suggestion[] = [
   {
     title: 'Two at once',
     say: 'Book me a ride to the airport and a table for two.',
-    hint: 'Both will ask you. The first to ask is the first to be answered.',
+    hint: 'Both will ask you. The first to ask is the first to be answered. Or say:',
+    next: ['Stop the table.', 'What are you working on?', 'Cancel everything.'],
   },
   {
     title: 'A refund',
     say: 'Please refund my last order.',
-    hint: 'It asks whether it may, and shows what it would do.',
+    hint: 'It asks whether it may, and shows what it would do. Say yes, no, or:',
+    next: ['Yes, but only two hundred dollars.'],
+  },
+  {
+    title: 'Not yet',
+    say: "Don't book anything yet. I need a ride to the airport.",
+    hint: 'Nothing begins. Then say:',
+    next: ['Okay, go ahead.'],
   },
   {
     title: 'An agent of somebody else',

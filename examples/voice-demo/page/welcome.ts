@@ -42,6 +42,13 @@ export function Suggestions() {
     (one) => view`<li class="suggestion" key=${one.title}><h3>${one.title}</h3>
       ${one.say && view`<button class="quote" type="button" title="Type this for me" onClick=${() => void say(one.say ?? '')}>“${one.say}”</button>`}
       ${one.press && view`<button class="quote" type="button" onClick=${() => void order()}>${one.press}</button>`}
-      <p>${one.hint}</p></li>`,
+      <p>${one.hint}</p>
+      ${
+        one.next &&
+        view`<ul class="next">${one.next.map(
+          (words) =>
+            view`<li key=${words}><button class="quote" type="button" title="Type this for me" onClick=${() => void say(words)}>“${words}”</button></li>`,
+        )}</ul>`
+      }</li>`,
   )}</ol>`;
 }

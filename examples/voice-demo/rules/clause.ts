@@ -30,10 +30,14 @@ export type Request =
   | { readonly type: 'refund'; readonly orderId: string | null }
   /** The words for the agent that edits the menu. */
   | { readonly type: 'menu'; readonly task: string }
-  | { readonly type: 'progress' }
+  | { readonly type: 'progress'; readonly work: Work; readonly about?: string }
   /** The user wants to hear something again: all of it, or one detail. */
   | { readonly type: 'again' }
-  | { readonly type: 'cancel'; readonly work: Work }
+  | { readonly type: 'cancel'; readonly work: Work; readonly about?: string }
+  /** The words add something to running work, or change it. */
+  | { readonly type: 'tell'; readonly work: Work; readonly words: string }
+  /** The user does not want anything to begin yet. */
+  | { readonly type: 'wait' }
   | { readonly type: 'chat'; readonly topic: ChatTopic }
   /** The request is clear, but the demo cannot do it. */
   | { readonly type: 'unsupported'; readonly wish: string }
@@ -46,9 +50,15 @@ export const UNNAMED_WISH = 'do that';
 export function readClause(clause: string): Request {
   const plain = normalise(clause);
   const says = (...keywords: string[]): boolean => mentions(plain, ...keywords);
-  const cancels = says('cancel') || /\b(?:abort|stop|kill|drop|forget)\b/.test(plain);
+  const cancels =
+    says('cancel') ||
+    /\b(?:abort|stop|kill|drop|forget|never ?mind|(?:dont|do not) (?:need|want|bother with)|no longer (?:need|want))\b/.test(
+      plain,
+    );
 
-  if (/\b(?:never ?mind|forget (?:it|about it|that))\b/.test(plain)) return chat('nevermind');
+  if (asksToWait(plain)) return { type: 'wait' };
+  if (/\b(?:never ?mind|forget (?:it|about it|that))\b/.test(plain) && workIn(plain) === 'unclear')
+    return chat('nevermind');
   if (
     /^(?:please |okay |ok )?(?:stop|wait|quiet|be quiet|shut up|hush|(?:thats |that is )?enough)(?: talking| speaking| now| thanks| thank you)?(?: please)?$/.test(
       plain,
@@ -56,9 +66,16 @@ export function readClause(clause: string): Request {
   )
     return chat('quiet');
   if (cancels && (/\babort\b/.test(plain) || says('cancel') || workIn(plain) !== 'unclear'))
-    return { type: 'cancel', work: workIn(plain) };
+    return { type: 'cancel', ...meantIn(plain) };
+  const told = toldIn(clause, plain);
+  if (told !== null)
+    return {
+      type: 'tell',
+      work: told,
+      words: sentence(capital(clause.trim().replace(/^and /i, ''))),
+    };
   if (isAgain(plain)) return { type: 'again' };
-  if (isProgress(plain)) return { type: 'progress' };
+  if (isProgress(plain)) return { type: 'progress', ...meantIn(plain) };
   if (says('refund') || /\b(?:my|the) money back\b/.test(plain))
     return { type: 'refund', orderId: orderIdIn(plain) };
   if (says('menu')) return { type: 'menu', task: sentence(capital(clause.trim())) };
@@ -80,6 +97,59 @@ export function readClause(clause: string): Request {
   if (wish) return { type: 'unsupported', wish };
   if (isDistortedRide(plain)) return { type: 'ride', destination: destinationIn(plain) };
   return isDemand(plain) ? { type: 'unsupported', wish: UNNAMED_WISH } : { type: 'unknown' };
+}
+
+/** The work, and the detail that tells it from others of its kind: "the ride to the station". */
+function meantIn(plain: string): { readonly work: Work; readonly about?: string } {
+  const about = towardsKnownPlace.exec(plain)?.[1] ?? findDateRange(plain);
+  return { work: workIn(plain), ...(about && { about }) };
+}
+
+/** "Don't do anything yet." */
+function asksToWait(plain: string): boolean {
+  return (
+    /\b(?:dont|do not) (?:\w+ ){1,4}yet\b/.test(plain) ||
+    /^(?:but )?not (?:just )?yet$|\bonly thinking out loud\b|\bjust thinking out loud\b/.test(plain)
+  );
+}
+
+const ADDS =
+  /^(?:(?:and|oh|also|please|okay|ok|well|um|uh|can you|could you|would you) )*(?:include|add|put in|throw in|take in|cover)\b/;
+const CHANGES =
+  /\b(?:make (?:it|that|the report|the table|the ride)|(?:change|switch) (?:it|that|the \w+)|i meant?|instead|rather)\b|^(?:(?:no|sorry|wait|oh|actually|and|um|uh) )*not (?:for|on|to|in|the|last|this|from)\b/;
+const GUESTS =
+  /\b(?:we are|were|we will be|there (?:are|will be)|well be) (?:now |actually |only )?(\w+)\b/;
+
+/** The destination that a message changes a ride to; null: none. */
+export function destinationOf(message: string): string | null {
+  const place = towardsKnownPlace.exec(
+    normalise(message).replace(/\bnot to (?:the |my )?\w+/, ''),
+  )?.[1];
+  return place === undefined ? null : `the ${place}`;
+}
+
+/** The number of guests that a message changes a table to; null: none. */
+export function guestsOf(message: string): number | null {
+  const plain = normalise(message).replace(/\bnot (?:for )?\w+/, '');
+  return partySizeIn(plain) ?? numberIn(plain);
+}
+
+/** The running work that the words add to or change; null: they ask for something else. */
+function toldIn(clause: string, plain: string): Work | null {
+  const adds = ADDS.test(plain);
+  const changes = CHANGES.test(plain);
+  const isMore =
+    /\b(?:too|as well|also)\b/.test(plain) && !mentions(plain, 'report', 'ride', 'table');
+  const named = workIn(plain);
+  const isKnown = named === 'report' || named === 'table' || named === 'ride';
+  const period = findDateRange(clause);
+  if (period !== null && (adds || changes || isMore)) return 'report';
+  if (changes && towardsKnownPlace.test(plain)) return 'ride';
+  const guests = partySizeIn(plain) ?? numberIn(plain);
+  const isOfUs = numberIn(GUESTS.exec(plain)?.[1] ?? '') !== null;
+  if (guests !== null && (changes || isOfUs) && !/\b(?:dollars?|bucks)\b/.test(plain))
+    return 'table';
+  return adds && isKnown ? named : null;
 }
 
 function chat(topic: ChatTopic): Request {
@@ -109,7 +179,7 @@ function isRide(plain: string): boolean {
   );
 }
 
-const towardsKnownPlace = new RegExp(`\\bto (?:the |my )?(?:${knownPlaces.join('|')})\\b`);
+const towardsKnownPlace = new RegExp(`\\bto (?:the |my )?(${knownPlaces.join('|')})\\b`);
 
 /** "But me arrived to the airport": if nothing else fits, words with a destination ask for a ride. */
 function isDistortedRide(plain: string): boolean {

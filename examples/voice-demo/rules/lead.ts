@@ -16,7 +16,6 @@ import {
   capital,
   chatReply,
   greeting,
-  listed,
   notUnderstood,
   retryQuestion,
   sentence,
@@ -27,8 +26,9 @@ import {
   workName,
 } from './phrases.ts';
 import type { Reply, ToolCall } from './reply.ts';
-import type { Request } from './clause.ts';
-import { understand, type Slot } from './requests.ts';
+import type { Request, Work } from './clause.ts';
+import { clarified, namedAgain, sayTasks, STEER, steer } from './steer.ts';
+import { putOff, understand, type Slot } from './requests.ts';
 import { asksForTime, saySettled, settle, wantsAgain, type Settled } from './settle.ts';
 import { normalise } from './words.ts';
 
@@ -74,7 +74,12 @@ export function leadReply(
   const said: string[] = [];
   const calls: ToolCall[] = [];
 
-  for (const result of due.results) said.push(sayResult(result, entries, turn));
+  const steered = due.results.filter(({ toolName }) => toolName === STEER);
+  for (const result of due.results)
+    if (result.toolName !== STEER) said.push(sayResult(result, entries, turn));
+  const named = namedAgain(steered, entries);
+  if (named.length > 0) calls.push(...named);
+  else if (steered.length > 0) said.push(sayTasks(steered, entries));
   const asked = tools.has('settle_question') ? askedIn(entries) : null;
   if (asked?.isOnlyKnownFromAsking && asked.open.length > 0 && asksForTime(due.words))
     return say('Take your time.');
@@ -84,7 +89,9 @@ export function leadReply(
   if (isUnasked && settled?.named && asked?.isOnlyKnownFromAsking && !asked.isFollowed)
     said.push(`${settled.named.label}. One moment.`);
   else if (settled) calls.push(settled.call);
-  const words = settled ? settled.rest : due.words;
+  const meant = settled ? [] : clarified(due.words, entries);
+  calls.push(...meant);
+  const words = settled ? settled.rest : meant.length > 0 ? '' : due.words;
   if (words !== '') {
     for (const request of withoutAsides(understand(words, slotOf(entries)))) {
       const reply = answer(request, entries, turn);
@@ -141,7 +148,7 @@ function askedIn(entries: readonly Entry[]): AskedNotice | null {
 
 /** The question that a voice model itself asked: it knows only the words of the question, not its id. */
 function askedByMe(
-  { subagent, options }: Extract<Notice, { type: 'question' }>,
+  { subagent, options, isApproval = false }: Extract<Notice, { type: 'question' }>,
   before: readonly Entry[],
   since: readonly Entry[],
 ): AskedNotice | null {
@@ -160,6 +167,7 @@ function askedByMe(
   const question = {
     subagent,
     options: options.map((option) => ({ ...option, id: option.label })),
+    isApproval,
   };
   const open = { open: [question], answered: [] };
   // Not every voice model remembers the answer, so the runtime quotes it.
@@ -183,7 +191,7 @@ function askedByMe(
   };
 }
 
-interface Due {
+export interface Due {
   /** The user's unanswered words, joined; `utterances` has them one by one. */
   readonly words: string;
   readonly utterances: readonly string[];
@@ -192,7 +200,7 @@ interface Due {
 }
 
 /** The words and results that the lead agent has not answered or reported yet. */
-function dueOf(entries: readonly Entry[]): Due {
+export function dueOf(entries: readonly Entry[]): Due {
   const spoke = entries.findLastIndex(({ kind }) => kind === 'assistant');
   const acted = entries.findLastIndex(
     (entry) => entry.kind === 'assistant' || (entry.kind === 'call' && !entry.isRestated),
@@ -264,11 +272,17 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
     case 'menu':
       return call('change_menu', { task: request.task });
     case 'progress':
-      return call('check_progress', {});
+      return steerOne('status', request, entries);
+    case 'tell':
+      return steerOne('tell', request, entries);
+    case 'wait':
+      return say("Okay, I won't start anything until you say so.");
     case 'again':
       return say(sayLatest(entries));
     case 'cancel':
-      return call('cancel_work', { work: request.work });
+      return request.work === 'everything'
+        ? call(STEER, { action: 'stop' })
+        : steerOne('stop', request, entries);
     case 'unsupported':
       return say(cannotDo(request.wish, turn));
     case 'unknown': {
@@ -278,14 +292,34 @@ function answer(request: Request, entries: readonly Entry[], turn: number): Repl
     }
     case 'chat': {
       if (request.topic === 'yes' && slotOf(entries) === 'retry') return retry(entries);
+      if (request.topic === 'yes') {
+        const [wish] = wishesPutOff(entries);
+        if (wish) return answer(wish, entries, turn);
+      }
       if (request.topic === 'wellbeing' && unfinished(entries).length > 0)
-        return call('check_progress', {});
-      // If one task is running, the user means that one. If several are running, the tool asks which.
+        return call(STEER, { action: 'status' });
+      // If one task is running, the user means that one. If several are running, the runtime asks which.
       if (request.topic === 'nevermind' && unfinished(entries).length > 0)
-        return call('cancel_work', { work: 'unclear' });
+        return steerOne('stop', { work: 'unclear' }, entries);
       return say(chatReply(request.topic, turn));
     }
   }
+}
+
+interface Meant {
+  readonly work: Work;
+  readonly about?: string;
+  readonly words?: string;
+}
+
+function steerOne(action: string, meant: Meant, entries: readonly Entry[]): Reply {
+  return { text: '', calls: [steer(action, meant, entries)] };
+}
+
+/** The wishes in the words before the last ones, if the user wanted to wait with them. */
+function wishesPutOff(entries: readonly Entry[]): readonly Request[] {
+  const said = entries.filter((entry) => entry.kind === 'user');
+  return putOff(said.at(-2)?.text ?? '');
 }
 
 function say(text: string): Reply {
@@ -344,24 +378,10 @@ function sayResult(result: ToolResultEntry, entries: readonly Entry[], turn: num
         ? `I can't find an order with the number ${textOf(unknown)}.`
         : 'There is no order yet.';
     }
-    case 'check_progress': {
-      const running = Array.isArray(output['running']) ? output['running'].map(asRecord) : [];
-      const untold = namesIn(output['untold']);
-      if (running.length + untold.length === 0)
-        return 'Nothing is running right now. What can I do for you?';
-      return [
-        ...untold.map((work) => `${capital(work)} is done.`),
-        ...running.map(({ work, doing }) =>
-          sentence(`${capital(textOf(work))} is ${textOf(doing)}`),
-        ),
-      ].join(' ');
-    }
     case 'settle_question': {
       const made = entries.find((entry) => entry.kind === 'call' && entry.callId === result.callId);
       return saySettled(result.output, made?.kind === 'call' ? textOf(made.input['quote']) : '');
     }
-    case 'cancel_work':
-      return sayStopped(namesIn(output['stopped']), namesIn(output['stillRunning']));
     default: {
       if (output['status'] === 'already_in_progress') return "I'm on that already.";
       const text = sentence(speakable(textOf(result.output)));
@@ -370,19 +390,6 @@ function sayResult(result: ToolResultEntry, entries: readonly Entry[], turn: num
         : `${vary(['Here it is.', 'It is done.'], turn)} ${text}`;
     }
   }
-}
-
-function namesIn(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.map(textOf) : [];
-}
-
-function sayStopped(stopped: readonly string[], running: readonly string[]): string {
-  if (stopped.length > 0) {
-    const rest = running.length > 0 ? ` I'm still working on ${listed(running)}.` : '';
-    return `Okay, I've stopped ${listed(stopped)}.${rest}`;
-  }
-  if (running.length === 0) return 'There is nothing to stop: nothing is running.';
-  return `I'm working on ${listed(running)}. ${slotQuestions.work}`;
 }
 
 function sayNotice(notice: Notice, turn: number): string {
@@ -405,6 +412,7 @@ function sayNotice(notice: Notice, turn: number): string {
     case 'asked':
     case 'overheard':
     case 'cancelled':
+    case 'told':
     case 'background':
       return '';
   }

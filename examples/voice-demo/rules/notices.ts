@@ -17,6 +17,8 @@ export interface AskedQuestion {
   readonly id?: string;
   readonly subagent: string;
   readonly options: readonly SpokenOption[];
+  /** The question asks for the user's consent. */
+  readonly isApproval?: boolean;
 }
 
 /** The questions that are open, and those that were just answered. */
@@ -28,6 +30,8 @@ export interface AskedNotice {
   readonly isOnlyKnownFromAsking?: boolean;
   /** The lead agent has said something else since, so the answer reaches the subagent only by the call. */
   readonly isFollowed?: boolean;
+  /** The running tasks, by the names that the runtime gives them. */
+  readonly running?: readonly string[];
 }
 
 export type Notice =
@@ -37,6 +41,7 @@ export type Notice =
       readonly subagent: string;
       readonly question: string;
       readonly options: readonly SpokenOption[];
+      readonly isApproval?: boolean;
     }
   | { readonly type: 'completed'; readonly toolName: string; readonly result: string }
   | { readonly type: 'failed'; readonly toolName: string; readonly error: string }
@@ -45,8 +50,10 @@ export type Notice =
   /** The user's words were for a subagent. */
   | { readonly type: 'overheard'; readonly words: string }
   | { readonly type: 'cancelled'; readonly toolName: string }
+  /** The lead agent's words to a subagent. */
+  | { readonly type: 'told'; readonly message: string }
   /** For the lead agent's information only. */
-  | { readonly type: 'background'; readonly text: string };
+  | { readonly type: 'background'; readonly text: string; readonly running?: readonly string[] };
 
 /** The notes in these texts, under their marks. */
 export function notesIn(texts: readonly string[]): ReadonlyMap<string, ReadNote> {
@@ -80,12 +87,16 @@ export function readNotice(
 }
 
 function noticeOf({ says, quotes }: ReadNote): Notice {
-  const { question, options, task, result, error, reason, words, label, text } = quotes;
+  const { question, options, task, result, error, reason, words, label, text, message } = quotes;
+  const running = Array.isArray(quotes['running'])
+    ? { running: quotes['running'].map(nameOf) }
+    : {};
   if (Array.isArray(quotes['open']))
     return {
       type: 'asked',
       open: quotes['open'].map(askedOf),
       answered: asList(quotes['answered']).map(askedOf),
+      ...running,
     };
   if (typeof question === 'string')
     return {
@@ -93,6 +104,7 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
       subagent: typeof quotes['subagent'] === 'string' ? quotes['subagent'] : '',
       question,
       options: asList(options).map(optionOf),
+      ...(says.includes('an approval') && { isApproval: true }),
     };
   if (typeof words === 'string') return { type: 'overheard', words };
   if (typeof task === 'string') {
@@ -101,7 +113,13 @@ function noticeOf({ says, quotes }: ReadNote): Notice {
     if (typeof reason === 'string') return { type: 'cancelled', toolName: task };
   }
   if (typeof label === 'string' && typeof text === 'string') return { type: 'news', label, text };
-  return { type: 'background', text: says };
+  if (typeof message === 'string') return { type: 'told', message };
+  return { type: 'background', text: says, ...running };
+}
+
+/** The name of a running task in a note, which may also contain its progress. */
+function nameOf(running: unknown): string {
+  return typeof running === 'string' ? running : (running as { task: string }).task;
 }
 
 function optionOf(option: unknown): SpokenOption {
@@ -120,12 +138,18 @@ function partsOf(option: string) {
 }
 
 function askedOf(asked: unknown): AskedQuestion {
-  const { questionId, subagent, options } = asked as {
+  const { questionId, subagent, options, isApproval } = asked as {
     questionId: string;
     subagent: string;
     options?: unknown;
+    isApproval?: true;
   };
-  return { id: questionId, subagent, options: asList(options).map(optionOf) };
+  return {
+    id: questionId,
+    subagent,
+    options: asList(options).map(optionOf),
+    ...(isApproval && { isApproval }),
+  };
 }
 
 function asList(value: unknown): readonly unknown[] {

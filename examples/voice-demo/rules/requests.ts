@@ -18,6 +18,8 @@ export type Slot = 'destination' | 'partySize' | 'dateRange' | 'work' | 'retry';
 export function understand(utterance: string, slot: Slot | null = null): readonly Request[] {
   const filled = slot && fillSlot(slot, utterance);
   if (filled) return [filled];
+  // "Don't do anything yet. I need …" begins nothing.
+  if (isPutOff(utterance)) return [{ type: 'wait' }];
   const requests: Request[] = [];
   let unread = '';
   let before = '';
@@ -32,8 +34,21 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
       continue;
     }
     before = words;
+    // "Not to the airport, to the station" is one change.
+    const changed =
+      previous?.type === 'tell'
+        ? readClause(`${previous.words.replace(/\.$/, '')}, ${clause}`)
+        : null;
+    if (changed?.type === 'tell' && /^(?:to|for|the|on|at|in)\b/.test(normalise(clause))) {
+      requests.pop();
+      requests.push(changed);
+      continue;
+    }
+    const alone = readClause(clause);
     const request =
-      followUp(normalise(words), previous) ?? richer(readClause(words), readClause(clause));
+      (alone.type === 'tell' ? alone : null) ??
+      followUp(normalise(words), previous) ??
+      richer(readClause(words), alone);
     if (request.type === 'unknown') {
       unread = `${words} and `;
       continue;
@@ -59,6 +74,16 @@ export function understand(utterance: string, slot: Slot | null = null): readonl
   if (whole.length > 0) return whole;
   const wishes = requests.filter(({ type }) => type !== 'chat');
   return wishes.length > 0 ? wishes : requests.slice(-1);
+}
+
+const isPutOff = (utterance: string): boolean =>
+  clausesOf(utterance).some((clause) => readClause(clause).type === 'wait');
+
+/** The requests of an utterance that asks to wait with them. */
+export function putOff(utterance: string): readonly Request[] {
+  if (!isPutOff(utterance)) return [];
+  const rest = clausesOf(utterance).filter((clause) => readClause(clause).type !== 'wait');
+  return rest.length === 0 ? [] : understand(rest.join(', '));
 }
 
 /** The first of two readings of a request, unless only the other has the detail: "To give them. A ride to the airport". */
@@ -95,12 +120,12 @@ function fillSlot(slot: Slot, utterance: string): Request | null {
     }
     case 'partySize': {
       const partySize = numberIn(plain) ?? partySizeWord(plain);
-      if (whole.type !== 'unknown' && whole.type !== 'table') return null;
+      if (whole.type !== 'unknown' && whole.type !== 'table' && whole.type !== 'tell') return null;
       return partySize === null ? null : { type: 'table', partySize };
     }
     case 'dateRange': {
       const dateRange = findDateRange(utterance);
-      if (whole.type !== 'unknown' && whole.type !== 'report') return null;
+      if (whole.type !== 'unknown' && whole.type !== 'report' && whole.type !== 'tell') return null;
       return dateRange ? { type: 'report', dateRange } : null;
     }
     case 'work': {

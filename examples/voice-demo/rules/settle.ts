@@ -34,6 +34,10 @@ export function settle(words: string, { open, answered }: AskedNotice): Settled 
   }
   const of = idOf(question);
   const { options } = question;
+  if (question.isApproval) {
+    const dollars = changedAmount(plain);
+    if (dollars !== null) return made('change', { ...of, text: JSON.stringify({ dollars }) });
+  }
   const isAsking = /\b(?:which|whats|what|how|does)\b|^is\b/.test(plain);
   const best = bestIn(plain, options);
   if (best) return isAsking ? made('explain', of) : made('answer', { ...of, optionId: best.id });
@@ -93,6 +97,15 @@ export function asksForTime(words: string): boolean {
 
 function idOf({ id }: AskedQuestion): { readonly questionId?: string } {
   return id === undefined ? {} : { questionId: id };
+}
+
+/** The amount in "yes, but only two hundred dollars"; null: the words change none. */
+function changedAmount(plain: string): number | null {
+  if (!/\b(?:but|only|just|make (?:it|that)|instead|not)\b/.test(plain)) return null;
+  const amounts = [...inDigits(plain).matchAll(/\b(\d+)( hundred)?(?: and)?( \d+)?\b/g)].map(
+    ([, number = '', hundreds, rest]) => Number(number) * (hundreds ? 100 : 1) + Number(rest ?? 0),
+  );
+  return amounts.at(-1) ?? null;
 }
 
 /** Words that ask for nothing: "please", "sorry, I mean". */
@@ -250,6 +263,9 @@ export function saySettled(output: unknown, quote = ''): string {
   switch (status) {
     case 'answered':
       return 'All right. One moment.';
+    // The runtime reads the call back.
+    case 'read_back_first':
+      return 'One moment.';
     case 'corrected':
       return 'All right, I have changed that.';
     case 'cancelled':

@@ -1,6 +1,8 @@
 // Decides the next step of a subagent: which tool to call with which input, or what to answer.
 // The prompt names the task; everything else is read from the tools' results.
 
+import { findDateRange } from '../agents/date-range.ts';
+import { destinationOf, guestsOf } from './clause.ts';
 import { asRecord, textOf, type Conversation, type ToolResultEntry } from './conversation.ts';
 import { capital, sentence } from './phrases.ts';
 import type { Reply } from './reply.ts';
@@ -11,6 +13,10 @@ interface Task {
   readonly args: Readonly<Record<string, unknown>>;
   /** The results of one tool, oldest first. */
   results(toolName: string): readonly ToolResultEntry[];
+  /** The arguments of the call with this result. */
+  inputOf(result: ToolResultEntry): Readonly<Record<string, unknown>>;
+  /** What the user has added or changed since, oldest first. */
+  readonly told: readonly string[];
 }
 
 /** The task in a subagent's prompt, or null if the prompt is not a subagent's. */
@@ -28,6 +34,13 @@ export function readTask({
       entries.filter(
         (entry): entry is ToolResultEntry => entry.kind === 'result' && entry.toolName === name,
       ),
+    inputOf({ callId }) {
+      const made = entries.find((entry) => entry.kind === 'call' && entry.callId === callId);
+      return made?.kind === 'call' ? made.input : {};
+    },
+    told: entries.flatMap((entry) =>
+      entry.kind === 'notice' && entry.notice.type === 'told' ? [entry.notice.message] : [],
+    ),
   };
 }
 
@@ -47,15 +60,20 @@ export function subagentReply(task: Task): Reply {
 }
 
 function bookRide(task: Task): Reply {
-  const destination = textOf(task.args['destination']);
-  const quote = task.results('get_ride_options').at(-1);
+  const confirms = task.results('confirm_ride').at(-1);
+  const changed = task.told.map(destinationOf).findLast((place) => place !== null);
+  const asked = changed ?? textOf(task.args['destination']);
+  // A booked ride stays as it is.
+  const destination = confirms ? textOf(task.inputOf(confirms)['destination']) : asked;
+  const quote = task
+    .results('get_ride_options')
+    .findLast((result) => task.inputOf(result)['destination'] === destination);
   if (!quote) return call('get_ride_options', { destination });
   if (quote.error !== null) return answer(`There is no ride to ${destination}: ${quote.error}`);
   const rides = recordsIn(asRecord(quote.output)['options']);
-  const confirmed = task.results('confirm_ride').at(-1);
-  if (confirmed) {
-    if (confirmed.error !== null) return answer(`The ride was not booked: ${confirmed.error}`);
-    const booking = asRecord(confirmed.output);
+  if (confirms) {
+    if (confirms.error !== null) return answer(`The ride was not booked: ${confirms.error}`);
+    const booking = asRecord(confirms.output);
     const ride = asRecord(booking['option']);
     return answer(
       `Your ${textOf(ride['name'])} ride to ${destination} is booked. ` +
@@ -76,15 +94,20 @@ function bookRide(task: Task): Reply {
 }
 
 function bookTable(task: Task): Reply {
-  const partySize = Number(task.args['partySize']);
-  const found = task.results('find_tables').at(-1);
+  const reserves = task.results('reserve_table').at(-1);
+  const changed = task.told.map(guestsOf).findLast((size) => size !== null);
+  const asked = changed ?? Number(task.args['partySize']);
+  // A reserved table stays as it is.
+  const partySize = reserves ? Number(task.inputOf(reserves)['partySize']) : asked;
+  const found = task
+    .results('find_tables')
+    .findLast((result) => task.inputOf(result)['partySize'] === partySize);
   if (!found) return call('find_tables', { partySize });
   if (found.error !== null) return answer(`There is no table: ${found.error}`);
   const tables = recordsIn(asRecord(found.output)['tables']);
-  const reserved = task.results('reserve_table').at(-1);
-  if (reserved) {
-    if (reserved.error !== null) return answer(`The table was not reserved: ${reserved.error}`);
-    const table = asRecord(asRecord(reserved.output)['option']);
+  if (reserves) {
+    if (reserves.error !== null) return answer(`The table was not reserved: ${reserves.error}`);
+    const table = asRecord(asRecord(reserves.output)['option']);
     return answer(
       `Your table for ${partySize} at the ${textOf(table['name'])} is reserved for ` +
         `${textOf(table['time'])}, ${textOf(table['setting'])}.`,
@@ -137,31 +160,55 @@ function chooseOne(
   return ask(`I didn't get "${words}". ${question}`);
 }
 
-function generateReport(task: Task): Reply {
-  const dateRange = textOf(task.args['dateRange']);
-  const resolved = task.results('resolve_dates').at(-1);
-  if (!resolved) return call('resolve_dates', { dateRange });
-  if (resolved.error !== null) return answer(resolved.error);
-  const period = asRecord(resolved.output);
-  const before = asRecord(period['before']);
-  const figures = task.results('query_analytics');
-  if (figures.length === 0) {
-    const query = (days: Readonly<Record<string, unknown>>) => ({
-      toolName: 'query_analytics',
-      input: { from: days['from'], to: days['to'] },
-    });
-    return { text: '', calls: [query(period), query(before)] };
+/** The periods of a report: those asked for at first, with what was added or changed since. */
+function periodsOf({ args, told }: Task): readonly string[] {
+  let periods = [textOf(args['dateRange'])];
+  for (const words of told) {
+    const without = words.replace(/\bnot (?:for |in )?(?:the )?/gi, 'not ');
+    const refused = /\bnot\b/i.test(without)
+      ? findDateRange(without.split(/\bnot\b/i)[1] ?? '')
+      : null;
+    const rest = refused === null ? words : words.toLowerCase().replace(refused, '');
+    const period = findDateRange(rest);
+    if (period === null) continue;
+    const isInstead =
+      refused !== null ||
+      /\b(?:make (?:it|that)|change|switch|instead|rather|meant?)\b/i.test(words);
+    periods = isInstead ? [period] : [...periods.filter((one) => one !== period), period];
   }
-  const failed = figures.find(({ error }) => error !== null);
-  if (failed) return answer(`The sales could not be read: ${failed.error}`);
-  const now = figures
-    .map(({ output }) => asRecord(output))
-    .find(({ from }) => from === period['from']);
-  const then = figures
-    .map(({ output }) => asRecord(output))
-    .find(({ from }) => from === before['from']);
-  if (!now || !then) return answer('The sales that came back are not those of the period.');
-  return answer(reportText(textOf(period['label']), now, then));
+  return periods;
+}
+
+function generateReport(task: Task): Reply {
+  const read: string[] = [];
+  for (const dateRange of periodsOf(task)) {
+    const resolved = task
+      .results('resolve_dates')
+      .findLast((result) => task.inputOf(result)['dateRange'] === dateRange);
+    if (!resolved) return call('resolve_dates', { dateRange });
+    if (resolved.error !== null) return answer(resolved.error);
+    const period = asRecord(resolved.output);
+    const before = asRecord(period['before']);
+    const figuresOf = (days: Readonly<Record<string, unknown>>) =>
+      task.results('query_analytics').find((result) => {
+        const { from, to } = task.inputOf(result);
+        return from === days['from'] && to === days['to'];
+      });
+    const missing = [period, before].filter((days) => !figuresOf(days));
+    if (missing.length > 0)
+      return {
+        text: '',
+        calls: missing.map(({ from, to }) => ({
+          toolName: 'query_analytics',
+          input: { from, to },
+        })),
+      };
+    const [now, then] = [figuresOf(period), figuresOf(before)];
+    const error = now?.error ?? then?.error;
+    if (error) return answer(`The sales could not be read: ${error}`);
+    read.push(reportText(textOf(period['label']), asRecord(now?.output), asRecord(then?.output)));
+  }
+  return answer(read.join(' '));
 }
 
 function refundOrder(task: Task): Reply {
@@ -178,7 +225,10 @@ function refundOrder(task: Task): Reply {
   const what = `order ${order}, ${textOf(found['item'])}`;
   if (refunded.isDenied) return answer(`All right, ${what}, is not refunded.`);
   if (refunded.error !== null) return answer(`It was not refunded: ${refunded.error}`);
-  return answer(`You get $${textOf(found['paidUsd'])} back for ${what}.`);
+  // The result of a call that the user changed has a note beside it.
+  const output = asRecord(refunded.output);
+  const { dollars } = asRecord(output['result'] ?? output);
+  return answer(`You get $${textOf(dollars)} back for ${what}.`);
 }
 
 function reportText(

@@ -7,6 +7,7 @@ import { interruptions } from './interruptions.ts';
 import { repairs } from './repairs.ts';
 import { requests } from './requests.ts';
 import { rooms } from './rooms.ts';
+import { steering } from './steering.ts';
 import { turnsAside } from './turns-aside.ts';
 
 export const dialogues: readonly Dialogue[] = [
@@ -16,5 +17,6 @@ export const dialogues: readonly Dialogue[] = [
   ...turnsAside,
   ...interruptions,
   ...rooms,
+  ...steering,
   ...heldOut,
 ];

@@ -112,7 +112,7 @@ export const repairs: readonly Dialogue[] = [
       { says: 'How is the report going?', when: { running: 'report' }, matters: ['report'] },
     ],
     work: [report],
-    said: [/report is/i, /brought/],
+    said: [/report for last week is/i, /brought/],
     unsaid: [/Nothing is running/],
   },
   {

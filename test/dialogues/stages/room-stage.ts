@@ -78,7 +78,7 @@ async function roomStage(
   const tell = (text: string): void =>
     void story.push(`${((environment.clock.now() - beganAt) / 1000).toFixed(2)} ${text}`);
   const timed = timedEngine(engine, environment);
-  const { agents, model, subagentConfigs } = demoParts(environment, () => session);
+  const { agents, model, subagentConfigs } = demoParts(environment);
   const session = new VoiceSession({
     transport: openaiRealtime({
       apiKey: 'local',

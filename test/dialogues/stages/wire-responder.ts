@@ -15,21 +15,22 @@ import type {
 /** A typed message on a wire without a role for it. */
 const typed = /^The user writes: ("(?:.*)")$/s;
 /** The tools that the lead model delegates to on a wire that declares none. */
-const delegated = [
-  'book_ride',
-  'book_table',
-  'generate_report',
-  'refund_order',
-  'check_order',
-  'check_progress',
-  'cancel_work',
-  'settle_question',
-];
+const demoTools = ['book_ride', 'book_table', 'generate_report', 'refund_order', 'check_order'];
 const THINKING_MS = 150;
 /** OpenAI Live separates replies by pauses. */
 const LIVE_PAUSE_MS = 1000;
 
-export function wireResponder(): VoiceResponder {
+export interface ResponderOptions {
+  /** @defaultValue the demo's rules */
+  readonly reply?: typeof leadReply;
+  /** The app's tools that the lead model delegates to. @defaultValue the demo's */
+  readonly tools?: readonly string[];
+}
+
+export function wireResponder({
+  reply: replyTo = leadReply,
+  tools = demoTools,
+}: ResponderOptions = {}): VoiceResponder {
   return (turn) => {
     const { cause, instructions, model } = turn;
     const exactly = /Say exactly ("(?:[^"\\]|\\.)*"), and nothing else/.exec(
@@ -46,9 +47,12 @@ export function wireResponder(): VoiceResponder {
       ...inOrder(cause, model.items).flatMap((item) => messageOf(item, model.items, delegations)),
       ...missing(cause, model.items),
     ];
-    const names = model.wire === 'openai-live' ? delegated : model.tools.map(({ name }) => name);
+    const names =
+      model.wire === 'openai-live'
+        ? [...tools, 'running_task', 'settle_question']
+        : model.tools.map(({ name }) => name);
     const isUnasked = cause.type === 'utterance' && model.wire !== 'openai-realtime';
-    const { text, calls } = leadReply(readConversation(prompt), new Set(names), isUnasked);
+    const { text, calls } = replyTo(readConversation(prompt), new Set(names), isUnasked);
     const steps: VoiceStep[] = [
       ...(text === '' ? [] : [{ say: text }]),
       ...calls.map(({ toolName, input }) => ({ call: toolName, arguments: input })),

@@ -31,7 +31,7 @@ function setUp() {
       journal,
       environment,
       model: ruleModel({ environment }),
-      agents: [leadAgent(world, () => session)],
+      agents: [leadAgent(world)],
       subagentConfigs: subagentsIn(createWorkshop(environment, world, 0), path),
     });
     onTestFinished(() => session.close());

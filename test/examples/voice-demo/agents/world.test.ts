@@ -49,12 +49,17 @@ describe('sales', () => {
 describe('refunds', () => {
   test('return a payment once', () => {
     const world = createWorld();
-    expect(world.refund('no. 1042')).toMatchObject({ orderId: '1042', status: 'refunded' });
+    expect(world.refund('no. 1042', 640)).toMatchObject({ orderId: '1042', status: 'refunded' });
     expect(world.order('1041')?.status).toBe('delivered');
-    expect(() => world.refund('1042')).toThrow('Order 1042 was refunded before.');
+    expect(() => world.refund('1042', 640)).toThrow('Order 1042 was refunded before.');
+  });
+
+  test('return a part, but not more than was paid', () => {
+    expect(createWorld().refund('1042', 100)).toMatchObject({ dollars: 100 });
+    expect(() => createWorld().refund('1042', 641)).toThrow('Only $640 were paid for it.');
   });
 
   test('refuse an unknown order', () => {
-    expect(() => createWorld().refund('9')).toThrow('There is no order with the number 9.');
+    expect(() => createWorld().refund('9', 1)).toThrow('There is no order with the number 9.');
   });
 });

@@ -24,17 +24,18 @@ import {
 import { completedNote, failedNote, hastyEnvironment, noteWriter } from '../support.ts';
 import type { Note } from '../../../../src/actors/notes/note.ts';
 
-const lead = leadAgent(createWorld(), () => {
-  throw new Error('no tool is run here');
-});
+const lead = leadAgent(createWorld());
 // Without `execute`: the runtime runs the tools.
 const outputSchema = jsonSchema({});
-const tools = Object.fromEntries(
-  (lead.tools ?? []).map(({ name, description, parameters }) => [
-    name,
-    tool({ description, inputSchema: parameters as FlexibleSchema<unknown>, outputSchema }),
-  ]),
-);
+const tools = {
+  running_task: tool({ inputSchema: jsonSchema<Record<string, unknown>>({}), outputSchema }),
+  ...Object.fromEntries(
+    (lead.tools ?? []).map(({ name, description, parameters }) => [
+      name,
+      tool({ description, inputSchema: parameters as FlexibleSchema<unknown>, outputSchema }),
+    ]),
+  ),
+};
 
 /** A conversation with the lead agent. */
 class Talk {
@@ -176,7 +177,7 @@ describe('requests', () => {
     await talk.answerCalls(pending).respond();
     expect((await talk.user('Tell me a joke')).text).toMatch(/actor|agents/);
     expect((await talk.user('How are you?')).calls).toEqual([
-      { toolName: 'check_progress', input: {} },
+      { toolName: 'running_task', input: { action: 'status' } },
     ]);
   });
 
@@ -206,29 +207,42 @@ describe('inline tools', () => {
     ],
     [
       'how far are you',
-      'check_progress',
+      'running_task',
       {
-        running: [
-          { work: 'the ride', doing: 'waiting for your answer' },
-          { work: 'the report', doing: 'at step 2' },
+        tasks: [
+          { task: 'A ride to the airport', status: 'asks_the_user' },
+          { task: 'A report', status: 'running', progress: ['Reading sales, 20%'] },
         ],
       },
-      'The ride is waiting for your answer. The report is at step 2.',
+      'The ride to the airport is waiting for your answer. The report is reading sales, 20 percent.',
     ],
-    ['how far are you', 'check_progress', { running: [] }, 'Nothing is running right now.'],
+    ['how far are you', 'running_task', { ended: [] }, 'Nothing is running right now.'],
     [
       'cancel the ride',
-      'cancel_work',
-      { stopped: ['the ride'], stillRunning: ['the report'] },
-      "Okay, I've stopped the ride. I'm still working on the report.",
+      'running_task',
+      { status: 'stopped', task: 'A ride to the airport' },
+      "Okay, I've stopped the ride to the airport.",
+    ],
+    [
+      'cancel the ride',
+      'running_task',
+      { status: 'stopped', task: 'A ride', done: ['confirm_ride: …'] },
+      'What it had done by then stays done.',
     ],
     [
       'cancel',
-      'cancel_work',
-      { stopped: [], stillRunning: ['the ride', 'the report'] },
-      "I'm working on the ride and the report. Which one shall I stop?",
+      'running_task',
+      { status: 'unclear', tasks: ['A ride to the airport', 'A report'] },
+      "I'm working on the ride to the airport and the report. Which one shall I stop?",
     ],
-    ['cancel', 'cancel_work', { stopped: [], stillRunning: [] }, 'There is nothing to stop'],
+    ['cancel', 'running_task', { status: 'nothing_runs' }, 'There is nothing to stop'],
+    ['also include last month', 'running_task', { status: 'read' }, "Okay, I've passed that on."],
+    [
+      'also include last month',
+      'running_task',
+      { status: 'completed', task: 'A report', result: 'It was $12.' },
+      'The report had ended already. It was 12 dollars.',
+    ],
     ['where is my order', 'check_order', { error: 'The shop is closed' }, 'The shop is closed'],
     [
       'make me a report for last week',
@@ -246,10 +260,45 @@ describe('inline tools', () => {
     const talk = new Talk();
     await talk.user('cancel');
     await talk
-      .answerCalls(() => ({ stopped: [], stillRunning: ['the ride', 'the report'] }))
+      .answerCalls(() => ({ status: 'unclear', tasks: ['A ride to the airport', 'A report'] }))
       .respond();
     expect((await talk.user('the report')).calls).toEqual([
-      { toolName: 'cancel_work', input: { work: 'report' } },
+      { toolName: 'running_task', input: { action: 'stop', task: 'A report' } },
+    ]);
+  });
+
+  test('passes on what was said, after "which one?"', async () => {
+    const talk = new Talk();
+    await talk.user('also include last month');
+    await talk
+      .answerCalls(() => ({
+        status: 'unclear',
+        tasks: ['Sales of the north', 'Sales of the south'],
+      }))
+      .respond();
+    const input = { action: 'tell', task: 'Sales of the south', words: 'Also include last month.' };
+    expect((await talk.user('the, uh, the south one')).calls).toEqual([
+      { toolName: 'running_task', input },
+    ]);
+  });
+
+  test('calls again with the name of the only task, if the user named none', async () => {
+    const talk = new Talk();
+    await talk.user('cancel');
+    const { calls } = await talk
+      .answerCalls(() => ({ status: 'unclear', tasks: ['A report'] }))
+      .respond();
+    expect(calls).toEqual([
+      { toolName: 'running_task', input: { action: 'stop', task: 'A report' } },
+    ]);
+  });
+
+  test('begins what was put off after a yes', async () => {
+    const talk = new Talk();
+    const { calls } = await talk.user("Don't do anything yet. I need a ride to the airport.");
+    expect(calls).toEqual([]);
+    expect((await talk.user('Okay, go ahead.')).calls).toEqual([
+      { toolName: 'book_ride', input: { destination: 'the airport' } },
     ]);
   });
 });

@@ -15,7 +15,15 @@ const chat = (topic: Extract<Request, { type: 'chat' }>['topic']): Request => ({
   topic,
 });
 const cannot = (wish: string): Request => ({ type: 'unsupported', wish });
-const progress: Request = { type: 'progress' };
+const progress = (work: Extract<Request, { type: 'progress' }>['work']): Request => ({
+  type: 'progress',
+  work,
+});
+const told = (work: Extract<Request, { type: 'tell' }>['work'], words: string): Request => ({
+  type: 'tell',
+  work,
+  words,
+});
 const unknown: Request = { type: 'unknown' };
 
 describe('utterances', () => {
@@ -45,9 +53,19 @@ describe('utterances', () => {
     ['forget the menu', cancel('menu')],
     ['order ten forty two', order('1042')],
     ['what about the order 1041', order('1041')],
-    ['how is it going', progress],
-    ["How's my ride coming along?", progress],
-    ['Is the report ready yet?', progress],
+    ['how is it going', progress('unclear')],
+    ["How's my ride coming along?", progress('ride')],
+    ['Is the report ready yet?', progress('report')],
+    ['Also include the third quarter.', told('report', 'Also include the third quarter.')],
+    ['Oh, and put last month in as well', told('report', 'Put last month in as well.')],
+    ['Not last week, last month.', told('report', 'Not last week, last month.')],
+    ['Make it last month', told('report', 'Make it last month.')],
+    ['We are five, actually', told('table', 'We are five, actually.')],
+    ['Not to the airport, to the station', told('ride', 'Not to the airport, to the station.')],
+    ["Don't do anything yet", { type: 'wait' }],
+    ["Don't book it just yet. A ride to the airport.", { type: 'wait' }],
+    ["Forget the taxi, I don't need it", cancel('ride')],
+    ['I no longer need the table', cancel('table')],
     ['cancel the ride', cancel('ride')],
     ['stop the report', cancel('report')],
     ['cancel everything', cancel('everything')],
