@@ -324,7 +324,7 @@ export const english: AnswerLanguage = {
       you shouldn't, i refuse, i don't want, i don't think so, i'd rather you didn't, permission denied,
       stop asking, please stop, never mind`),
     notRefusals: list(`
-      you may not be, you can't be, not saying no, say no, don't you dare not, don't know, do not know,
+      you may not be, you can't be, don't ask me, do not ask me, not saying no, say no, don't you dare not, don't know, do not know,
       don't mind, do not mind, don't care, don't worry, don't think, don't understand, don't get it, don't see,
       don't hear, don't have, don't remember, don't you, don't need, never heard, never done, never used,
       no problem, no worries, no doubt, no idea, no objection, no objections, not all, not every,

@@ -379,7 +379,14 @@ function isAlike(word: string, other: string): boolean {
   );
 }
 
-/** Returns whether a word makes the meaning uncertain if it matches no task; short words do not. */
+/** The short words that join others: "the table for two" does not mean the task that alone has "for". */
+const JOINING = new Set(
+  wordsOf(
+    'a an the of for to in on at by and or with my der die das den dem des ein zu im am und le la les de du un une et au en el los las una y del al por con',
+  ),
+);
+
+/** Returns whether a word that matches no task makes the meaning uncertain; short words do not. */
 const isTelling = (word: string): boolean =>
   word.length > 3 || /\p{N}/u.test(word) || word.search(UNSPACED) >= 0;
 
@@ -387,7 +394,9 @@ const isTelling = (word: string): boolean =>
 function fittingIn(tasks: readonly Task[], named: string) {
   const exact = tasks.find(({ name }) => name === named.trim());
   if (exact) return { fits: [exact], isClear: true };
-  const asked = wordsIn(clip(named, MAX_SHORT_CHARS));
+  const all = wordsIn(clip(named, MAX_SHORT_CHARS));
+  const content = all.filter((word) => !JOINING.has(word));
+  const asked = content.length > 0 ? content : all;
   const found = tasks.map((task) => {
     const isIn = (word: string) => task.words.some((one) => one === word || isAlike(word, one));
     return { task, has: asked.filter(isIn) };
