@@ -36,7 +36,7 @@ import type { Utterance } from '../../actors/contracts/records.ts';
 import { answerable } from '../../actors/session/questions/user-words.ts';
 import { keptCallNote, overheardNote, OWED_REPLY_NOTE } from '../../actors/conversation/prompts.ts';
 import { shortNameOf } from '../../actors/notes/note-marks.ts';
-import type { Note, Prompt } from '../../actors/notes/note.ts';
+import type { Prompt } from '../../actors/notes/note.ts';
 import type { LeadSession } from '../../actors/session/lead/lead-agents.ts';
 import {
   HOLDS_FLOOR_MS,
@@ -368,10 +368,9 @@ export class Turns implements Turn {
     const told = this.#core.records.conversation.get(id);
     if (typeof prompt === 'string' || told?.role !== 'system') return id;
     // The calls that an approval reads back differ only in their quotation.
-    const wordsOf = ({ says = '', quotes }: Note) => `${says} ${JSON.stringify(quotes)}`;
-    const words = wordsOf(prompt);
-    const first = told.note ?? { says: told.text };
-    return wordsOf(first) === words ? id : `${id}.${shortNameOf(words)}`;
+    const words = JSON.stringify([prompt.says ?? '', prompt.quotes]);
+    const isFirst = words === JSON.stringify([told.text, told.note?.quotes]);
+    return isFirst ? id : `${id}.${shortNameOf(words)}`;
   }
 
   /** Interrupts for an urgent delivery. */

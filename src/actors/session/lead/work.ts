@@ -380,11 +380,8 @@ function isAlike(word: string, other: string): boolean {
 }
 
 /** The short words that join others: "the table for two" does not mean the task that alone has "for". */
-const JOINING = new Set(
-  wordsOf(
-    'a an the of for to in on at by and or with my der die das den dem des ein zu im am und le la les de du un une et au en el los las una y del al por con',
-  ),
-);
+const JOINING =
+  /^(?:an?|the|of|for|to|in|on|at|by|and|or|with|my|der|die|das|den|dem|des|ein|zu|im|am|und|la|les?|du|une?|et|au|en|el|las|los|una|y|del|al|por|con)$/;
 
 /** Returns whether a word that matches no task makes the meaning uncertain; short words do not. */
 const isTelling = (word: string): boolean =>
@@ -394,13 +391,10 @@ const isTelling = (word: string): boolean =>
 function fittingIn(tasks: readonly Task[], named: string) {
   const exact = tasks.find(({ name }) => name === named.trim());
   if (exact) return { fits: [exact], isClear: true };
-  const all = wordsIn(clip(named, MAX_SHORT_CHARS));
-  const content = all.filter((word) => !JOINING.has(word));
-  const asked = content.length > 0 ? content : all;
-  const found = tasks.map((task) => {
-    const isIn = (word: string) => task.words.some((one) => one === word || isAlike(word, one));
-    return { task, has: asked.filter(isIn) };
-  });
+  const asked = wordsIn(clip(named, MAX_SHORT_CHARS)).filter((word) => !JOINING.test(word));
+  const isIn = (task: Task) => (word: string) =>
+    task.words.some((one) => one === word || isAlike(word, one));
+  const found = tasks.map((task) => ({ task, has: asked.filter(isIn(task)) }));
   const known = asked.filter((word) => found.some(({ has }) => has.includes(word)));
   const whole = found.filter(({ has }) => has.length > 0 && has.length === known.length);
   const current = whole.filter(({ task }) => task.isCurrent);
