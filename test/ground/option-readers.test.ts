@@ -20,7 +20,6 @@ const spreadInto: Readonly<Record<string, readonly string[]>> = {
   'OpenaiLiveOptions.turns': ['TurnTimes'],
   OpenaiRealtimeOptions: ['SessionSettings'],
   McpServerOptions: ['Reachable'],
-  ScheduleOptions: ['ScheduleRecord'],
   SessionHostOptions: ['Reachable'],
   SubAgentConfig: ['SubagentConfig'],
   SubagentConfig: ['SubagentDefinition'],
