@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 469,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_560, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_556, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 69_607,
+    limit: 69_603,
   },
   {
     what: "files that `import 'offstage'` loads",
@@ -330,7 +330,7 @@ const rows: readonly Row[] = [
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 41_028,
+    limit: 41_025,
     goal: 24_000,
   },
 ];

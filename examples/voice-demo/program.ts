@@ -34,13 +34,10 @@ if (process.env['AGAIN'] === undefined) introduce();
 
 function introduce(): void {
   const { transport, lead, subagents, speech } = demo.about;
-  const tries = suggestions.map(({ title, hint, say, press, next = [] }, index) =>
-    [
-      `  ${index + 1}. ${title}: ${say ? `“${say}”` : `press “${press}”`}`,
-      hint,
-      ...next.map((words) => `“${words}”`),
-    ].join('\n     '),
-  );
+  const tries = suggestions.map(({ title, hint, say, press, next = [] }, index) => {
+    const first = `${index + 1}. ${title}: ${say ? `“${say}”` : `press “${press}”`}`;
+    return `  ${[first, hint, ...next.map((words) => `“${words}”`)].join('\n     ')}`;
+  });
   print(`
 Offstage, the voice demo
 

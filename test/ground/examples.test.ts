@@ -26,10 +26,13 @@ test.each(
   expect(targets.filter((target) => !isOurs(root + file, target))).toEqual([]);
 });
 
-test("limits the voice demo's page, server and program to 500 lines of code", () => {
-  const files = globSync('examples/voice-demo/{*.ts,page/*.ts}', { cwd: root });
+test("limits the voice demo's page, server and program to 460 lines of code", () => {
+  // `about.ts` holds the texts of the page.
+  const files = globSync('examples/voice-demo/{*.ts,page/*.ts}', { cwd: root }).filter(
+    (file) => !file.endsWith('about.ts'),
+  );
   const lines = files.flatMap((file) => readFileSync(root + file, 'utf8').split('\n'));
   expect(files.length).toBeGreaterThan(8);
   // A larger example would point to a gap in `offstage/react`, `offstage/serve` or another subpath.
-  expect(lines.filter((line) => !/^\s*(?:\/\/|\/\*|\*|$)/.test(line)).length).toBeLessThan(501);
+  expect(lines.filter((line) => !/^\s*(?:\/\/|\/\*|\*|$)/.test(line)).length).toBeLessThan(461);
 });

@@ -33,6 +33,9 @@ export function Welcome({ about }: { about: About | null }) {
   </section>`;
 }
 
+const quote = (words: string) =>
+  view`<button class="quote" type="button" title="Type this for me" onClick=${() => void say(words)}>“${words}”</button>`;
+
 export function Suggestions() {
   const order = async (): Promise<void> => {
     if (client.speaker.status.get().state === 'off') await start(false);
@@ -40,15 +43,9 @@ export function Suggestions() {
   };
   return view`<ol class="suggestions">${suggestions.map(
     (one) => view`<li class="suggestion" key=${one.title}><h3>${one.title}</h3>
-      ${one.say && view`<button class="quote" type="button" title="Type this for me" onClick=${() => void say(one.say ?? '')}>“${one.say}”</button>`}
+      ${one.say && quote(one.say)}
       ${one.press && view`<button class="quote" type="button" onClick=${() => void order()}>${one.press}</button>`}
       <p>${one.hint}</p>
-      ${
-        one.next &&
-        view`<ul class="next">${one.next.map(
-          (words) =>
-            view`<li key=${words}><button class="quote" type="button" title="Type this for me" onClick=${() => void say(words)}>“${words}”</button></li>`,
-        )}</ul>`
-      }</li>`,
+      <ul class="next">${one.next?.map((words) => view`<li key=${words}>${quote(words)}</li>`)}</ul></li>`,
   )}</ol>`;
 }

@@ -175,6 +175,7 @@ describe('limits', () => {
       maxDepth: 3,
       whenFull: 'queue',
       maxDeliveries: 200,
+      maxSchedules: 100,
       defaultRequestTimeoutMs: 60_000,
       defaultAwaitTimeoutMs: 300_000,
       stateRetentionMs: 1_800_000,

@@ -41,7 +41,7 @@ test('tells the words in a later process, once', async () => {
   await environment.advance(10_000);
   expect(first.pool.awakeCount).toBe(0);
   await first.pool.close();
-  await first.journal.close();
+  first.journal.close();
 
   const next = begin();
   await next.pool.start();
@@ -53,5 +53,5 @@ test('tells the words in a later process, once', async () => {
   expect(next.pool.awakeCount).toBe(0);
   expect(errors).toEqual([]);
   await next.pool.close();
-  await next.journal.close();
+  next.journal.close();
 });

@@ -318,7 +318,8 @@ const planted: readonly Planted[] = [
   {
     fault: 'what a child is answered goes to its parent',
     session: 'text',
-    breaks: ['LIVE', 'P3'],
+    // A service whose agent waits examines no further events.
+    breaks: ['LIVE', 'P3', 'P4'],
     plant() {
       const { start, receive } = Subagent.prototype;
       const known = new Map<string, { readonly subagent: Subagent; readonly parentId: string }>();

@@ -418,14 +418,11 @@ export class SessionUnit implements UnitBody {
         break;
       case 'schedules': {
         const { key, dueAt, task } = event.schedule;
-        const to = { dueAt, isTask: task !== undefined };
-        const isOpen = this.schedules.stateOf(key)?.done === false;
-        if (isOpen)
-          this.#within(
-            [{ actor: `schedule:${key}`, event: { type: 'schedule.moved', ...to } }],
-            event.at,
-          );
-        else this.schedules.create(key, to);
+        const isTask = task !== undefined;
+        const moved = { type: 'schedule.moved', dueAt, isTask } as const;
+        if (this.schedules.stateOf(key)?.done === false)
+          this.#within([{ actor: `schedule:${key}`, event: moved }], event.at);
+        else this.schedules.create(key, { dueAt, isTask });
         this.#changed(`schedule:${key}`);
         break;
       }
