@@ -312,7 +312,7 @@ const rows: readonly Row[] = [
   {
     what: 'casts (`as`)',
     value: count(/(?<!\{\}) as (?!const\b)[A-Z{[(]/g, statements),
-    limit: 469,
+    limit: 466,
     goal: 250,
   },
   { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_556, goal: 85_000 },

@@ -692,3 +692,36 @@ describe('by voice', () => {
     expect(it.state().subagents[0]?.state).toBe('cancelled');
   });
 });
+
+describe('words of the user that a telling reads first', () => {
+  test.each([{ onWords: false }, undefined])('stop the task, with detach %j', async (detach) => {
+    const slow = defineTool({
+      name: 'slow',
+      description: 'Is slow',
+      parameters: z.object({}),
+      timeout: 60_000,
+      ...(detach && { detach }),
+      execute: () => new Promise(() => {}),
+    });
+    const it = textTalk({
+      tools: [slow],
+      subagents: { research: { script: never } },
+      lead: (prompt) => {
+        if (prompt.prompt.at(-1)?.role === 'tool') return say('Well.');
+        const read = JSON.stringify(prompt.prompt);
+        return read.includes('stop the research') && !read.includes('running_task"')
+          ? { calls: [{ name: 'running_task', input: { action: 'stop', task: 'research' } }] }
+          : leadScript(prompt);
+      },
+    });
+    await it.start();
+    await it.type('use research {"topic":"pump"}');
+    void it.session.sendText('use slow {}');
+    await it.environment.settle();
+    void it.session.sendText('stop the research');
+    await it.environment.settle();
+    it.session.notifyBackground('News', { priority: 'urgent' });
+    await it.environment.advance(1000);
+    expect(it.state().subagents[0]?.state).toBe('cancelled');
+  });
+});

@@ -524,7 +524,7 @@ export class TextLead implements Speaker {
       else
         after = this.#call(made, {
           of,
-          requestId: offer ? null : requestId,
+          requestId: offer && hasReplied(core) ? null : requestId,
           repliesTo: offer ? null : readTo,
           responseId: itemId,
           isFollowed,

@@ -10,7 +10,8 @@
 //       does nothing, and its answer lists the tasks.
 //   STEERING-3. The tool starts no work, and answers no subagent's question. Words for an ended task return the task's
 //       result.
-//   STEERING-4. Only the user's words stop or change a task: a call that the model makes while it tells a result does not.
+//   STEERING-4. Only the user's words stop or change a task: a call that the model makes while it tells a result does not,
+//       unless the model reads words of the user that have no reply yet.
 
 import { jsonSchema } from 'ai';
 import { z } from 'zod';
