@@ -20,7 +20,7 @@ const log = (line: string): void => {
 };
 
 /**
- * Twilio with a telephone: it plays received audio, and returns a mark when playback reaches it.
+ * Stands in for Twilio and a phone: plays the audio it receives, and echoes each mark when playback reaches that mark.
  */
 class Telephone implements TwilioSocket {
   playedMs = 0;

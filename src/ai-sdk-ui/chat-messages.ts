@@ -42,7 +42,7 @@ export interface SessionMessageMetadata {
   readonly at: number;
   /** The user interrupted this message: `text` contains the words that were heard. */
   readonly interrupted?: boolean;
-  /** The results that the message tells. */
+  /** The results that the message reports. */
   readonly deliveryIds?: readonly string[];
 }
 

@@ -79,7 +79,7 @@ export interface AnswerLanguage {
   /** `en`, `de`, …: the first part of a BCP 47 tag. */
   readonly code: string;
 
-  /** The spoken words of symbols: `%` as `percent`. */
+  /** How symbols are spoken: `%` as `percent`. */
   readonly symbols: Readonly<Record<string, string>>;
   /** Symbols that are written before a number, but spoken after it: `$`. */
   readonly prefixSymbols: readonly string[];

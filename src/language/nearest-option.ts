@@ -1,4 +1,4 @@
-// Finds the option whose label almost equals the utterance, after a typing or recognition error.
+// Finds the option whose label nearly matches the utterance, to allow for typing and recognition errors.
 
 import { contentOf, type Choice } from './choice.ts';
 import { similarity } from './similarity.ts';

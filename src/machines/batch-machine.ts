@@ -1,26 +1,26 @@
 // One request's batch: the lead agent's background calls for it, and the subagents that it spawned for it with a tool.
-// The outbox tells their results together, in one reply. This file calls all of them calls.
+// The outbox delivers their results together, in one reply. This file calls all of them calls.
 //
 //   gathering: idle ⇄ holding ─▶ (closing) ─┬─▶ telling ─▶ trailing ─▶ over
 //                                           └─ one only ────▲
 //
 //   idle: no call has ended    closing: late calls were told to stop
-//   holding: results wait      trailing: each late call is told by itself
+//   holding: results wait      trailing: each late result is reported by itself
 //
-// Owns:     which results are told together, and how long a result waits for its siblings.
+// Owns:     which results are reported together, and how long a result waits for its siblings.
 // Does not: store the text of results, speak (outbox), or run anything.
 //
 // Invariants
-//   BATCH-1. Each result is told once: together with the others, by itself, or not at all because the user saw or
-//        dismissed it. A call that left without a result is not told.
+//   BATCH-1. Each result is reported once: together with the others, by itself, or not at all because the user saw or
+//        dismissed it. A call that left without a result is not reported.
 //   BATCH-2. A result waits only while a sibling works or the lead agent still makes calls, and never longer than
 //        `ceilingMs`, counted from the first result.
 //   BATCH-3. A sibling that waits for the user delays no result, because the length of that wait is unknown. The same
 //        holds for a sibling that the lead agent itself awaits.
 //   BATCH-4. A single result is passed on unchanged.
-//   BATCH-5. The batch is told together once; a later result is passed on by itself. The ceiling discards nothing.
-//   BATCH-6. Each result keeps its reserved place in the outbox until the result is told or seen.
-//   BATCH-7. The batch is over when no call works any more and every result has been told.
+//   BATCH-5. A batch is reported together once; a later result is passed on by itself. The ceiling discards nothing.
+//   BATCH-6. Each result keeps its reserved place in the outbox until the result is reported or seen.
+//   BATCH-7. The batch is over when no call works any more and every result has been reported.
 
 import { and, assign, not, setup, type SnapshotFrom } from 'xstate';
 import {
@@ -56,7 +56,7 @@ interface BatchContext extends BatchInput {
   readonly working: readonly string[];
   /** The working calls that wait for the user. */
   readonly asking: readonly string[];
-  /** Results that are told together, in the order of arrival. */
+  /** Results that are reported together, in the order of arrival. */
   readonly parts: readonly string[];
   readonly dueAt: number;
 }
@@ -138,9 +138,9 @@ const effects = {
   tell: effect<{ readonly batchId: string }>(),
   /** Tells this result by itself. */
   pass: effect<{ readonly callId: string }>(),
-  /** Passes on a result that the lead agent has read; its reply may tell it. */
+  /** Passes on a result that the lead agent has read; its reply may report it. */
   passRead: effect<{ readonly callId: string; readonly reserved: boolean }>(),
-  /** Retracts the item: nothing is left to tell. */
+  /** Retracts the item: nothing is left to report. */
   retract: effect<{ readonly batchId: string }>(),
   /** Frees reserved places in the outbox that are no longer needed. */
   free: effect<{ readonly places: number }>(),
@@ -235,7 +235,7 @@ export const batchMachine = setup({
       guard: works,
       actions: leave,
     },
-    // The other results were told without this one.
+    // The other results were reported without this one.
     'batch.settled': {
       guard: works,
       actions: [leave, { type: 'pass', params: ({ event }) => ({ callId: event.callId }) }],

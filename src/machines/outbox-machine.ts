@@ -30,11 +30,11 @@
 //   OUTBOX-9. An item that was told in full without an acknowledgement leaves the slot at once, and rests as a card
 //       until it is acknowledged: nothing wakes it, and it takes no capacity. Beyond `capacity` such items, the one
 //       that was told first ends with the grade `told`. A question that is added again is offered again.
-//   OUTBOX-10. An item that the user postpones rests like a silent item, whether it waits or is being spoken; a running
-//       attempt is abandoned. Questions cannot be postponed here, and a told item already rests.
+//   OUTBOX-10. A postponed item is treated like a silent one, whether it was waiting or being spoken; an attempt under
+//       way is abandoned. Questions cannot be postponed here, and a told item already rests.
 //   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at the
 //       interruption; the item keeps that information until it leaves.
-//   OUTBOX-12. An item that the lead agent has read is not offered unless the reply fails to tell it.
+//   OUTBOX-12. An item that the lead agent has read is not offered unless the reply fails to report it.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';

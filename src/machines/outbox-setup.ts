@@ -135,7 +135,7 @@ export interface OutboxInput {
   readonly offerTimeoutMs: number;
   /** The time within which the audio must end; after that, the attempt has failed. */
   readonly playTimeoutMs: number;
-  /** The maximum number of attempts to tell an item. */
+  /** The maximum number of attempts to deliver an item. */
   readonly maxAttempts: number;
 }
 
@@ -176,9 +176,9 @@ type OutboxFact =
   /** `by`: the identity for which the app vouches. */
   | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
-  /** The lead agent has read the item by a tool; its reply may tell it. */
+  /** The lead agent has read the item by a tool; its reply may report it. */
   | { readonly type: 'delivery.read'; readonly deliveryId: string }
-  /** The reply did not tell the item. */
+  /** The reply did not report the item. */
   | { readonly type: 'delivery.unread'; readonly deliveryId: string }
   | { readonly type: 'client.attached' }
   | { readonly type: 'client.detached' }
@@ -197,7 +197,7 @@ export const byOf = ({ by }: { readonly by?: string }): { readonly by?: string }
 export interface OutboxContext extends OutboxInput {
   /** The items that wait. */
   readonly pending: readonly Waiting[];
-  /** The item that is being told; null if there is none. */
+  /** The item that is being delivered; null if there is none. */
   readonly current: Waiting | null;
   /** Numbers the attempts. */
   readonly generation: number;

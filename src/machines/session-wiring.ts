@@ -77,7 +77,7 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'call', ToolCallEffects> &
   Prefixed<'batch', BatchEffects>;
 
-/** Returns the batch with which a call's result is told; null if there is none. */
+/** Returns the batch with which a call's result is reported; null if there is none. */
 type BatchOf = (callId: string) => string | null;
 
 /** Returns whether the outbox has a place that can be reserved. */
@@ -127,7 +127,7 @@ const wiring = {
   },
   'call.answer': ({ callId, answer }, batchOf) =>
     answer === 'pending' ? [] : leaving(callId, batchOf),
-  // The call's result will not come, or is already told: the reserved place is free.
+  // The call's result will not come, or is already reported: the reserved place is free.
   'call.known': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'call.cancelSubagent': ({ callId }, batchOf) => [UNRESERVE, ...leaving(callId, batchOf)],
   'batch.tell': ({ batchId }) => [

@@ -39,7 +39,7 @@ export interface ToolCallInput {
   readonly callId: string;
   /** The time that an inline tool may take, in milliseconds. */
   readonly timeoutMs: number;
-  /** The batch with which the call's result is told; null if the result is told separately. @defaultValue null */
+  /** The batch with which the call's result is reported; null if it is reported separately. @defaultValue null */
   readonly batchId?: string | null;
 }
 
@@ -76,7 +76,7 @@ type ToolCallFact =
   | { readonly type: 'call.invalid' }
   /**
    * `failed`: the tool threw, or its return value cannot be stored. `known`: the call was detached, and its result
-   * contains nothing to tell. @defaultValue false
+   * contains nothing to report. @defaultValue false
    */
   | { readonly type: 'call.executed'; readonly failed?: boolean; readonly known?: boolean }
   /** The user has said something to the lead agent. `saidAt`: when the words began. */
@@ -87,7 +87,7 @@ type ToolCallFact =
   | { readonly type: 'subagent.accepted' }
   /** Admission refused the work; the reason is the model's answer. */
   | { readonly type: 'subagent.rejected' }
-  /** `known`: the lead agent has already told the user the result. @defaultValue false */
+  /** `known`: the lead agent has already reported the result to the user. @defaultValue false */
   | { readonly type: 'subagent.ended'; readonly known?: boolean }
   | { readonly type: 'delivery.settled' }
   /** `withdrawn`: the model has withdrawn the call, because the user talked over it. @defaultValue false */
@@ -127,7 +127,7 @@ const effects = {
     readonly acknowledged: boolean;
     readonly delivery: DeliveryMode;
   }>(),
-  /** The result was already told: no delivery follows, and its reserved place is free. */
+  /** The result was already reported: no delivery follows, and its reserved place is free. */
   known: effect<{ readonly callId: string; readonly acknowledged: boolean }>(),
   /** Cancels the subagent of this call, and frees the place of its result. */
   cancelSubagent: effect<{ readonly callId: string }>(),

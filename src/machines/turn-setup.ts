@@ -179,7 +179,7 @@ const effects = {
   breakOff: effect<object>(),
   /** Requests a reply with this key. */
   reply: effect<{ readonly key: string }>(),
-  /** Requests that the model tells the offer, or continues it. */
+  /** Requests that the model delivers the offer, or continues it. */
   tell: effect<{ readonly generation: number; readonly key: string }>(),
   /** Refuses an offer that arrived while a party speaks. */
   refuse: effect<{ readonly generation: number }>(),

@@ -75,7 +75,7 @@ export interface WaitingState {
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** By key. Ended schedules may be absent. @defaultValue none */
   readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
-  /** The calls whose results are told together, by batch id. @defaultValue none */
+  /** The calls whose results are reported together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
   readonly work?: ReadonlyMap<string, WorkOf>;
@@ -174,7 +174,7 @@ export type WaitCause =
   | 'admission'
   /** The subagent of the call, or of the event, ends. */
   | 'result'
-  /** The calls of the same request end, such as `on`: their results are told together. */
+  /** The calls of the same request end, such as `on`: their results are reported together. */
   | 'siblings'
   /** The lead agent has answered the request: no more calls follow for it. */
   | 'lead_reply'
@@ -423,7 +423,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
 
 type Waits = ReadonlyMap<string, Wait>;
 
-/** Yields why results that are told together with others wait. */
+/** Yields why results that are reported together with others wait. */
 function* heldBack(
   state: OfSession,
   deliveries: Waits,

@@ -92,7 +92,7 @@ function Task(props: {
           'aria-disabled': isStopping,
           onClick: () => {
             if (isStopping) return;
-            // The button waits until the subagent has ended.
+            // The button stays disabled until the subagent has ended, or the cancellation fails.
             setStopping(true);
             client.cancel(id, 'the user pressed the button').catch(() => setStopping(false));
           },

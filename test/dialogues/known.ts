@@ -16,7 +16,7 @@ export function knownFaults(name: string, stage: string): readonly Fault[] {
   return known[name]?.[stage] ?? [];
 }
 
-/** Replaces the known faults of the stages of these runs. */
+/** Overwrites the list of known faults for each stage in these runs. */
 export function writeKnown(
   runs: readonly {
     readonly name: string;

@@ -249,7 +249,7 @@ describe.each(both)(
 );
 
 describe('results that the lead agent fetches itself', () => {
-  /** A lead agent that says the messages of its tools or of the runtime. */
+  /** A lead agent that repeats the messages from its tools or the runtime. */
   const fetching = (more: TalkOptions & { readonly worker?: Parameters<typeof workers>[1] } = {}) =>
     spawningTalk('parent', more);
   const checked = (id: string) => `use check_subagent ${JSON.stringify({ subagentId: id })}`;

@@ -593,7 +593,7 @@ describe('tell', () => {
   ])('refuses %s', async (_, given, answer) => {
     const { steer, states } = await begun();
     const input = { action: 'tell', task: 'solar', words: given };
-    // The session refuses user words of this length at once.
+    // The session immediately refuses user input of this length.
     expect(await steer(input).catch((error: Error) => ({ error: error.message }))).toMatchObject(
       answer,
     );

@@ -1,5 +1,5 @@
-// The patterns of use in a voice session: background work, with and without an immediate reply, with questions; and
-// the speech that it waits for, interrupts and resumes.
+// Typical uses of a voice session: background work (with and without an immediate reply, and with questions), and work
+// that waits for, interrupts or resumes speech.
 
 import { jsonSchema } from 'ai';
 import { describe, expect, test } from 'vitest';

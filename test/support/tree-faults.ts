@@ -17,7 +17,7 @@ import { Budget, Budgets } from '../../src/actors/admission/budget.ts';
 export interface Fault {
   readonly name: string;
   readonly scene: Scene;
-  /** The promises that the fault breaks: the checks must first find one of them broken. */
+  /** The first broken promise that the checks report must be one of these. */
   readonly breaks: readonly string[];
   /** Plants the fault; returns a function that removes it. */
   plant(): () => void;

@@ -175,13 +175,13 @@ export interface SubagentConfig {
   readonly inactivityTimeoutMs?: number;
   /** How the session handles a hung subagent, apart from marking it in the views. @defaultValue 'mark' */
   readonly onHung?: 'mark' | 'cancel' | ((subagent: HungSubagent) => void);
-  /** Whether the result may be told together with sibling subagents' results. @defaultValue true */
+  /** Whether the result may be reported together with sibling subagents' results. @defaultValue true */
   readonly consolidate?: boolean;
   /**
    * How the user receives the result of a background call by the lead agent. `when_idle`: spoken in the next pause.
    * `interrupt`: spoken at once, as urgent. `silent`: not spoken; the lead model knows the result, and a card on the screen
    * shows it until it was seen or dismissed. `skip_if_busy`: spoken if no party is speaking when the result arrives, otherwise
-   * like `silent`. Results with any mode but `when_idle` are told separately (see `consolidate`). @defaultValue 'when_idle'
+   * like `silent`. Modes other than `when_idle` report results separately (see `consolidate`). @defaultValue 'when_idle'
    */
   readonly delivery?: DeliveryMode;
   /** Which progress is spoken. @defaultValue the session's setting */

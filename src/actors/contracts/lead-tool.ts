@@ -54,7 +54,7 @@ export interface ToolDefinition<Args = never> {
    */
   readonly pendingMessage?: string;
   /**
-   * Background: whether the result may be told together with the results of other calls for the same request.
+   * Background: whether the result may be reported together with the results of other calls for the same request.
    * @defaultValue the setting of the subagent's configuration, otherwise true
    */
   readonly consolidate?: boolean;
@@ -85,7 +85,7 @@ export interface ToolDefinition<Args = never> {
   readonly idempotent?: boolean;
   /**
    * Inline: when a call is detached. A detached call continues in the background, within its `timeout`; the model's
-   * answer says so, and the result is told like that of a background tool. `afterMs`: the call is detached after this
+   * answer says so, and the result is delivered like a background tool's. `afterMs`: the call is detached after this
    * time, in milliseconds. `onWords`: true detaches the call when the user says something to the lead agent; with false,
    * the user's words wait for the tool. @defaultValue the user's words wait for two seconds
    */

@@ -239,7 +239,7 @@ export interface ClientTool {
   readonly schema: Schema | null;
 }
 
-/** A schedule as its entry keeps it; its machine has the same key, and knows the next time. */
+/** A schedule as stored in its journal entry. The schedule's machine has the same key, and holds the next due time. */
 export interface ScheduleRecord extends Omit<ScheduleView, 'state'> {
   /** The first time. */
   readonly dueAt: number;
@@ -267,7 +267,7 @@ export interface DeliveryRecord {
   readonly callId: string | null;
   /** Whether the delivery is the output of a call that is still waiting for its output. */
   readonly answersCall: boolean;
-  /** The result of a spawned subagent, if that result may be told together with others. */
+  /** The result of a spawned subagent, if that result may be reported together with others. */
   readonly result?: ToldResult;
   readonly at: number;
 }
@@ -297,7 +297,7 @@ export type ConversationEvent =
       readonly echo?: Echo;
       /** The time limit of an inline tool, in milliseconds. @defaultValue 30000 */
       readonly timeoutMs?: number;
-      /** Whether the result may be told together with others. @defaultValue false */
+      /** Whether the result may be reported together with others. @defaultValue false */
       readonly isConsolidated?: boolean;
     }
   /** The runtime's note to the model, possibly in place of a user turn. */
@@ -319,7 +319,7 @@ export type ConversationEvent =
       /** The item that directly follows this message, if it started in the same millisecond. */
       readonly before?: string;
       /**
-       * The last item that the model had read when it started to reply. Null if the message told a delivery, or is a reply
+       * The last item that the model had read when it started to reply. Null if the message is a delivery, or a reply
        * that was cut off and will be repeated. Absent if unknown; the message then counts as a reply to all earlier items.
        */
       readonly repliesTo?: string | null;
@@ -356,7 +356,7 @@ export type ConversationEvent =
       readonly isOver: boolean;
       /**
        * Whether the lead agent must respond to the output. False if the outbox delivers the result, or if the result is
-       * not told.
+       * not delivered.
        * @defaultValue true
        */
       readonly wantsReply?: boolean;
@@ -381,12 +381,12 @@ export type SessionInputEvent =
       readonly reserved: boolean;
       /** A later notice with the same value replaces this one while it waits. @defaultValue none does */
       readonly replaces?: string;
-      /** The result, if it may be told together with others. If absent, the result is told separately. */
+      /** The result, if it may be reported together with others. If absent, the result is reported separately. */
       readonly result?: ToldResult;
     }
-  /** A subagent was spawned for this utterance: the result with this id may be told together with others. */
+  /** A subagent was spawned for this utterance: the result with this id may be reported together with others. */
   | { readonly type: 'result.expected'; readonly deliveryId: string; readonly requestId: string }
-  /** The reply to the lead agent's tools has told the result of a subagent that they spawned. */
+  /** The reply to the lead agent's tools has reported the result of a subagent that they spawned. */
   | { readonly type: 'result.told'; readonly deliveryId: string }
   /** A service's agent must examine an event, and may report it to the user. */
   | { readonly type: 'invocation.wanted'; readonly eventId: string }
@@ -404,7 +404,7 @@ export type SessionInputEvent =
        * version wrote the event.
        */
       readonly reading?: Reading;
-      /** The delivery that these words postpone while it is told ("not now"); absent in an earlier version's event. */
+      /** The delivery in progress that these words postpone ("not now"); absent in an earlier version's event. */
       readonly putsOff?: string;
       /** The caller's W3C trace context. @defaultValue none */
       readonly traceparent?: string;
@@ -507,7 +507,7 @@ export type SessionInputEvent =
       readonly covers: readonly string[];
     };
 
-/** A result that the lead agent's tools have returned to its model, and that its reply tells. */
+/** A result that the lead agent's tools have returned to its model, and that its reply reports. */
 export interface ReturnedResult {
   readonly deliveryId: string;
   /** The calls that were running when the model read the result. */

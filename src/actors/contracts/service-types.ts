@@ -368,7 +368,7 @@ export interface SubagentService {
 
   /**
    * Checks whether the requester can read the working memory entries that a task's arguments name under `inputs`. Null
-   * if it can read all of them, or the configuration has no `lineage`. Refused with INPUT_NOT_FOUND and similar keys;
+   * if it can read all of them, or the configuration has no `lineage`. Refused with INPUT_NOT_FOUND and similar codes;
    * never for an `idempotencyKey` that has already spawned a subagent. `spawn` does not wait for working memory:
    * without this check, a subagent with unreadable inputs fails before its first step.
    */

@@ -48,7 +48,7 @@ export interface TranscriptItem {
   readonly filler?: boolean;
   /** In a text session: the delivery whose entire text this item is. `session.shown` acknowledges it. */
   readonly deliveryId?: string;
-  /** The results that this item tells together. */
+  /** The results that this item reports together. */
   readonly deliveryIds?: readonly string[];
 }
 
@@ -275,7 +275,7 @@ export interface DeliveryView {
   readonly grade: HearingGrade | null;
   /** Why the delivery will not be spoken; null if there is no reason. */
   readonly dropped: DropReason | null;
-  /** The number of attempts to tell it. */
+  /** The number of attempts to deliver it. */
   readonly attempts: number;
   /** The identity that the app named when the delivery was shown or dismissed, if any. */
   readonly by?: string;
@@ -301,9 +301,9 @@ export interface ScheduleView {
    * more than 100 passed; `skip`: none that is later than a minute. @defaultValue 'once'
    */
   readonly missed: 'once' | 'all' | 'skip';
-  /** The words that the user is told; absent if a task is started. */
+  /** The message to the user; absent if a task is started. */
   readonly say?: string;
-  /** The task that is started; `subagent` is a key of `subagentConfigs`. The session tells its result like any other. */
+  /** The task that is started; `subagent` is a key of `subagentConfigs`. Its result is reported like any other. */
   readonly task?: { readonly subagent: string; readonly task: string };
   /** `starting`: its task is being started. `done`: its last time has passed. */
   readonly state: 'waiting' | 'starting' | 'done' | 'cancelled';
@@ -443,7 +443,7 @@ export type SessionEvent =
       readonly type: 'subagent.ended';
       readonly subagent: SubagentView;
       readonly outcome: Outcome;
-      /** The batch whose results are told together; null if this result is told alone, or not at all. */
+      /** The batch whose results are reported together; null if this result is reported alone, or not at all. */
       readonly batchId: string | null;
       /** The user's words that led to the subagent; null if the user did not request the work. */
       readonly request: string | null;
@@ -661,9 +661,9 @@ export interface QuarantinedEntry {
 export interface ServiceCounts {
   /** Events that were queued for the agent. */
   readonly accepted: number;
-  /** Events about which the agent told the user. */
+  /** Events that the agent reported to the user. */
   readonly told: number;
-  /** Events about which the agent did not tell the user. */
+  /** Events that the agent did not report to the user. */
   readonly silent: number;
   /** Events whose examination failed. */
   readonly failed: number;

@@ -16,7 +16,7 @@ import { clip } from '../../values/clip.ts';
 /** A tool's result as the model reads it. */
 export type ToolResultOutput = ToolResultPart['output'];
 
-/** Returns the model's form of an output without `toModelOutput`: a string unchanged, anything else as JSON. */
+/** Returns what the model sees of an output whose tool has no `toModelOutput`: a string as is, anything else as JSON. */
 export function defaultModelOutput(output: JSONValue): ToolResultOutput {
   return typeof output === 'string'
     ? { type: 'text', value: output }

@@ -374,7 +374,7 @@ function toolEntry(
 
 const MAX_ABOUT_CHARS = 200;
 
-/** Returns a short text that tells a person what a tool does; null if unknown or too long. */
+/** Returns a short text that describes a tool to a person; null if unknown or too long. */
 function aboutOf({ title }: SourceTool, description = ''): string | null {
   const words = typeof title === 'string' && title.trim() !== '' ? title : description;
   const [first = ''] = words.trim().split(/(?<=[.!?])\s+(?=\p{Lu})|\n/u);

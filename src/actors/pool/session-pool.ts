@@ -507,7 +507,7 @@ class Pool<S extends PooledSession> implements SessionPool<S> {
 
   /** Wakes a session if it exists; its due work then starts. Returns whether any process has the session. */
   #look(sessionId: string, isTaken = false): Promise<boolean> {
-    // An awake session needs no search, unless it is leaving and has a new claim.
+    // There is no need to look for a session that is awake, unless it is leaving and has a new claim.
     if (!isTaken && (this.#isLeaving || this.#entries.has(sessionId))) return Promise.resolve(true);
     const look = this.#wakeIfFree(sessionId, isTaken).finally(() => this.#looks.delete(look));
     this.#looks.add(look);

@@ -55,7 +55,7 @@ export function inOrder(one: WakeTime, other: WakeTime): number {
   return one.scope < other.scope ? -1 : Number(one.scope > other.scope);
 }
 
-/** Creates wake times that end with the process, like `memoryJournal`. Each time takes a few hundred bytes. */
+/** Creates wake times that are lost when the process ends, like `memoryJournal`. Each time takes a few hundred bytes. */
 export function memoryWakeTimes(): WakeTimes {
   const times = new Map<string, number>();
   return {

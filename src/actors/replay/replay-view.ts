@@ -37,11 +37,11 @@ export interface ReplayCall {
   readonly name: string;
   /** The state, such as `executing`, `delegated` or `settled`. */
   readonly state: string;
-  /** The batch whose results are told together; null if there is none. */
+  /** The batch whose results are reported together; null if there is none. */
   readonly batchId: string | null;
 }
 
-/** A delivery that waits to be told. */
+/** A pending delivery. */
 export interface ReplayDelivery {
   /** The id of the delivery. */
   readonly deliveryId: string;
@@ -51,7 +51,7 @@ export interface ReplayDelivery {
   readonly priority: DeliveryPriority;
   /** `resting`: a card on the screen, which is spoken only if the user asks. */
   readonly state: 'pending' | 'resting' | 'offered' | 'playing';
-  /** The number of attempts to tell it. */
+  /** The number of attempts to deliver it. */
   readonly attempts: number;
   /** The delivery's text. */
   readonly text: string;
@@ -104,7 +104,7 @@ export interface ReplayView {
   /** The tool calls of the lead agent. */
   readonly calls: readonly ReplayCall[];
   readonly outbox: {
-    /** The delivery that is being told. */
+    /** The delivery in progress. */
     readonly current: ReplayDelivery | null;
     /** The waiting deliveries, in order. */
     readonly pending: readonly ReplayDelivery[];

@@ -1,6 +1,6 @@
 // One service in a replay: its machine and its sources' machines, folded from the service's entries.
 //
-// Does not: know the subagents that examine its events, or what the user was told (replay-session.ts).
+// Does not: know the subagents that examine its events, or what the session reported to the user (replay-session.ts).
 //
 // Invariants
 //   REPLAYED-SERVICE-1. A service's state is known from the first entry or snapshot with its limits on; a service from

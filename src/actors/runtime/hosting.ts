@@ -229,8 +229,8 @@ export function plain<S extends AnyMachineSnapshot>(snapshot: S): Plain<S> {
 export type Plain<S extends AnyMachineSnapshot> = Snapshot<unknown> & Pick<S, 'value' | 'context'>;
 
 /**
- * Restores the unlimited numbers of a snapshot that was read from JSON, which has no number for "no limit", from the
- * machine's `input`.
+ * Restores infinite limits from the machine's `input`: JSON has no number for "no limit", so a snapshot read from JSON
+ * has lost them.
  */
 export function withNoLimits<M extends AnyStateMachine>(
   rest: Snapshot<unknown>,

@@ -10,7 +10,7 @@ import { withoutUndefined } from '../../values/without-undefined.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from '../subagent/config.ts';
 
-/** An agent that examines external events and tells the user about the relevant ones. */
+/** An agent that examines external events and reports the relevant ones to the user. */
 export interface ServiceSubagentConfig {
   /** The agent that examines each event. Its name is also the service's name. */
   readonly agent: SubagentConfig;

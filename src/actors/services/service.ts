@@ -151,7 +151,7 @@ export class Service implements UnitBody {
   readonly #host: Host;
   readonly #ports: ServicePorts;
   readonly #sources: ServiceSources;
-  /** The events that have not ended. */
+  /** The events whose handling is not complete. */
   readonly #events: Table<EventRecord>;
   /** The callers of emissions that are not decided yet. */
   readonly #receipts = new Map<string, (receipt: EventReceipt) => void>();
@@ -260,11 +260,11 @@ export class Service implements UnitBody {
     this.unit.resume();
   }
 
-  /** Resumes after a restart: tells the user about examined events, has the other events examined, and starts the sources. */
+  /** Resumes after a restart: reports examined events, has the other events examined, and starts the sources. */
   #resume(): void {
     const isDue = new Set(this.owed);
     const examined = [...this.#events.keys()].filter((eventId) => !isDue.has(eventId));
-    // Most of them were told before the restart, or had no message.
+    // Most of them were reported before the restart, or had no message.
     for (const eventId of examined) if (!this.#ports.isOwed(eventId)) this.#events.delete(eventId);
     if (this.#isStopped) {
       this.#finish();

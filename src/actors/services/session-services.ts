@@ -6,7 +6,7 @@
 //
 // Invariants
 //   SESSION-SERVICES-1. A granted place is either filled by a notice or freed, once.
-//   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; the subagent's later result is not told.
+//   SESSION-SERVICES-2. An abandoned invocation cancels its subagent; the subagent's later result is not reported.
 //   SESSION-SERVICES-3. `stop` stops every service, and `whenStopped` calls back when all have stopped
 //       completely.
 //   SESSION-SERVICES-4. A service that is no longer in the code keeps its state and its counts, and continues when the

@@ -162,8 +162,8 @@ function restoreOne(
   registry.add(record);
   supervisor.readmit(scope, id);
   instances.enter(record);
-  // The subagent held its instance's lock when the process ended, or when the subagent ended: no other run may come in
-  // between.
+  // The subagent held its instance's lock when the process ended, or when the subagent ended, so no other run may take
+  // the lock first.
   if (subagent.step > 0) instances.lock(record, () => {});
   const { totalTokens: tokens, cost = 0 } = subagent.usage;
   const used = { startedAt: bornAt, tokens, cost, steps: subagent.step };

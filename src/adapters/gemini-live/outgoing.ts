@@ -40,7 +40,7 @@ interface Request {
   readonly instructions: string | undefined;
   readonly about: string | undefined;
   readonly insists: boolean;
-  /** The call whose result the model should tell; null if there is none. */
+  /** The call whose result the model should report; null if there is none. */
   answer: Answer | null;
 }
 

@@ -243,7 +243,7 @@ export function audioAppendText(base64: string): string {
   return `{"type":"input_audio_buffer.append","audio":"${base64}"}`;
 }
 
-/** The breakdown of a token count. Unreadable parts are dropped; the count stays. */
+/** The breakdown of a token count. Unreadable parts are dropped, but the total count is kept. */
 const audioTokens = z.object({ audio_tokens: z.number().nullish() }).nullish().catch(null);
 const inputTokens = z
   .object({ audio_tokens: z.number().nullish(), cached_tokens: z.number().nullish() })

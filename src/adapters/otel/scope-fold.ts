@@ -82,7 +82,7 @@ export class ScopeFold {
    * When the user started to speak over the playing audio, when playback stopped, and whether the audio was interrupted.
    */
   #over: { readonly from: number; silentAt?: number; isCut?: true } | null = null;
-  /** The deliveries that the turn tells the user. */
+  /** The deliveries that the turn makes to the user. */
   #told: readonly string[] = [];
   #attempt = 1;
   /** Whether the fold has read an entry of the scope. */

@@ -60,7 +60,7 @@ export function fieldsOf({
 }: AskedForm): readonly FormField[] | null {
   const properties = propertiesOf(requestedSchema);
   if ((mode ?? 'form') !== 'form') return null;
-  // Omits a field "Other", which belongs to a choice field.
+  // Omits an "Other" field, which belongs to a choice field.
   const asked = [...properties].filter(
     ([name]) => !(name.endsWith(CUSTOM) && properties.has(name.slice(0, -CUSTOM.length))),
   );

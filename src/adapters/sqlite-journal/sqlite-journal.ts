@@ -557,7 +557,7 @@ function checkLayout(path: string, version: number): void {
     );
 }
 
-/** Returns null on Node before 22.15, which accepts no URL. SQLite then leaves an empty log and its index behind. */
+/** Returns null on Node before 22.15, which does not accept a URL. SQLite then leaves an empty log and index behind. */
 function openImmutable(path: string): DatabaseSync | null {
   const url = pathToFileURL(path);
   url.searchParams.set('immutable', '1');

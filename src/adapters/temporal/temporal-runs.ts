@@ -2,7 +2,7 @@
 // cancels are updates. A program waits for the next view in an update, and for the outcome in the workflow's result;
 // the workflow's memo also contains the view, which is readable without a worker.
 //
-// Owns:     this process's waits for views and outcomes: a run is found by its id.
+// Owns:     the pending waits in this process for views and outcomes, by run id.
 // Does not: store anything: Temporal does, for the namespace's retention period.
 
 import { z } from 'zod';

@@ -321,7 +321,7 @@ export class Responses {
     this.#replied.add(responseId);
     this.#ownSince = this.#core.host.environment.clock.now();
     this.#watchdog.watch(this.#timeoutMs);
-    // A response with an older request's key is not the requested one, which will still follow.
+    // A response with an older request's key is not the one requested, which is still to come.
     if (responseKey === null && asked?.id === null) this.#collided(asked);
     return true;
   }

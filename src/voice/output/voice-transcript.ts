@@ -22,7 +22,7 @@ const MAX_UNFINISHED = 32;
 
 export class VoiceTranscript {
   readonly #core: LeadSession;
-  /** The words so far of the user's unfinished utterances, by utterance id. */
+  /** The words heard so far in the user's unfinished utterances, by utterance id. */
   readonly #unfinished = new Map<string, string>();
 
   /** The item that each unfinished model message replies to; see `Responses.repliesTo`. */
@@ -35,12 +35,12 @@ export class VoiceTranscript {
   /** The start times of utterances whose words clients see while the addressee is unknown. */
   readonly #shown = new Map<string, number>();
 
-  /** The words so far of all unfinished utterances. */
+  /** The words heard so far in all unfinished utterances. */
   get unfinished(): string {
     return [...this.#unfinished.values()].join(' ').trim();
   }
 
-  /** Returns an utterance's words so far; empty if there are none. */
+  /** Returns the words heard so far in an utterance; empty if there are none. */
   unfinishedOf(utteranceId: string): string {
     return (this.#unfinished.get(utteranceId) ?? '').trim();
   }

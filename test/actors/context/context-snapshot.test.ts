@@ -185,7 +185,7 @@ describe('prompts', () => {
       const read = openingMessages(snapshot, notes).map(({ content }) => content as string);
       expect(read.map(unquoted)).toEqual(read.map(() => null));
       expect(read.join().split(SENTINEL).length).toBeGreaterThan(7);
-      // The author chooses the name of a tool, which is one line.
+      // A tool's name is chosen by its author, and is a single line.
       const terms = { asksUser: false, asksApproval: false };
       const name = systemPrompt(snapshot, terms, notes).split('\n')[4];
       expect(name).toMatch(/^You do the work of the tool "/);

@@ -34,7 +34,7 @@ class FakeWindow {
   }
 }
 
-/** Loads the inspector's window (again), whose receiver reports that it is ready. */
+/** Loads or reloads the inspector's window, whose new receiver reports that it is ready. */
 function load(inspectorWindow: FakeWindow) {
   const view = seen();
   inspectorWindow.listeners.clear();

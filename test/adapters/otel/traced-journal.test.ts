@@ -72,7 +72,7 @@ test('continues the trace of a conversation that was killed during a model call 
   await killed.start();
   await killed.sendText('a ride, please');
   await promise;
-  // As after a SIGKILL: the next process has the journal, and new objects.
+  // As after a SIGKILL: the next process keeps the journal, but none of the objects.
   const earlier = JSON.parse(JSON.stringify(first.kept)) as JournalEntry[];
   const spansBefore = [...before.exporter.getFinishedSpans()];
   const after = sdk();

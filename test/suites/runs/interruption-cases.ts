@@ -269,7 +269,7 @@ export const interruptionScenes: readonly RunsScene[] = [
     needs: ['engine'],
     async play(bench) {
       const trip = bench.trip();
-      // The trip of the second call in one step has another name.
+      // When one step has two calls, the second books a trip with a different name.
       const isGuideFirst = first === 'guide';
       const [guide, courier] = isGuideFirst
         ? [`${trip}-guide`, `${trip}-2-courier`]

@@ -1,5 +1,5 @@
 // The rules of an API against the official package of its provider: a rule that refuses a call also refuses the
-// request that the package makes of this call, and no other rule refuses that request.
+// request that the package builds from this call, and no other rule refuses that request.
 
 import fc from 'fast-check';
 import { APICallError } from 'ai';
@@ -96,7 +96,7 @@ const calls = (api: ProviderApi) =>
     tools,
   });
 
-/** Returns the request that the package makes of a call, or the error as text if the package refuses the call. */
+/** Returns the request that the package builds from a call, or the error as text if the package refuses the call. */
 async function requestOf(provider: Provider, { prompt, tools: given = [] }: RuledCall) {
   const sent: string[] = [];
   const model = resolveModel(

@@ -343,7 +343,7 @@ export class CallEffects {
     const session = this.#session;
     const call = session.records.calls.get(callId);
     const isWait = call && isWaiting(this.#toolOf(call)?.definition);
-    // If the wait has already returned results, the call's delivery tells them.
+    // If the wait has already returned results, the call's delivery reports them.
     if (!isWait || call.detachedAt === undefined || session.returnedTo(callId)) return false;
     const controller = this.#executing.get(callId);
     this.#executing.delete(callId);

@@ -32,7 +32,7 @@ export interface EffectsSession extends LeadSession {
   readonly upkeep: { turnEnded(): void };
   /** Returns the subagents' results that were read while this call ran. */
   returnedTo(callId: string): readonly ReturnedResult[] | null;
-  /** Called when the floor may be free: settles whether the results of tools were told. */
+  /** Called when the floor may be free: settles whether the results of tools were reported. */
   settleTold(): void;
   readonly life: {
     ended(error: Failure | null): void;

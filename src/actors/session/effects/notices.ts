@@ -1,7 +1,7 @@
 // Notices before they enter the outbox: news for the user that no tool call waits for.
 //
 // Owns:     the properties of a notice, and those that an app may set.
-// Does not: decide whether there is room for a notice, or when it is told (outbox).
+// Does not: decide whether there is room for a notice, or when it is delivered (outbox).
 
 import { z } from 'zod';
 import { check, checkLength } from '../../../values/checks.ts';

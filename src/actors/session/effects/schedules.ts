@@ -3,7 +3,7 @@
 //   schedule() ─▶ schedule.set ─▶ waits ─▶ deadline.schedule (with the next time) ─▶ notice | a subagent
 //
 // Owns:     the options of a schedule, the calendar (time zones, cron), and the policy for missed times.
-// Does not: decide when a schedule waits, is due or has ended (its machine), or when words are told (outbox).
+// Does not: decide when a schedule waits, is due or has ended (its machine), or when messages are delivered (outbox).
 //
 // Invariants
 //   SCHEDULES-1. The entry of a due time contains the next time: a fold does not depend on a clock, a calendar or the

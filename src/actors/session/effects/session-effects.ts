@@ -1,8 +1,8 @@
 // Executes the effects of a session's machines after the commit: on the lead agent, the subagents, the services, the
-// app's hooks and the screens. Each of the results that are told together has its own view.
+// app's hooks and the screens. Each of the results that are reported together has its own view.
 //
 // Owns:     the table of effect handlers; call-effects.ts has those for tool calls.
-// Does not: decide when a delivery is told (outbox), or which results are told with it (batch).
+// Does not: decide when a delivery is made (outbox), or which results are reported together (batch).
 
 import { CancelledError, CapacityError, messageOf, OffstageError } from '../../../values/errors.ts';
 import {
@@ -54,7 +54,7 @@ const START = 'schedule.start';
 /** A model reads the user's words over a question. */
 const READ = 'question.read';
 
-/** Why an invocation must wait until earlier messages were told. */
+/** Why an invocation must wait until earlier messages were delivered. */
 const OUTBOX_FULL: Failure = {
   code: 'OUTBOX_FULL',
   message: 'Too much waits to be heard, or is being made: see maxDeliveries',
@@ -147,7 +147,7 @@ export class SessionEffects {
       'call.answer': ({ callId, answer }) => this.#calls.answer(callId, answer),
       'call.delegate': ({ callId }) => this.#calls.delegate(callId),
       'call.deliver': ({ callId }) => waits(callId),
-      // The lead agent has told the result from another tool: a call that stayed open for it is answered.
+      // The lead agent has reported the result from another tool: a call that stayed open for it is answered.
       'call.known': ({ callId }) => {
         this.#answerSilently(callId);
         this.#forget(callId);
@@ -169,7 +169,7 @@ export class SessionEffects {
       'outbox.card': card,
       'outbox.told': card,
       'outbox.rested': ({ deliveryId }) => this.#rested(deliveryId),
-      // The batch settles results that were told together one by one.
+      // The batch settles results that were reported together one by one.
       'outbox.delivered': ({ deliveryId, ...how }) => {
         if (!session.unit.batches.has(deliveryId)) this.#delivered(deliveryId, how);
       },
@@ -253,7 +253,7 @@ export class SessionEffects {
 
   /**
    * Executes everything that was due when the process ended, as the state determines; see `session-life.ts`.
-   * `isAsleep`: the session was idle when it was suspended, so the app is told nothing again.
+   * `isAsleep`: the session was idle when it was suspended, so the app is not notified again.
    */
   resume(isAsleep: boolean): void {
     const { unit, projection, records } = this.#session;
@@ -529,7 +529,7 @@ export class SessionEffects {
     const batch = unit.batches.contextOf(deliveryId);
     if (batch) {
       const deliveries = batch.parts.flatMap((id) => records.delivery(id) ?? []);
-      // The open calls are answered one by one, and then their results are told together.
+      // The open calls are answered one by one, and then their results are reported together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
       const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
@@ -616,7 +616,7 @@ export class SessionEffects {
   #answerLate(delivery: DeliveryRecord): string | null {
     const { callId, answersCall, label: name, text } = delivery;
     if (!answersCall || callId === null) return null;
-    // The outbox tells the result, or the user already has it.
+    // The outbox delivers the result, or the user already has it.
     this.#calls.answered(callId, name, text, { wantsReply: false });
     return callId;
   }

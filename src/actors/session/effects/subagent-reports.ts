@@ -2,7 +2,7 @@
 // calls and batches that wait for them.
 //
 // Owns:     the pace of spoken progress: screens show all progress, speech skips some.
-// Does not: run subagents, or decide which reports are told when (batch, outbox).
+// Does not: run subagents, or decide which reports are delivered, or when (batch, outbox).
 
 import { callSafely } from '../../runtime/host.ts';
 import { showUsage } from '../lead/lead-usage.ts';
@@ -122,7 +122,7 @@ export class SubagentReports {
     this.#session.services.subagentEnded(view.id, outcome);
   }
 
-  /** Settles the subagent's call, with its result or without one. `isKnown`: a tool of the model tells its end. */
+  /** Settles the subagent's call, with its result or without one. `isKnown`: a tool of the model reports its end. */
   settleCall(view: SubagentView, outcome: Outcome, callId: string, isKnown: boolean): void {
     const { unit } = this.#session;
     if (outcome.status !== 'cancelled' || unit.batches.hasStopped(unit.batchOf(callId))) {

@@ -1,12 +1,12 @@
-// The waits of an app: until the session is quiet, and for the next told result. Also determines whether a session is
-// idle, so that it can leave memory until an event from outside, and when its next deadline is due.
+// The waits of an app: until the session is quiet, and for the next reported result. Also determines whether a session
+// is idle, so that it can leave memory until an event from outside, and when its next deadline is due.
 //
-// Owns:     the open waits, and the told results that were not returned yet.
-// Does not: decide when something is told (outbox) or whether a delivery was heard; suspend or wake the session
+// Owns:     the open waits, and the reported results that were not returned yet.
+// Does not: decide when something is delivered (outbox) or whether a delivery was heard; suspend or wake the session
 //           (session-pool).
 //
 // Invariants
-//   AWAITED-1. Each result is returned once, in the order of telling; a result that was told before a wait started is
+//   AWAITED-1. Each result is returned once, in the order of reporting; a result reported before a wait started is
 //       returned at once. Of unreturned results, the latest `KEPT` are kept.
 //   AWAITED-2. A returned result counts as seen: a wait counts as a listener.
 //   AWAITED-3. A wait settles once: with its result, by its signal, or by the end of the session.
@@ -21,9 +21,9 @@ import type { Upkeep } from '../../context/upkeep.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import type { LeadSession } from './lead-agents.ts';
 
-/** A result that was told. */
+/** A result that was reported. */
 export interface SessionResult extends DeliveryView {
-  /** The lead agent's words that told the result; null if it was told by voice, or not in words. */
+  /** The lead agent's text that reported the result; null if it was reported by voice, or not in words. */
   readonly said: string | null;
 }
 
@@ -57,7 +57,7 @@ interface Waiter {
 
 export class Awaited {
   readonly #session: LeadSession;
-  /** Results that were told, but not returned yet. */
+  /** Results that were reported, but not returned yet. */
   readonly #told = new Map<string, DeliveryView>();
   /** Recently returned results. */
   readonly #returned = new Set<string>();
@@ -256,7 +256,7 @@ const IDLE_CONNECTION: ReadonlySet<unknown> = new Set(['active', 'resting', 'ref
 const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
 
 /**
- * Returns whether the session is quiet: no model or tool works, no subagent runs, and every due delivery was told.
+ * Returns whether the session is quiet: no model or tool works, no subagent runs, and every due delivery was made.
  * Everything open waits for the user (presented questions), for time, or for an event from outside; a delivery without
  * a listener also waits.
  */
@@ -268,7 +268,7 @@ function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSess
     IDLE_CONNECTION.has(session.value.connection) &&
     floorOf(session) === 'nobody' &&
     records.unfinished.length === 0 &&
-    // A due delivery is told as soon as a client is attached.
+    // A due delivery is made as soon as a client is attached.
     !(isTelling && userInput.isAttached) &&
     !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
     // The hooks of an agent that enters or leaves would be interrupted, and run again.

@@ -11,10 +11,10 @@ import type { Shown } from '../../runtime/hosting.ts';
 /** The time after which a running tool no longer delays due deliveries, in milliseconds. */
 export const HOLDS_FLOOR_MS = 2000;
 
-/** An item that must be told now, and the number of the attempt. */
+/** An item that must be delivered now, and the number of the attempt. */
 export interface Offer {
   readonly deliveryId: string;
-  /** The results told together in the item; absent for a single delivery. */
+  /** The results reported together in the item; absent for a single delivery. */
   readonly deliveryIds?: readonly string[];
   /** Identifies the attempt; every `delivery.*` event about it has this number. */
   readonly generation: number;
@@ -27,7 +27,7 @@ export interface Offer {
   readonly begunIn?: number;
   readonly kind: DeliveryKind;
   readonly priority: DeliveryPriority;
-  /** The prompt for the lead model, which tells the content in its own words. */
+  /** The prompt for the lead model, which reports the content in its own words. */
   readonly prompt: Prompt;
   /** The prompt's role in the conversation. @defaultValue 'system' */
   readonly role?: 'system' | 'user';
@@ -46,7 +46,7 @@ export interface SubagentWords {
   readonly text: string;
 }
 
-/** A resting delivery: the model could not tell it, must not tell it, or told it without an acknowledgement. */
+/** A resting delivery: the model could not say it, must not say it, or said it without an acknowledgement. */
 export interface RestingCard {
   readonly kind: 'card';
   readonly deliveryId: string;
@@ -95,7 +95,7 @@ export interface Speaker {
   configure(): void;
   say(offer: Offer): void;
   /**
-   * Cancels this generation's attempt, if it is still being told; null cancels all speech at once, because an urgent
+   * Cancels this generation's attempt, if it is still in progress; null cancels all speech at once, because an urgent
    * item waits.
    */
   stop(generation: number | null): void;
@@ -112,7 +112,7 @@ export interface Speaker {
   show?(shown: RestingCard | SubagentWords): void;
 }
 
-/** Records that the user is told something other than the question that has the floor (QUESTION-10). */
+/** Records that the user receives something other than the question that has the floor (QUESTION-10). */
 export function followQuestion(session: Receiver & { readonly unit: SessionUnit }): void {
   const { owner } = session.unit;
   if (owner === null) return;

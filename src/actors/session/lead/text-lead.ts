@@ -1,8 +1,8 @@
 // The lead agent of a text session: a streaming AI SDK model that answers the user, calls the session's tools, and
-// tells the outbox's offers.
+// delivers the outbox's offers.
 //
-// Owns:     the current response's stream, the words that tell an offer, and the notes that the model reads.
-// Does not: choose the next response (turn machine), run tools (the session does), or decide when an item may be told
+// Owns:     the current response's stream, the text that delivers an offer, and the notes that the model reads.
+// Does not: choose the next response (turn machine), run tools (the session does), or decide when an item is offered
 //           (outbox).
 //
 // Invariants
@@ -24,7 +24,7 @@
 //       between two calls, the model is told which calls were made, and makes the others.
 //   TEXT-LEAD-9. The lead agent's words and calls are recorded with the last item that the model had read: the user's
 //       words, and results, that arrived meanwhile still receive a reply, even after a crash. Telling an offer is not a
-//       reply to any item; a result that the outbox tells, or that the user already has, needs no reply.
+//       reply to any item; a result that the outbox delivers, or that the user already has, needs no reply.
 //   TEXT-LEAD-10. A response's counted usage has its own entry, before the response's words: after a crash between the
 //       two, the response is requested again, and both responses have used tokens.
 //   TEXT-RESPONSE-1. Words and calls follow the items that the model had read when it was called, in the order in which
@@ -111,7 +111,7 @@ const TURN: TurnInput = {
 
 type Said = Extract<TextPart, { type: 'text.done' }>;
 
-/** The progress of telling an offer, over all its responses. */
+/** The progress of delivering an offer, over all its responses. */
 interface Telling extends LeadTurn {
   /** The last response's words, if calls followed them. */
   said: Said | null;
@@ -142,9 +142,9 @@ export class TextLead implements Speaker {
   readonly #output: TextOutput;
   readonly #watchdog: Watchdog;
   readonly #turn: TurnChart;
-  /** The newest offer; the turn decides whether it must still be told. */
+  /** The newest offer; the turn decides whether it must still be delivered. */
   #offer: Offer | null = null;
-  /** The progress of telling the offer; null before it starts. */
+  /** The progress of delivering the offer; null before it starts. */
   #telling: Telling | null = null;
   /** The rounds of tool calls for offers since the user spoke. */
   #unasked = 0;
@@ -455,7 +455,7 @@ export class TextLead implements Speaker {
     );
   }
 
-  /** Ends the telling of an offer, unless another offer has replaced it. */
+  /** Ends the delivery of an offer, unless another offer has replaced it. */
   #endTelling(generation: number): void {
     if (this.#turn.context.offer?.generation !== generation) return;
     this.#telling = null;
@@ -761,7 +761,7 @@ function hasReplied({ records }: LeadSession): boolean {
   return last?.role === 'assistant';
 }
 
-/** Returns the key of the responses that tell an offer. */
+/** Returns the key shared by the responses that deliver an offer. */
 const keyOf = (generation: number): string => `offer:${generation}`;
 
 /** Returns the id prefix of the notes that start the tellings of a delivery; the ids end with the generation. */
@@ -779,7 +779,7 @@ function showTold({ projection }: LeadSession, { itemId, deliveryId, deliveryIds
 
 /**
  * Returns whether this call was made since the delivery was first offered, in any attempt and process, or is the call
- * whose result is told.
+ * whose result is reported.
  */
 function wasMade(
   { records }: LeadSession,
@@ -799,7 +799,7 @@ function wasMade(
     .some((item) => item.role === 'tool_call' && callKey(item.toolName, item.args) === key);
 }
 
-/** Returns whether a call was made while telling an offer that is still due. */
+/** Returns whether a call was made during the delivery of an offer that is still due. */
 export function isOfTelling(
   { records, unit }: Pick<LeadSession, 'records' | 'unit'>,
   callId: string,

@@ -28,14 +28,14 @@ export type TextPart =
       readonly type: 'text.done';
       readonly itemId: string;
       readonly text: string;
-      /** The delivery that the message tells; null if the message is a reply. */
+      /** The delivery that the message contains; null if the message is a reply. */
       readonly deliveryId: string | null;
-      /** The results that the message tells, if there are several; each is a separate delivery. */
+      /** The results that the message reports, if there are several; each is a separate delivery. */
       readonly deliveryIds?: readonly string[];
     }
   /**
    * A subagent's progress or result in its own words. It is not in the conversation, and never the final report: the
-   * lead agent tells results in a separate message.
+   * lead agent reports results in a separate message.
    */
   | {
       readonly type: 'subagent.reported';
@@ -283,7 +283,7 @@ function has(reader: Reader, deliveryId: string): boolean {
   return heldBy(reader).some(({ part }) => deliveriesIn(part).includes(deliveryId));
 }
 
-/** Returns the ids of the deliveries that a part tells. */
+/** Returns the ids of the deliveries that a part contains. */
 function deliveriesIn(part: TextPart): readonly string[] {
   if (part.type === 'question.asked') return [part.requestId];
   if (part.type === 'delivery.card') return [part.deliveryId];

@@ -63,7 +63,7 @@ export interface WorkSession {
 export interface WorkNow {
   /** Running work, with the latest progress if there is any. */
   readonly running: readonly (string | { readonly task: string; readonly progress: string })[];
-  /** Finished work whose result was not told yet. */
+  /** Finished work whose result was not reported yet. */
   readonly waitsToBeTold: readonly string[];
   /** Results that the user is hearing, or has partly heard. */
   readonly beingTold: readonly string[];
@@ -219,7 +219,7 @@ interface Task {
   readonly name: string;
   readonly words: readonly string[];
   readonly isLive: boolean;
-  /** Whether the task runs, or its result waits to be told. */
+  /** Whether the task runs, or its result waits to be reported. */
   readonly isCurrent: boolean;
   readonly startedAt: number;
 }
@@ -580,7 +580,7 @@ function questionOf({ records }: SteeredSession, id: string): string | undefined
   return [...records.questions.values()].find(({ subagentId }) => subagentId === id)?.question;
 }
 
-/** Results beyond this total are told separately. */
+/** Results beyond this total are reported separately. */
 const MAX_RESULTS_CHARS = 12_000;
 
 function statusOf(session: SteeredSession, named: string): object {
@@ -632,8 +632,8 @@ const WHY: Readonly<Record<string, string>> = {
 const MAX_PROGRESS = 5;
 
 /**
- * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent now tells the
- * task's result, so no delivery tells it.
+ * Returns what is known about a task: its state, its findings, and its result. `isRead`: the lead agent now reports the
+ * task's result, so no delivery reports it.
  */
 function taskView(
   session: SteeredSession,

@@ -282,7 +282,7 @@ export function foldSessionEvent(
   return records.fold(received);
 }
 
-/** The calls of clients that have ended and are kept: the tool of such a call may not have its result yet. */
+/** Client calls that have ended but are kept, because the tool may not have received the result yet. */
 const MAX_ENDED_CALLS = 20;
 
 function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): void {

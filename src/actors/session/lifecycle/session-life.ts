@@ -403,8 +403,8 @@ export class SessionLife {
   ended(error: Failure | null): void {
     const { tree, records, projection, host, id, workingMemory } = this.#core;
     tree.dispose();
-    // After an error, or if the session did not start here, the working memory may still be needed with the same id;
-    // after a close it is not.
+    // After an error, or if the session did not start here, the working memory may still be needed by a session with
+    // the same id; after a normal close it is not.
     if (!error && !this.#unit.isPaused)
       callSafely(host, 'working memory', () => workingMemory?.forget(id));
     // A killed subagent could not withdraw its question.
@@ -494,7 +494,7 @@ function owesReply({
   const calls = new Map(
     items.flatMap((item) => (item.role === 'tool_call' ? [[item.callId, item] as const] : [])),
   );
-  // A call that was made while telling a due delivery is made again when the delivery is told again.
+  // A call that was made during a due delivery is made again when the delivery is repeated.
   const isOfOffer = (callId: string): boolean =>
     calls.get(callId)?.repliesTo === null || isOfTelling({ records, unit }, callId);
   // The process died between the result of a call and its way into the conversation.

@@ -1,7 +1,7 @@
 // The ports of a session's subagents, which work for the user through the lead agent.
 //
-// Owns:     which results are held, expected or told by a tool (ONCE-1, ONCE-2); passes on all other news.
-// Does not: run subagents (subagents/), or decide when a delivery is told (outbox).
+// Owns:     which results are held, expected or reported by a tool (ONCE-1, ONCE-2); passes on all other news.
+// Does not: run subagents (subagents/), or decide when a delivery is made (outbox).
 //
 // Invariants
 //   ONCE-1. A result that ends a lead agent's wait (`await_subagent`), or arrives during it, is told by the words that
@@ -43,12 +43,12 @@ import {
 import type { EffectsSession } from '../effects/effects-session.ts';
 import { floorOf } from '../../../machines/index.ts';
 
-/** A result that is not told as a delivery yet. */
+/** A result that has not been delivered yet. */
 interface Held {
   readonly deliveryId: string;
   /** Makes the result a delivery. */
   post(): void;
-  /** Records that the lead agent's words have told it. */
+  /** Records that the lead agent's words have reported it. */
   known(): void;
 }
 
@@ -74,9 +74,9 @@ export class SessionScope implements ScopePorts {
   readonly #posted = new Set<string>();
   /** Results that a wait of the lead agent will return. */
   readonly #held = new Map<string, Held>();
-  /** Results that were returned, but may not have been told yet (ONCE-1). */
+  /** Results that were returned, but may not have been reported yet (ONCE-1). */
   readonly #told = new Map<string, Told>();
-  /** Subagents whose results may be told with others, and have not arrived; true if their siblings wait for them. */
+  /** Subagents whose results may be reported with others and have not arrived; true if their siblings wait for them. */
   readonly #expected = new Map<string, boolean>();
   /** The number of turns that the previous process completed, if the lead agent owes a reply since; otherwise -1. */
   #turnsBefore = -1;
@@ -90,7 +90,7 @@ export class SessionScope implements ScopePorts {
       readonly outcomes: OutcomeProcessor;
       readonly subagentReports: () => SubagentReports;
       readonly hasCalls: boolean;
-      /** The session's other scope, which this one tells about the lead agent's waits. */
+      /** The session's other scope, which this one notifies of the lead agent's waits. */
       readonly beside?: SessionScope;
     },
   ) {
@@ -154,7 +154,7 @@ export class SessionScope implements ScopePorts {
       }
       case 'input.requested':
         return this.#inputRequested(news.view, news.request);
-      // The notice is taken back even if the lead agent answers the request in the response that was to tell it.
+      // The notice is taken back even if the lead agent answers the request in the response that was to deliver it.
       case 'input.settled':
         return this.#takeBack(deliveryAbout(news.requestId), ['pending', 'offered']);
       case 'progressed':
@@ -256,7 +256,7 @@ export class SessionScope implements ScopePorts {
       return;
     }
     const { records } = this.#session;
-    // `running_task` has read the end, and its answer tells it.
+    // `running_task` has read the end, and its answer reports it.
     const isKnown =
       isDelivered &&
       this.#runningCalls.some((running) => records.calls.get(running)?.name === RUNNING_TASK);
@@ -310,9 +310,9 @@ export class SessionScope implements ScopePorts {
     const before = returned.get(held.deliveryId);
     const callIds = before?.callIds ?? this.#runningCalls;
     const turns = before ? this.#turnsBefore : facts.turns;
-    // If a detached tool has returned the result, the delivery of its call tells it.
+    // If a detached tool has returned the result, the delivery of its call reports it.
     const isOfDelivery = callIds.some((callId) => records.calls.get(callId)?.detachedAt);
-    // Whether the user heard the previous process's reply is unknown: the delivery tells the result again (P4).
+    // Whether the user heard the previous process's reply is unknown: the delivery reports the result again (P4).
     const isUnsure = before && !isOfDelivery && this.#replyAfter(callIds);
     if (callIds.length === 0 || isUnsure) held.post();
     else this.#told.set(id, { ...held, callIds, turns });
@@ -325,7 +325,7 @@ export class SessionScope implements ScopePorts {
       .map(({ deliveryId, callIds }) => ({ deliveryId, callIds }));
   }
 
-  /** Called when the floor may be free: decides whether returned results were told (ONCE-1). */
+  /** Called when the floor may be free: decides whether returned results were reported (ONCE-1). */
   settleTold(): void {
     if (this.#told.size === 0) return;
     const { records, unit } = this.#session;
@@ -334,7 +334,7 @@ export class SessionScope implements ScopePorts {
       const isAnswered = !told.callIds.some((callId) => unit.calls.has(callId));
       if (!isAnswered || records.facts.turns <= told.turns) continue;
       this.#told.delete(id);
-      // Uninterrupted words tell the results.
+      // Uninterrupted words report the results.
       const { text = '', interrupted = false } = this.#replyAfter(told.callIds) ?? {};
       if (text.trim() !== '' && !interrupted) told.known();
       else told.post();
@@ -400,7 +400,7 @@ export class SessionScope implements ScopePorts {
 
   /**
    * Continues with the results that the lead agent had read when the previous process ended. `owesReply`: whether this
-   * process gives the reply that tells them.
+   * process must produce the reply that reports them.
    */
   recovered(owesReply: boolean): void {
     const { records, tree, projection, unit } = this.#session;
@@ -441,7 +441,7 @@ export class SessionScope implements ScopePorts {
       }
   }
 
-  /** Makes the results of one request's subagents wait for each other, so that one reply tells them ([R34]). */
+  /** Makes the results of one request's subagents wait for each other, so that one reply reports them ([R34]). */
   #expect({ id, parentId, callId }: SubagentView): void {
     const { unit, records, tree } = this.#session;
     const isToldToUser = !this.#hasCalls && parentId === null;

@@ -1,9 +1,9 @@
 // A session's batches: assigns each call, and each subagent that a tool spawned, to a batch, and keeps the batch's
 // members. A member's id is that of the call, or of the delivery of a spawned subagent's result.
 //
-// Owns:     the options that decide which results are told together, the batches, and the batch that the latest
+// Owns:     the options that decide which results are reported together, the batches, and the batch that the latest
 //           request's calls join.
-// Does not: decide when a batch is told (its machine does).
+// Does not: decide when a batch is reported (its machine does).
 
 import { z } from 'zod';
 import { batchMachine, type AtCeiling, type BatchSnapshot } from '../../../machines/index.ts';
@@ -13,7 +13,7 @@ import { Cell } from '../../runtime/draft.ts';
 import type { Host } from '../../runtime/host.ts';
 import { Population, type MemberSnapshot } from '../../runtime/hosting.ts';
 
-/** How long one request's results wait for each other, to be told together. */
+/** How long one request's results wait for each other, to be reported together. */
 export interface ConsolidationOptions {
   /**
    * How long a result waits for its siblings while a client is attached, in milliseconds, counted from the first result.
@@ -24,7 +24,7 @@ export interface ConsolidationOptions {
   readonly backgroundCeilingMs: number;
   /**
    * The treatment of subagents that still work when the wait is over. `deliver`: they continue, and their results are
-   * told later. `cancel`: they are stopped, and told as cancelled together with the others, with their partial work.
+   * reported later. `cancel`: they are stopped, and reported as cancelled with the others, with their partial work.
    * @defaultValue 'deliver'
    */
   readonly atCeiling: AtCeiling;
@@ -33,8 +33,8 @@ export interface ConsolidationOptions {
 }
 
 /**
- * `batch`: one reply tells the results of all background calls, and of all subagents that tools spawned, for one
- * request of the user. `off`: each result is told separately. An object means `batch` with other numbers.
+ * `batch`: one reply reports the results of all background calls, and of all subagents that tools spawned, for one
+ * request of the user. `off`: each result is reported separately. An object means `batch` with other numbers.
  */
 export type Consolidation = 'off' | 'batch' | Partial<ConsolidationOptions>;
 
@@ -72,7 +72,7 @@ export interface MadeCall {
   readonly callId: string;
   /** The utterance for which the call is made. @defaultValue null: none */
   readonly requestId?: string | null;
-  /** Whether the result may be told with others. @defaultValue false */
+  /** Whether the result may be reported with others. @defaultValue false */
   readonly isConsolidated?: boolean;
   readonly at: number;
 }
@@ -122,20 +122,20 @@ export class Batches extends Population<typeof batchMachine> {
     return this.ids.find((batchId) => this.contextOf(batchId)?.working.includes(id)) ?? null;
   }
 
-  /** Returns the batch whose results are told together with this one; null if there is none. */
+  /** Returns the batch whose results are reported together with this one; null if there is none. */
   holding(id: string): string | null {
     const holder = this.ids.find((batchId) => this.contextOf(batchId)?.parts.includes(id));
     return this.expecting(id) ?? holder ?? null;
   }
 
-  /** Returns whether this batch has stopped its late members, whose results it tells with the others. */
+  /** Returns whether this batch has stopped its late members, whose results it reports with the others. */
   hasStopped(batchId: string | null): boolean {
     return batchId !== null && this.stateOf(batchId)?.value === 'closing';
   }
 
   /**
    * Adds a call to the batch of the same request, or creates a batch with it. Returns the batch; null if the result is
-   * told separately.
+   * reported separately.
    */
   join(
     { callId, requestId = null, isConsolidated = false, at }: MadeCall,

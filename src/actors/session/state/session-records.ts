@@ -145,9 +145,9 @@ export class SessionRecords {
   readonly schedules = new Table<ScheduleRecord>(this.draft);
   /** Notices, and spawned subagents' results. The other deliveries follow from a question or a call. */
   readonly deliveries = new Table<DeliveryRecord>(this.draft);
-  /** Results that the lead agent has read, until its reply or a delivery has told them (ONCE-1). */
+  /** Results that the lead agent has read, until its reply or a delivery has reported them (ONCE-1). */
   readonly returned = new Table<ReturnedResult>(this.draft);
-  /** Results that a reply has told since the last snapshot, which records that the lead agent has read them. */
+  /** Results that a reply has reported since the last snapshot, which records that the lead agent has read them. */
   readonly #toldByReply = new Table<true>(this.draft);
 
   /** Writes results and progress for the lead model. */
@@ -466,7 +466,7 @@ export class SessionRecords {
     }
   }
 
-  /** Returns whether the end of a subagent that the lead agent spawned is known: posted, or told by a reply. */
+  /** Returns whether the end of a subagent that the lead agent spawned is known: posted, or reported by a reply. */
   knowsResult(deliveryId: string): boolean {
     return this.deliveries.has(deliveryId) || this.#toldByReply.has(deliveryId);
   }
@@ -484,7 +484,7 @@ export class SessionRecords {
     return this.deliveries.get(id) ?? this.#deliveryOf(id);
   }
 
-  /** Builds the prompt that tells these results together; `working`: the names of members without a result. */
+  /** Builds the prompt that reports these results together; `working`: the names of members without a result. */
   togetherPrompt(ids: readonly string[], working: readonly string[]): Note {
     const told = ids.flatMap((id) => this.#told(id) ?? this.deliveries.get(id)?.result ?? []);
     return this.words.together(told, working);
@@ -657,7 +657,7 @@ function changeOfCall(
   { name, pendingMessage = '', detachedAt }: CallRecord,
   event: EventFor<`call:${string}`> & Stamped,
 ): Partial<CallRecord> {
-  // The model has the answer of a detached call; a delivery tells the result.
+  // The model has the answer of a detached call; a delivery reports the result.
   const executed = (output: unknown, failed: boolean): Partial<CallRecord> =>
     detachedAt === undefined
       ? { output, ...(failed && { failed }) }

@@ -116,7 +116,7 @@ function togetherSentence(results: readonly ToldResult[], working: readonly stri
 
 /**
  * Returns the reservations about results, so that the model does not pass on a doubtful report, and where it can read
- * more. Empty if there are none: a model would look for them.
+ * more. Empty if there are none; otherwise a model would look for them.
  */
 function remarks(results: readonly ToldResult[]): readonly Sentence[] {
   return [

@@ -45,7 +45,7 @@ export interface SessionInputs {
   readonly outbox: OutboxInput;
   /** Whether the lead agent's speech can be stopped in mid-sentence. */
   readonly canInterrupt: boolean;
-  /** The rules for telling results together; null if each is told separately. @defaultValue null */
+  /** The rules for reporting results together; null if each is reported separately. @defaultValue null */
   readonly batches?: ConsolidationOptions | null;
   /**
    * The records' inputs in the process that started the session; other processes may have other options.

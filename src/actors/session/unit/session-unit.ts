@@ -11,7 +11,7 @@
 //   SESSION-UNIT-4. Background work is delegated, and a tool is detached, only if the same transaction reserved a place for
 //       its result; otherwise, that transaction rejects the call, or the model waits for the tool. A place is freed once.
 //   SESSION-UNIT-5. The result of a subagent that a tool spawned waits for its siblings only in a place that the
-//       result's transaction reserves; without such a place, the result is told separately. It is never dropped.
+//       result's transaction reserves; without such a place, the result is reported separately. It is never dropped.
 
 import { OffstageError } from '../../../values/errors.ts';
 import type { Snapshot, SnapshotFrom } from 'xstate';
@@ -488,7 +488,7 @@ export class SessionUnit implements UnitBody {
     return this.#placed.has(eventId);
   }
 
-  /** Returns an effect's messages to other machines of this unit. Other effects leave the unit. */
+  /** Returns the messages that an effect sends to other machines of this unit. Other effects leave the unit. */
   route({ actor, effect }: Posted): readonly SessionMessage[] {
     if (effect.kind !== 'do') return [];
     const [kind, id] = split(actor, ':');
@@ -503,7 +503,7 @@ export class SessionUnit implements UnitBody {
     return this.session.snapshot.matches({ client: 'attached' });
   }
 
-  /** Lets the result of a subagent that a tool spawned be told together with those of the same request. */
+  /** Lets the result of a subagent that a tool spawned be reported together with those of the same request. */
   #expect({
     deliveryId: callId,
     requestId,
@@ -519,7 +519,7 @@ export class SessionUnit implements UnitBody {
 
   /**
    * Adds a spawned subagent's result to its batch, in a separate place of the outbox; without a place, the result is
-   * told separately.
+   * reported separately.
    */
   #withSiblings(
     { deliveryId: callId, result }: EventFor<'notices'>,

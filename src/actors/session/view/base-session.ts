@@ -268,7 +268,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Resolves when the session is quiet: no model, tool or subagent works, and every due delivery has been told, or has
+   * Resolves when the session is quiet: no model, tool or subagent works, and every due delivery has been made, or has
    * no listener. A question that waits for the user is quiet. Also resolves when the session has ended.
    * @throws {CancelledError} if `signal` aborts (rejects).
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` (rejects).
@@ -278,11 +278,11 @@ export abstract class BaseSession {
   }
 
   /**
-   * Returns the next subagent result that is told or shown as a card, or that was told before and not returned yet.
-   * Each result is returned once, in the order of telling, by the process that told it. In a text session, the wait counts
-   * as a listener, so that the result counts as heard.
+   * Returns the next subagent result that is reported or shown as a card, or that was reported before and not returned.
+   * Each result is returned once, in the order of reporting, by the process that reported it. In a text session, the wait
+   * counts as a listener, so that the result counts as heard.
    * @throws {CancelledError} if the session ends or `signal` aborts (rejects).
-   * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and none of its results will be told.
+   * @throws {OffstageError} `NO_RESULT` if the named subagent has ended and none of its results will be reported.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`.
    */
   async nextResult(options: NextResultOptions = {}): Promise<SessionResult> {
@@ -425,7 +425,7 @@ export abstract class BaseSession {
   }
 
   /**
-   * Sets a schedule: at its times the user is told words, or a task is started, even if the session is not in memory or its
+   * Sets a schedule: at its times a message is delivered or a task started, even if the session is not in memory or its
    * process has died meanwhile. Resolves when the journal has it. A schedule with the key of another one replaces it; the same
    * schedule set again continues with its times.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `TIME_PASSED` for a time that is not in the future; `SESSION_NOT_ACTIVE`
@@ -438,8 +438,8 @@ export abstract class BaseSession {
   }
 
   /**
-   * Cancels a schedule. Resolves with false if there is none with this key. Words that are due already are told, unless they
-   * are dismissed.
+   * Cancels a schedule. Resolves with false if there is none with this key. A message that is due already is
+   * delivered, unless it is dismissed.
    * @throws {ConfigurationError} `INVALID_ARGUMENT`; `SESSION_NOT_ACTIVE` before `start()` and after the end (rejects).
    * @throws {CapacityError} `MAILBOX_FULL` (rejects).
    */

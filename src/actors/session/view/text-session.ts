@@ -1,4 +1,4 @@
-// A conversation in text: the lead agent is a streaming model, which tells subagents' results between its replies.
+// A conversation in text: the lead agent is a streaming model, which reports subagents' results between its replies.
 
 import type { LanguageModel } from 'ai';
 import type { Observable } from 'rxjs';
@@ -51,7 +51,7 @@ function checkTextSession(options: TextSessionOptions): void {
 const TEXT_EXAMPLE =
   "new TextSession({ model: openai('gpt-5.4'), agents: [{ name: 'lead', instructions: 'You help the user.' }] })";
 
-/** The pause before a due delivery, in milliseconds: in text, it is told as soon as nothing else is being said. */
+/** The pause before a due delivery, in milliseconds: in text, delivery starts once nothing else is being said. */
 const QUIET_MS = 0;
 /** The time after which an attempt has failed if the model has not started to speak. */
 const OFFER_TIMEOUT_MS = 60_000;

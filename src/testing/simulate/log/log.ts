@@ -108,7 +108,7 @@ export function eventsOf<Type extends SessionEvent['type']>(
   return found;
 }
 
-/** Returns the log before the player closed the session. */
+/** Returns the part of the log before the player closed the session. */
 export function upToClosing(log: readonly LogEntry[]): readonly LogEntry[] {
   const end = log.findIndex(({ kind }) => kind === 'closing');
   return end < 0 ? log : log.slice(0, end);

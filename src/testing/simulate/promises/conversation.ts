@@ -72,7 +72,7 @@ function* answered({ view, tried: all }: Asked): Iterable<Broken> {
       promise: 'P3',
       what: `the ${kind} ${requestId} was answered with ${JSON.stringify(answer)}; the user had said to it only: ${all.map((one) => JSON.stringify(one)).join(', ') || 'nothing'}`,
     };
-  // Only a model reads this yes: it counts after the action was read back.
+  // Only a model can recognise this as a yes, and it counts only once the action has been read back.
   if (plain(answer ?? '') === 'sim' && view.putAgain === undefined)
     yield { promise: 'P3', what: `${requestId} was approved by a yes that was not read back` };
 }

@@ -86,7 +86,7 @@ export class Peer implements WebSocketLike {
     });
   }
 
-  /** Sends this much of the output track, at a level; 0 is silence. */
+  /** Sends this much of the output track at the given level (0 is silence). */
   sounds(durationMs: number, level = 3000, sampleRateHz = 24_000): void {
     this.#trackMs += durationMs;
     const samples = new Int16Array((durationMs * sampleRateHz) / 1000).fill(level);
