@@ -236,6 +236,7 @@ test('shows a spoken conversation and acts on it, with an identical view after t
   await it.choose(new RegExp(`question ${refund}`));
   await page.locator('#detail', { hasText: 'what is to be approved' }).waitFor();
   await it.press('Approve', '"reason":"queued"');
+  await it.press('Approve in this session', '"reason":"queued"');
   await it.choose(new RegExp(`question ${ride}`));
   await page.locator('#detail', { hasText: 'Which ride to the airport' }).waitFor();
   await isClean(page, 'question');

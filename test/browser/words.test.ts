@@ -69,7 +69,10 @@ test('shows no internal names, numbers or states on the page', async () => {
   await tab.question('Which ride').getByRole('button', { name: 'Premium' }).click();
   await tab.button(/^Stop: .*able/).click();
   await tab.type('please refund order 1042');
-  await tab.question('May I refund').getByRole('button', { name: 'No', disabled: false }).click();
+  await tab
+    .question('May I refund')
+    .getByRole('button', { name: 'No', exact: true, disabled: false })
+    .click();
   await watch.until(
     'all has ended',
     ({ subagents }) => subagents.length >= 4 && subagents.every(({ endedAt }) => endedAt !== null),
