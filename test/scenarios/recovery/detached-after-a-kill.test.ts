@@ -58,8 +58,10 @@ async function played({ kind, idempotent, snapshots }: Way, kill?: (of: World) =
     const { deliveries } = talk.state();
     const { pendingToolCalls } = talk.session;
     const owes = talk.owes();
+    // A process that is killed while it closes never ends the close.
+    const { written } = of;
     await talk.close();
-    const { entries, written } = of;
+    const { entries } = of;
     const isTold = (about: string): number =>
       entries.filter(
         ({ event }) =>
