@@ -36,7 +36,9 @@ interface ScheduleContext extends ScheduleInput {
 }
 
 interface Due extends Stamped {
+  /** A time of the schedule has come. */
   readonly type: 'deadline.schedule';
+  /** The time that has come, in milliseconds since 1970. */
   readonly dueAt: number;
   /** The following time. @defaultValue null: there is none */
   readonly next?: number | null;

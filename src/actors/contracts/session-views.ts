@@ -287,6 +287,7 @@ export interface DeliveryView {
 
 /** A schedule of the session. */
 export interface ScheduleView {
+  /** Identifies the schedule within its session. */
   readonly key: string;
   /** The next time, in milliseconds since 1970; null if the schedule has ended. */
   readonly dueAt: number | null;
