@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ProviderError } from '../../../../src/values/errors.ts';
+import { ConfigurationError } from '../../../../src/values/errors.ts';
 import {
   FLITE_VOICES,
   Flite,
@@ -39,7 +39,7 @@ describe('Flite', () => {
 
   test('rejects an unknown voice, and continues to work', async () => {
     const wrong = flite.speak({ text: 'Hello', voice: '/etc/passwd', speed: 1 });
-    await expect(wrong).rejects.toBeInstanceOf(ProviderError);
+    await expect(wrong).rejects.toBeInstanceOf(ConfigurationError);
     // The voice continues to work.
     expect((await flite.speak({ text: 'Hi', voice: 'slt', speed: 1 })).samples.length).not.toBe(0);
   });
