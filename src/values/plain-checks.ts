@@ -277,3 +277,16 @@ function runtimeName(): string {
   };
   return process?.version ? `Node.js ${process.version}` : (navigator?.userAgent ?? 'another one');
 }
+
+/** A value that a callback returns directly or as a promise. */
+export type MaybePromise<T> = T | Promise<T>;
+
+export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  return 'then' in value && typeof value.then === 'function';
+}
+
+/** Applies `change`, synchronously if the value is not a promise. */
+export function changed<T, U>(value: MaybePromise<T>, change: (value: T) => U): MaybePromise<U> {
+  return isPromiseLike(value) ? Promise.resolve(value).then(change) : change(value);
+}

@@ -12,7 +12,7 @@ import {
   type Schema,
 } from 'ai';
 import { z } from 'zod';
-import { shown } from '../../values/plain-checks.ts';
+import { isPromiseLike, shown } from '../../values/plain-checks.ts';
 import { ConfigurationError, messageOf } from '../../values/errors.ts';
 import { clip } from '../../values/clip.ts';
 import { editDistance } from '../../language/similarity.ts';
@@ -308,10 +308,6 @@ function isLazy(schema: object): boolean {
 /** Returns whether the schema comes from zod before 3.24, which lacks Standard Schema. */
 function isOldZod(value: object): boolean {
   return '_def' in value && 'safeParseAsync' in value && !('~standard' in value);
-}
-
-function isPromiseLike(value: object): value is PromiseLike<unknown> {
-  return 'then' in value && typeof value.then === 'function';
 }
 
 function describe(value: unknown): string {

@@ -162,7 +162,7 @@ const shape = z.object({
     .optional(),
   /** The identities that may approve a call. */
   answerableBy: identities.optional(),
-  /** What an approval that lasts leaves free: these arguments. False if an approval cannot last. */
+  /** An approval that lasts leaves these arguments free. False if an approval cannot last. */
   lasting: z
     .union([z.literal(false), z.strictObject({ free: z.array(z.string().min(1)) })])
     .optional(),

@@ -2,7 +2,7 @@
 // the first messages.
 
 import type { LanguageModel, ModelMessage } from 'ai';
-import { shown } from '../../values/plain-checks.ts';
+import { isPromiseLike, shown, type MaybePromise } from '../../values/plain-checks.ts';
 import { ConfigurationError, OffstageError, TimeoutError } from '../../values/errors.ts';
 import type { ModelNames } from '../contracts/usage.ts';
 import { namesOf } from '../model/price.ts';
@@ -21,18 +21,6 @@ import { askUserTool, ASK_USER, NOT_FOR_ME, notForMeTool } from './ask-user.ts';
 import { type SubagentConfig, type SubagentDefinition } from '../contracts/config.ts';
 import { checkSubagentConfig } from './config.ts';
 import { completionToolOf, completionTools } from './child-toolset.ts';
-
-/** A value that a callback returns directly or as a promise. */
-export type MaybePromise<T> = T | Promise<T>;
-
-export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value;
-}
-
-/** Applies `change`, synchronously if the value is not a promise. */
-export function changed<T, U>(value: MaybePromise<T>, change: (value: T) => U): MaybePromise<U> {
-  return isPromiseLike(value) ? Promise.resolve(value).then(change) : change(value);
-}
 
 /** The prompts at the start of a run. */
 export interface Briefing {

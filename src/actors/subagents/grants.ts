@@ -8,7 +8,7 @@
 
 import type { LanguageModel } from 'ai';
 import { asJson } from '../../values/json.ts';
-import { changed } from '../subagent/instance.ts';
+import { changed } from '../../values/plain-checks.ts';
 import type { SessionLimits } from '../admission/limits.ts';
 import type { SubagentConfig, SubagentDefinition } from '../contracts/config.ts';
 import type { Refused, ToolGrant } from '../contracts/service-types.ts';

@@ -14,7 +14,8 @@ import type { ModelMessage } from 'ai';
 import { closeDanglingCalls } from '../model/tool-results.ts';
 import type { Host } from '../runtime/host.ts';
 import type { SubagentDefinition } from '../contracts/config.ts';
-import { changed, releaseInstance, takeInstance, type MaybePromise } from '../subagent/instance.ts';
+import { changed, type MaybePromise } from '../../values/plain-checks.ts';
+import { releaseInstance, takeInstance } from '../subagent/instance.ts';
 import type { SubagentRecord } from './subagent-registry.ts';
 
 /**

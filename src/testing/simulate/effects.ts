@@ -3,7 +3,7 @@
 // Owns:     the record of effects, and the faults of tools.
 // Does not: judge (promises).
 
-import { isPromiseLike } from '../../actors/subagent/instance.ts';
+import { isPromiseLike } from '../../values/plain-checks.ts';
 import { callerOf } from '../../actors/model/caller.ts';
 import { delegates } from '../../actors/model/tool-flags.ts';
 import type { Faults } from './faults.ts';

@@ -6,7 +6,7 @@
 import { asSchema } from 'ai';
 import type { EventSourceConfig } from '../../actors/ports/event-source.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
-import { changed } from '../../actors/subagent/instance.ts';
+import { changed } from '../../values/plain-checks.ts';
 import type { LeadCall } from '../conformance/lead-script.ts';
 import type { Script as ModelScript, ScriptedPrompt } from '../doubles/scripted-model.ts';
 import type { ScriptedLanguageModel } from '../doubles/scripted-steps.ts';

@@ -15,7 +15,7 @@ import type { Play } from '../../conformance/loudspeaker.ts';
 import { TICK_MS } from '../../conformance/client.ts';
 
 const PUT: ReadonlySet<string> = new Set(['presenting', 'open', 'parked']);
-/** What the user said, typed or clicked. */
+/** The user's speech, text and clicks. */
 interface Tried {
   readonly words: string;
   /** The arguments of the approval's call, as they were shown then, or as the user changed them. */
