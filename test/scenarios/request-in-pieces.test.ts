@@ -190,7 +190,10 @@ describe('by text', () => {
     await it.close();
   });
 
-  test('ONE-REQUEST-2: begins a longer request after the user has answered a question of the first', async () => {
+  test.each([
+    ['starts a longer request after the user has answered', 'Anna Stein', 'still_in_progress'],
+    ['adds to the first request after the user has put off', 'Wait a minute', 'already_in_progress'],
+  ])('ONE-REQUEST-2: %s a question of the first', async (_, answer, status) => {
     const script: Script = (prompt) =>
       lastOf(prompt)?.role === 'tool'
         ? say('Sent.')
@@ -204,11 +207,11 @@ describe('by text', () => {
       },
     });
     await it.start();
-    for (const words of [FIRST, 'Anna Stein', WHOLE]) {
+    for (const words of [FIRST, answer, WHOLE]) {
       await it.type(words);
       await it.environment.advance(2000);
     }
-    expect(it.statuses()).toEqual(['still_in_progress', 'still_in_progress']);
+    expect(it.statuses()).toEqual(['still_in_progress', status]);
     await it.close();
   });
 

@@ -210,6 +210,9 @@ const ofAlways = ({ always }: WorkQuotes) =>
     ? sentence` The user lets what is in always run without a question; if they want to be asked again, call settle_question: revoke.`
     : sentence``;
 
+/** The sentence of the note about words that answered a subagent's question. */
+export const ANSWERED = sentence`These words answered a subagent: do not reply to them.`;
+
 /**
  * Returns the note about the user's words that went to a subagent. `isAnswer`: the words answered the subagent's
  * question; otherwise the question is still open.
@@ -217,7 +220,7 @@ const ofAlways = ({ always }: WorkQuotes) =>
 export function overheardNote(words: string, subagent: string, isAnswer = true): Note {
   return note(
     isAnswer
-      ? sentence`These words answered a subagent: do not reply to them.`
+      ? ANSWERED
       : sentence`These words did not settle a subagent's question, which the runtime asks again: do not reply to them.`,
     { words, subagent },
   );

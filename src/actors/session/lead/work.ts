@@ -29,7 +29,7 @@ import { deliveryAbout, subjectOf, type CallRecord } from '../../contracts/recor
 import type { Receiver } from '../../contracts/session-protocol.ts';
 import { THE_LEAD } from '../../contracts/service-types.ts';
 import { isMessage, type ConversationItem, type MessageItem } from '../../conversation/items.ts';
-import { workNote } from '../../conversation/prompts.ts';
+import { ANSWERED, workNote } from '../../conversation/prompts.ts';
 import { objectJson, validatedBy } from '../../model/schema.ts';
 import { note, sentence, type Note, type Quotes } from '../../notes/note.ts';
 import { ASK_USER } from '../../subagent/ask-user.ts';
@@ -318,8 +318,6 @@ export function begunBefore(session: TaskSession, call: Calling) {
   const said = forLead.at(-1);
   if (!said) return null;
   const until = items.indexOf(said);
-  const isAnswer = (item: ConversationItem): boolean =>
-    isMessage(item) && item.role === 'user' && !item.note && !forLead.includes(item);
   const begun = extendedBy(session, call).findLast(({ admission: { callId, task } }) => {
     const at = indexOfCall(items, callId);
     const made = items[at];
@@ -329,7 +327,7 @@ export function begunBefore(session: TaskSession, call: Calling) {
     if (!made || !isLater) return false;
     const since = items.slice(at, until);
     // If the user has answered a question since, the words are another request.
-    if (since.some(isAnswer)) return false;
+    if (since.some((item) => isMessage(item) && item.note?.says === ANSWERED)) return false;
     const isSame = callKey(call.name, task.args) === callKey(call.name, call.input);
     return !since.some(isWholeReply) || (!isSame && said.at - made.at <= CONTINUES_MS);
   });

@@ -2,10 +2,14 @@
 
 import { isRecord, propertiesOf, callKey } from '../../../values/json.ts';
 import { nothingTwice as noneTwice } from '../../conformance/promises.ts';
-import { saysYes } from '../../conformance/words.ts';
+import { isPlainYes, saysYes } from '../../conformance/words.ts';
 import { eventsOf, upToClosing, type LogEntry, type RunRecord } from '../log/log.ts';
 import type { Broken } from './broken.ts';
-import type { DeliveryView, SubagentView } from '../../../actors/contracts/session-views.ts';
+import type {
+  DeliveryView,
+  QuestionView,
+  SubagentView,
+} from '../../../actors/contracts/session-views.ts';
 import type { LedgerEntry } from '../../../actors/contracts/outcome.ts';
 import { SPAWNED, type SpawnedEvent } from '../../../actors/subagent/subagent-events.ts';
 import { sessionLimits } from '../../../actors/admission/limits.ts';
@@ -401,9 +405,7 @@ function configsIn({
 }
 
 function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
-  const approvals = eventsOf(log, 'question.changed').filter(
-    ({ event }) => event.question.kind === 'approval' && event.question.state === 'answered',
-  );
+  const given = consentsIn(log);
   const preApproved = new Set(
     Object.values(app.subagentConfigs ?? {}).flatMap((config) =>
       (config.preApproved ?? []).map(({ tool }) => tool),
@@ -411,20 +413,42 @@ function* consent({ app, log, effects }: RunRecord): Iterable<Broken> {
   );
   for (const { needsApproval, tool, input, subagentId, at } of effects) {
     if (!needsApproval || preApproved.has(tool)) continue;
-    const given = approvals.some(
-      ({ at: since, event: { question } }) =>
-        since <= at &&
-        question.subagentId === subagentId &&
-        question.action?.toolName === tool &&
-        callKey(tool, (question.changed ?? question.action).input) === callKey(tool, input) &&
-        saysYes(question.answer),
-    );
-    if (!given)
+    const key = callKey(tool, input);
+    if (!given.some((yes) => yes.at <= at && yes.subagentId === subagentId && yes.key === key))
       yield {
         promise: 'P8',
         what: `${subagentId} ran ${tool} with ${JSON.stringify(input)}, and the user had not consented to that`,
       };
   }
+}
+
+/**
+ * Returns the calls to which the user said yes: in the answer, or before the read-back. A `consentModel` that mistakes
+ * the words after a read-back makes them the answer.
+ */
+function consentsIn(log: RunRecord['log']) {
+  const given: { readonly at: number; readonly subagentId: string; readonly key: string }[] = [];
+  const open = new Map<string, QuestionView>();
+  const affirmed = new Set<string>();
+  const callOf = ({ requestId, action, changed }: QuestionView): string =>
+    callKey(`${requestId} ${action?.toolName}`, (changed ?? action)?.input);
+  for (const entry of log) {
+    if (entry.kind === 'said' && isPlainYes(entry.words))
+      for (const question of open.values()) affirmed.add(callOf(question));
+    if (entry.kind !== 'event' || entry.event.type !== 'question.changed') continue;
+    const { question } = entry.event;
+    const { requestId, subagentId, action, changed, state, answer, putAgain } = question;
+    if (state === 'open') open.set(requestId, question);
+    else open.delete(requestId);
+    const isYes = saysYes(answer) || (putAgain !== undefined && affirmed.has(callOf(question)));
+    if (action && state === 'answered' && isYes)
+      given.push({
+        at: entry.at,
+        subagentId,
+        key: callKey(action.toolName, (changed ?? action).input),
+      });
+  }
+  return given;
 }
 
 /**
