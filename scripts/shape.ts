@@ -315,11 +315,11 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_556, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_565, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 69_603,
+    limit: 69_612,
   },
   {
     what: "files that `import 'offstage'` loads",

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { UnloadedSession } from '../../src/actors/replay/unloaded-session.ts';
 import { addAnswerLanguage } from '../../src/entries/language.ts';
+import { replaySession } from '../../src/entries/replay.ts';
 import { createSubAgentTool } from '../../src/index.ts';
 import { scriptedRelay, type Script } from '../../src/testing/index.ts';
 import { instantsOf, textLife, turns, world, type World } from '../support/crashes.ts';
@@ -171,6 +172,24 @@ describe('an approval that lasts', () => {
     expect(await answer(given, undefined, id)).toEqual({ accepted: false, reason: 'over' });
     await type('use mail');
     expect([sent.length, open().length]).toEqual([2, 1]);
+  });
+
+  it('stays in a replay as an answered question when it ends', async () => {
+    const of = world();
+    const life = textLife(of, mailing([], [ANNA, ANNA, BEN]));
+    await life.start();
+    await life.type('use mail');
+    const id = life.state().questions[0]?.requestId ?? '';
+    await life.session.answer(id, { approved: true, lasts: 'session' });
+    await of.environment.settle();
+    await life.session.answer(id, { approved: false });
+    const steps = [...replaySession(of.entries)];
+    const facts = steps.flatMap(({ changes }) => changes[`question ${id}`] ?? []);
+    expect(facts.slice(-2)).toEqual(['answered for the session: Yes', 'answered: Yes']);
+    expect(steps.some(({ changes }) => changes[`question ${id}`] === null)).toBe(false);
+    const [ended] = steps.at(-1)?.view.questions ?? [];
+    expect([ended?.requestId, ended?.state, ended?.lasts]).toEqual([id, 'answered', undefined]);
+    await life.close();
   });
 
   it('ends when the user denies such a call', async () => {

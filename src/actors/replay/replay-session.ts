@@ -30,6 +30,7 @@ import { check } from '../../values/checks.ts';
 import { ConfigurationError, OffstageError, isA, messageOf } from '../../values/errors.ts';
 import { shown } from '../../values/plain-checks.ts';
 import { raisedLimits } from '../contracts/config.ts';
+import type { AnsweredQuestion } from '../contracts/records.ts';
 import type { AnswerReceipt } from '../contracts/session-views.ts';
 import type { ConversationItem } from '../conversation/items.ts';
 import { journalCut } from '../ports/journal-error.ts';
@@ -505,6 +506,8 @@ class ReplayedSession {
     of: [],
     items: [],
   };
+  /** The approvals that lasted until the latest entry. */
+  #ended: readonly AnsweredQuestion[] = [];
 
   /**
    * @param first The opening entry, or a snapshot to continue from.
@@ -544,7 +547,9 @@ class ReplayedSession {
 
   /** Folds the entry. `reason`: why a later entry quarantines it; null if none does. */
   take(entry: JournalEntry, reason: string | null): TakenEntry {
+    const { lasting } = this.#records;
     const taken = takenEntry(this.#unit.unit, entry, reason);
+    this.#ended = lasting.filter((one) => !this.#records.lasting.includes(one));
     this.#noteSince(entry.at);
     const { type, isAsleep } = entry.event as {
       readonly type: string;
@@ -645,7 +650,8 @@ class ReplayedSession {
    * facts, such as `question sub_1:1`.
    */
   forgetWhatIsOver(): readonly string[] {
-    return forgetWhatIsOver(this.#records, this.#unit);
+    const ended = this.#ended.map(({ requestId }) => `question ${requestId}`);
+    return [...ended, ...forgetWhatIsOver(this.#records, this.#unit)];
   }
 
   /** The transcript; the same array as long as its items are unchanged. */
@@ -677,7 +683,12 @@ class ReplayedSession {
       const state = this.#unit.questions.stateOf(record.requestId);
       return state ? [questionView(record, state)] : [];
     });
-    return [...open, ...lastingViews(lasting.filter(({ requestId }) => !questions.has(requestId)))];
+    const ended = this.#ended.map(({ answer: { lasts: _, ...answer }, ...question }) => ({
+      ...question,
+      answer,
+    }));
+    const others = [...lasting, ...ended].filter(({ requestId }) => !questions.has(requestId));
+    return [...open, ...lastingViews(others)];
   }
 
   get #calls(): ReplayView['calls'] {

@@ -202,9 +202,9 @@ export function sessionFacts(
     ['reserved', String(reserved)],
     ...(leadTrouble ? [['model', troubleIn(leadTrouble)] as const] : []),
     ...(budget ? [['budget', limitsIn(budget).join(', ')] as const] : []),
-    ...questions.map(({ requestId, state, answer }): Fact => [
+    ...questions.map(({ requestId, state, answer, lasts }): Fact => [
       `question ${requestId}`,
-      answer === null ? state : `${state}: ${words(answer)}`,
+      answer === null ? state : `${state}${lasts ? ` for the ${lasts}` : ''}: ${words(answer)}`,
     ]),
     ...calls.map(({ callId, name, state }): Fact => [`call ${callId}`, `${name} ${state}`]),
     ...batches.map(({ batchId, state }): Fact => [`batch ${batchId}`, state]),
