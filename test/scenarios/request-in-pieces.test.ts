@@ -192,7 +192,11 @@ describe('by text', () => {
 
   test.each([
     ['starts a longer request after the user has answered', 'Anna Stein', 'still_in_progress'],
-    ['adds to the first request after the user has put off', 'Wait a minute', 'already_in_progress'],
+    [
+      'adds to the first request after the user has put off',
+      'Wait a minute',
+      'already_in_progress',
+    ],
   ])('ONE-REQUEST-2: %s a question of the first', async (_, answer, status) => {
     const script: Script = (prompt) =>
       lastOf(prompt)?.role === 'tool'
