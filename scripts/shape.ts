@@ -315,7 +315,7 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_583, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_823, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),

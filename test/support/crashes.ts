@@ -9,7 +9,7 @@ import {
   type ScriptedStep,
   type SimulatedEnvironment,
 } from '../../src/testing/index.ts';
-import { SimulatedProcess } from '../../src/testing/simulate/simulated-process.ts';
+import { SimulatedProcess } from '../../src/testing/doubles/simulated-process.ts';
 import { FakeTransport } from './fake-transport.ts';
 import { trimTo } from './journals.ts';
 import { textTalk, type TalkOptions } from './text-talk.ts';

@@ -4,7 +4,20 @@
 import type { ConformanceScene } from './case.ts';
 import { wasHeard } from './promises.ts';
 import type { Talk } from './talk.ts';
-import { call, gate, isQuiet, lookUp, SALES, working } from './shared-cases.ts';
+import {
+  atPages,
+  call,
+  callAtPages,
+  gate,
+  inPieces,
+  isQuiet,
+  lookUp,
+  PLACE,
+  runAtPage,
+  SALES,
+  WHERE,
+  working,
+} from './shared-cases.ts';
 
 const inline = (): ConformanceScene => {
   const clock = lookUp('clock', 'It is noon');
@@ -70,6 +83,77 @@ const detached = (): ConformanceScene => {
     outcome: (talk) => {
       talk.check('it was run once', clock.counted.runs === 1);
       talk.check('it was told once', talk.playsOf('It is noon').filter(wasHeard).length === 1);
+    },
+  };
+};
+
+const whereAmI = (): Pick<ConformanceScene, 'calls' | 'tools' | 'outcome'> => ({
+  calls: { [WHERE]: [call('locate')] },
+  tools: [atPages()],
+  outcome: (talk) => {
+    talk.check('no call is left', talk.session.clientCalls.list().length === 0);
+    talk.check('it was told once', talk.playsOf(PLACE).filter(wasHeard).length === 1);
+  },
+});
+
+const atOneOfTwoPages = (): ConformanceScene => ({
+  ...whereAmI(),
+  name: 'call at the page: one of two pages takes it, and the model tells its result once',
+  plot: async (talk) => {
+    await talk.says(WHERE);
+    const id = await callAtPages(talk);
+    const { clientCalls } = talk.session;
+    const taken = await Promise.all([clientCalls.claim(id, 'one'), clientCalls.claim(id, 'two')]);
+    talk.check('one of them has it', taken.join() === 'true,false');
+    const other = await clientCalls.answer(id, 'two', { output: 'You are in Paris' });
+    talk.check('the other page can give no result', !other);
+    talk.check('the page can', await clientCalls.answer(id, 'one', { output: PLACE }));
+    await talk.hears(PLACE);
+  },
+});
+
+const atPageThatConnects = (): ConformanceScene => ({
+  ...whereAmI(),
+  name: 'call at the page: it waits for a page, and is put again to the page that comes back',
+  plot: async (talk) => {
+    await talk.says(WHERE);
+    const id = await callAtPages(talk);
+    await talk.pass(10_000);
+    const { clientCalls } = talk.session;
+    talk.check('the page takes it', await clientCalls.claim(id, 'one'));
+    clientCalls.left('one');
+    await talk.pass(2000);
+    talk.check('no other page runs it twice', !(await clientCalls.claim(id, 'two')));
+    await runAtPage(talk, 'one');
+    await talk.hears(PLACE);
+  },
+});
+
+const atNoPage = (): ConformanceScene => ({
+  name: 'call at the page, and no page: the model is told so where the tool cannot wait',
+  calls: { [WHERE]: [call('locate')] },
+  tools: [atPages({ absent: 'fail' })],
+  plot: async (talk) => {
+    await talk.says(WHERE);
+    await callAtPages(talk);
+    await talk.until('it is given up', () => talk.session.clientCalls.list().length === 0, 10_000);
+    await talk.until('the model is told', ({ floor }) => floor === 'nobody');
+  },
+  outcome: (talk) =>
+    talk.check(
+      'its model has read why',
+      talk.model.memory.some(({ text }) => text.includes('No page of the user is open')),
+    ),
+});
+
+const requestInPieces = (): ConformanceScene => {
+  const { begin, goOn, ...rest } = inPieces();
+  return {
+    ...rest,
+    name: 'request in pieces: the task that runs reads the rest once, and there is no second task',
+    plot: async (talk) => {
+      await begin(talk);
+      await goOn(talk);
     },
   };
 };
@@ -215,6 +299,10 @@ export const callScenes: readonly (() => ConformanceScene)[] = [
   inline,
   slow,
   detached,
+  atOneOfTwoPages,
+  atPageThatConnects,
+  atNoPage,
+  requestInPieces,
   duplicated,
   takenBack,
   oneOfTwo,

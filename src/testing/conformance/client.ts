@@ -20,10 +20,10 @@ export class Client {
   isLoud = false;
   /** The client reports its playback. */
   reports = true;
-  readonly #session: VoiceSession;
+  #session: VoiceSession;
   readonly #environment: SimulatedEnvironment;
   readonly #loudspeaker: Loudspeaker;
-  readonly #subscriptions: { unsubscribe(): void }[];
+  #subscriptions: { unsubscribe(): void }[] = [];
   #cancelTick: () => void = () => {};
 
   constructor(session: VoiceSession, environment: SimulatedEnvironment) {
@@ -32,17 +32,26 @@ export class Client {
     const loudspeaker = new Loudspeaker(
       () => environment.clock.now(),
       (report) => {
-        if (this.reports) session.playout.next(report);
+        if (this.reports) this.#session.playout.next(report);
       },
     );
     this.#loudspeaker = loudspeaker;
+    this.join(session);
+    this.#tick();
+  }
+
+  /** Connects to this session, which continues the one before; the loudspeaker drops the audio of the latter. */
+  join(session: VoiceSession): void {
+    const loudspeaker = this.#loudspeaker;
+    this.#leave();
+    loudspeaker.clear();
+    this.#session = session;
     this.#subscriptions = [
       session.audioOut.subscribe((frame) => loudspeaker.took(frame)),
       session.events.subscribe((event) => {
         if (event.type === 'playout.clear') loudspeaker.clear();
       }),
     ];
-    this.#tick();
   }
 
   /** The playbacks, in starting order. */
@@ -62,6 +71,10 @@ export class Client {
 
   stop(): void {
     this.#cancelTick();
+    this.#leave();
+  }
+
+  #leave(): void {
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
   }
 

@@ -7,17 +7,23 @@ import { wasHeard } from './promises.ts';
 import type { TalkOptions } from './session-of-case.ts';
 import type { Talk } from './talk.ts';
 import {
+  atPages,
   BOOKED,
   call,
+  callAtPages,
   gate,
+  inPieces,
   isOpen,
   isQuiet,
   lookUp,
+  PLACE,
   ride,
   RIDE_QUESTION,
+  runAtPage,
   SALES,
   SALES_AT_LENGTH,
   STORY,
+  WHERE,
   working,
 } from './shared-cases.ts';
 
@@ -55,6 +61,26 @@ const openCall = (): InFlight => {
       talk.check('it was run once', clock.counted.runs === 1);
     },
   };
+};
+
+const callAtPage = (): InFlight => ({
+  what: 'a call that a page carries out',
+  calls: { [WHERE]: [call('locate')] },
+  tools: [atPages()],
+  before: async (talk) => {
+    await talk.says(WHERE);
+    const id = await callAtPages(talk);
+    talk.check('the page takes it', await talk.session.clientCalls.claim(id, 'page'));
+  },
+  after: async (talk) => {
+    await runAtPage(talk, 'page');
+    await talk.until('the place is told', () => talk.playsOf(PLACE).some(wasHeard));
+  },
+});
+
+const pieces = (): InFlight => {
+  const { begin, goOn, ...rest } = inPieces();
+  return { ...rest, what: 'a request in pieces', before: begin, after: goOn };
 };
 
 const openWork = (): InFlight => {
@@ -232,6 +258,8 @@ const transferring = (): InFlight => ({
 
 const inFlight: readonly (() => InFlight)[] = [
   openCall,
+  callAtPage,
+  pieces,
   openWork,
   acknowledgement,
   waitingResult,
@@ -304,6 +332,19 @@ const failed = (make: () => InFlight) => (): ConformanceScene => {
   };
 };
 
+const restarted = (make: () => InFlight) => (): ConformanceScene => {
+  const { what, before, after, ...rest } = make();
+  return {
+    ...rest,
+    name: `restart of the process in the middle of ${what}`,
+    plot: async (talk) => {
+      await before(talk);
+      await talk.restart();
+      await after(talk);
+    },
+  };
+};
+
 const again = (): ConformanceScene => ({
   name: 'reconnect: the model knows what was said before',
   plot: async (talk) => {
@@ -333,4 +374,5 @@ export const connectionScenes: readonly (() => ConformanceScene)[] = [
   ...inFlight.map(lost),
   ...[openQuestion, putQuestion, openWork, deliveredResult].map(expired),
   ...[openQuestion, openWork, deliveredResult].map(failed),
+  ...[callAtPage, pieces, openQuestion, openWork, deliveredResult].map(restarted),
 ];

@@ -8,12 +8,14 @@ import type { SessionState, SessionEvent } from '../../actors/contracts/session-
 import type { LeadAgent } from '../../actors/session/lead/lead-agent.ts';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
 import type { SubagentConfig } from '../../actors/contracts/config.ts';
+import type { Environment } from '../../actors/ports/environment.ts';
+import type { Journal } from '../../actors/ports/journal.ts';
 import type { Transport } from '../../voice/connection/transport.ts';
+import { propertiesOf } from '../../values/json.ts';
 import { VoiceSession } from '../../voice-session.ts';
 import type { VoiceOptions } from '../../voice/spoken-lead.ts';
 import { scriptedModel, type Script } from '../doubles/scripted-model.ts';
-import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
-import type { LeadScript, LeadCall } from './lead-script.ts';
+import { restOf, type LeadScript, type LeadCall } from './lead-script.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 
 const LEAD = 'You are the lead agent.';
@@ -70,7 +72,7 @@ export function outputsIn(log: readonly LogEntry[]): readonly string[] {
 
 export function newSession(
   transport: Transport,
-  environment: SimulatedEnvironment,
+  { environment, journal }: { readonly environment: Environment; readonly journal: Journal },
   script: LeadScript,
   { subagents = {}, tools = [], others = [], voice }: TalkOptions,
 ): VoiceSession {
@@ -78,6 +80,8 @@ export function newSession(
   return new VoiceSession({
     transport,
     environment,
+    journal,
+    sessionId: 'conformance',
     model: scriptedModel({
       environment,
       scripts: names.map((name) => ({
@@ -129,10 +133,15 @@ function workOut(script: LeadScript): Script {
         ? message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []))
         : [],
     );
-    const calls = words
+    const found = words
       .toReversed()
-      .map((text) => script.meaningOf(text))
-      .find((meant) => meant !== null);
+      .map((text) => ({ text, calls: script.meaningOf(text) }))
+      .find(({ calls }) => calls !== null);
+    const answered = prompt.findLast(({ role }) => role === 'tool' || role === 'assistant');
+    const [part] = answered?.role === 'tool' ? answered.content : [];
+    const output = part?.type === 'tool-result' && part.output.type === 'json' && part.output.value;
+    const rest = found && restOf(propertiesOf(output), found.text);
+    const calls = rest ? [rest] : found?.calls;
     return calls ? { calls } : { text: 'There is nothing to do.' };
   };
 }

@@ -3,6 +3,7 @@
 import { tool } from 'ai';
 import { z } from 'zod';
 import { defineTool } from '../../actors/session/lead/lead-tools.ts';
+import type { Script } from '../doubles/scripted-model.ts';
 import type { LeadCall } from './lead-script.ts';
 import type { CaseSubagent } from './session-of-case.ts';
 import type { Talk } from './talk.ts';
@@ -158,4 +159,82 @@ export function lookUp(
     ...more,
   });
   return { definition, counted };
+}
+
+export const PLACE = 'You are in Berlin';
+export const WHERE = 'where am I';
+
+/** Creates a tool that a page of the user runs. */
+export function atPages(more: Pick<ToolDefinition, 'absent'> = {}): ToolDefinition {
+  return defineTool({
+    name: 'locate',
+    description: 'Finds where the user is',
+    parameters: z.looseObject({}),
+    runsAt: 'client',
+    resultSchema: z.string(),
+    ...more,
+  });
+}
+
+/** Waits until a call is put to the pages. Returns its id. */
+export async function callAtPages(talk: Talk): Promise<string> {
+  const list = () => talk.session.clientCalls.list();
+  await talk.until('a page is asked', () => list().length === 1);
+  return list()[0]?.id ?? '';
+}
+
+/** A page that has just connected takes the call that is put to it, and runs it. */
+export async function runAtPage(talk: Talk, page: string): Promise<void> {
+  const id = await callAtPages(talk);
+  const { clientCalls } = talk.session;
+  talk.check(`${page} may take it`, await clientCalls.claim(id, page));
+  talk.check('its result is taken', await clientCalls.answer(id, page, { output: PLACE }));
+}
+
+export const FIRST_PIECE = 'write to Anna';
+export const REST_OF_IT = 'that I am late and copy Bob';
+export const WRITTEN = 'The mail is sent';
+
+/** A request that the user makes in two pieces, and the task that carries it out. */
+export function inPieces() {
+  const ready = gate();
+  const whole = `${FIRST_PIECE} ${REST_OF_IT}`;
+  let read = '';
+  const options = {
+    calls: {
+      [FIRST_PIECE]: [call('write', { request: FIRST_PIECE })],
+      [REST_OF_IT]: [call('write', { request: whole })],
+    },
+    subagents: {
+      write: {
+        pending: 'I write it',
+        script: async ({ prompt }: Parameters<Script>[0]) => {
+          read = JSON.stringify(prompt);
+          await ready.opened;
+          return { text: WRITTEN };
+        },
+      },
+    },
+  };
+  return {
+    ...options,
+    /** The user begins, and the task works. */
+    begin: async (talk: Talk) => {
+      await talk.says(FIRST_PIECE);
+      await talk.until('the task works', () => read.includes(FIRST_PIECE));
+      await talk.pass(1500);
+    },
+    /** The user goes on, and the task reads the rest before it ends. */
+    goOn: async (talk: Talk) => {
+      await talk.says(REST_OF_IT);
+      await talk.until('the task reads the rest', () => read.includes(REST_OF_IT));
+      await isQuiet(talk);
+      ready.open();
+      await talk.isDelivered(WRITTEN);
+    },
+    outcome: (talk: Talk) => {
+      talk.check('one task did it', talk.state.subagents.length === 1);
+      talk.check('it read the rest once', read.split(REST_OF_IT).length === 2);
+    },
+  };
 }

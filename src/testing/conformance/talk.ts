@@ -3,12 +3,15 @@
 // Owns:     the session, and the passing of time.
 // Does not: judge (promises, port-duties), or know what a case tests.
 
+import type { Journal } from '../../actors/ports/journal.ts';
+import { memoryJournal } from '../../actors/runtime/memory-journal.ts';
 import type { SessionState } from '../../actors/contracts/session-views.ts';
 import type { VoiceSession } from '../../voice-session.ts';
 import {
   simulatedEnvironment,
   type SimulatedEnvironment,
 } from '../doubles/simulated-environment.ts';
+import { SimulatedProcess } from '../doubles/simulated-process.ts';
 import { Client, HEARD_AGAIN_MS, TICK_MS } from './client.ts';
 import type { Play } from './loudspeaker.ts';
 import { LeadScript } from './lead-script.ts';
@@ -56,15 +59,17 @@ const CALM_MS = 3000;
 export class Talk {
   readonly environment: SimulatedEnvironment;
   readonly tap: WireTap;
-  readonly session: VoiceSession;
+  session: VoiceSession;
   readonly client: Client;
-  readonly log: readonly LogEntry[];
   readonly said: readonly Said[];
   readonly options: TalkOptions;
   /** The connections that the session left open at its end. */
   leftOpen = 0;
   readonly #stage: ConformanceStage;
   readonly #script: LeadScript;
+  readonly #journal = memoryJournal({ keep: Infinity });
+  readonly #log: LogEntry[] = [];
+  #process: SimulatedProcess;
   /** Connections whose model has heard the latest words. */
   readonly #heardOn = new Set<TappedConnection>();
   #endsAt: number | null = null;
@@ -81,12 +86,39 @@ export class Talk {
     this.environment = environment;
     this.options = options;
     this.tap = new WireTap(stage.transport);
-    this.session = newSession(this.tap, environment, script, options);
-    const log: LogEntry[] = [];
-    this.log = log;
     this.said = [];
-    this.session.events.subscribe((event) => log.push({ at: this.now, event }));
+    this.#process = new SimulatedProcess(1, environment);
+    this.session = this.#newSession();
     this.client = new Client(this.session, environment);
+  }
+
+  #newSession(): VoiceSession {
+    const process = this.#process;
+    const { environment } = process;
+    const runtime = { environment, journal: journalOf(process, this.#journal) };
+    const session = newSession(this.tap, runtime, this.#script, this.options);
+    session.events.subscribe((event) => {
+      if (process.isAlive) this.#log.push({ at: this.now, event });
+    });
+    return session;
+  }
+
+  /** Kills the process of the session. Another one continues from its journal, with another connection. */
+  async restart(): Promise<void> {
+    this.#process.kill();
+    this.loseConnection();
+    await this.pass(1000);
+    this.#process = new SimulatedProcess(this.#process.number + 1, this.environment);
+    this.session = this.#newSession();
+    this.client.join(this.session);
+    await this.#begin();
+  }
+
+  async #begin(): Promise<void> {
+    this.#leave = this.session.attach();
+    const started = this.session.start();
+    await this.until('the session is there', ({ connection }) => connection === 'active');
+    await started;
   }
 
   /** Sets up the stage and starts the session. */
@@ -108,11 +140,12 @@ export class Talk {
     const stage = await setup.open({ environment, respond });
     const talk = new Talk(stage, environment, script, options);
     begun.talk = talk;
-    talk.#leave = talk.session.attach();
-    const started = talk.session.start();
-    await talk.until('the session is there', ({ connection }) => connection === 'active');
-    await started;
+    await talk.#begin();
     return talk;
+  }
+
+  get log(): readonly LogEntry[] {
+    return this.#log;
   }
 
   get now(): number {
@@ -321,3 +354,9 @@ export class Talk {
     this.#script.heard(text);
   }
 }
+
+/** The journal as a process sees it: an append of a dead process never settles. */
+const journalOf = (process: SimulatedProcess, journal: Journal): Journal => ({
+  ...journal,
+  append: (entry) => (process.isAlive ? journal.append(entry) : new Promise(() => {})),
+});

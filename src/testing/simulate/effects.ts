@@ -7,7 +7,7 @@ import { isPromiseLike } from '../../values/plain-checks.ts';
 import { callerOf } from '../../actors/model/caller.ts';
 import { delegates } from '../../actors/model/tool-flags.ts';
 import type { Faults } from './faults.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 import type { ToolDefinition } from '../../actors/contracts/lead-tool.ts';
 import type { Effect } from './log/log.ts';
 

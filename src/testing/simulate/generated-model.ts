@@ -26,7 +26,7 @@ import {
   type ScriptedStep,
 } from '../doubles/scripted-model.ts';
 import type { Faults } from './faults.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
 const SLOW_MS = 8000;
 const SILENT_MS = 90_000;

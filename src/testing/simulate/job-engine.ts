@@ -8,7 +8,7 @@ import type { JobHandler, Jobs } from '../../actors/ports/jobs.ts';
 import { jobWorker } from '../../actors/subagent/job-worker.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import { simulatedJobs } from '../doubles/simulated-jobs.ts';
-import { SimulatedProcess } from './simulated-process.ts';
+import { SimulatedProcess } from '../doubles/simulated-process.ts';
 import { appIn, sessionModelIn, type AppStage } from './staged-app.ts';
 
 /** A worker dies within this time, in milliseconds: a job takes no longer unless its model or tool does. */

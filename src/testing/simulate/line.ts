@@ -20,7 +20,7 @@ import { HEARD_AGAIN_MS, LOUDNESS } from '../conformance/client.ts';
 import type { ConformanceModel, ConformanceStage } from '../conformance/stage.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Faults } from './faults.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
 const SLOW_MS = 1000;
 const DROP_WITHIN_MS = 3000;

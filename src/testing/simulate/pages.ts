@@ -11,7 +11,7 @@ import { chanceOf } from '../doubles/chance.ts';
 import type { Effects } from './effects.ts';
 import { valueFor } from './generated-model.ts';
 import type { AnySession, SimulatedApp } from './log/app.ts';
-import { SimulatedProcess } from './simulated-process.ts';
+import { SimulatedProcess } from '../doubles/simulated-process.ts';
 import type { UserPorts } from './user.ts';
 
 const TAKES_WITHIN_MS = 800;

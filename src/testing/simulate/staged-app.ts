@@ -24,7 +24,7 @@ import {
   type Meanings,
 } from './generated-model.ts';
 import type { Happening } from './log/log.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
 const GONE_WITHIN_MS = 5000;
 

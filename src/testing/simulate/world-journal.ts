@@ -23,7 +23,7 @@ import { journalConflict } from '../../actors/ports/journal-error.ts';
 import { ProviderError } from '../../values/errors.ts';
 import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
 import type { Faults } from './faults.ts';
-import type { SimulatedProcess } from './simulated-process.ts';
+import type { SimulatedProcess } from '../doubles/simulated-process.ts';
 
 const SLOW_MS = 300;
 

@@ -32,7 +32,7 @@ import type { FaultPlan, Strike } from './log/fault-points.ts';
 import type { Happening, LogEntry } from './log/log.ts';
 import { pagesOf, type Pages } from './pages.ts';
 import { AnswerWatch } from './promises/answered.ts';
-import { SimulatedProcess } from './simulated-process.ts';
+import { SimulatedProcess } from '../doubles/simulated-process.ts';
 import { appIn, sessionModelIn, voiceCalls, type AppStage } from './staged-app.ts';
 import { User } from './user.ts';
 import { WorldJournal } from './world-journal.ts';

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { createRuntime, type Runtime, type TextSession } from '../../../src/index.ts';
 import { createSessionPool, type SessionPool } from '../../../src/entries/journal.ts';
 import { readNotes, simulatedEnvironment } from '../../../src/testing/index.ts';
-import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+import { SimulatedProcess } from '../../../src/testing/doubles/simulated-process.ts';
 import { turns } from '../../support/crashes.ts';
 import { calls, say } from '../../support/subagent-runs.ts';
 import { textTalk } from '../../support/text-talk.ts';

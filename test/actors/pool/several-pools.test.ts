@@ -10,7 +10,7 @@ import {
 } from '../../../src/entries/journal.ts';
 import { createRuntime, type Journal, type TextSession } from '../../../src/index.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';
-import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+import { SimulatedProcess } from '../../../src/testing/doubles/simulated-process.ts';
 import { SharedJournal, type SharedJournalOptions } from './shared-journal.ts';
 import { paintingSession } from './painting-session.ts';
 

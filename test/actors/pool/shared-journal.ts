@@ -4,7 +4,7 @@
 import { JournalError, type JournalEntry } from '../../../src/entries/journal.ts';
 import { CapacityError, memoryJournal, type Journal } from '../../../src/index.ts';
 import type { SimulatedEnvironment } from '../../../src/testing/index.ts';
-import type { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+import type { SimulatedProcess } from '../../../src/testing/doubles/simulated-process.ts';
 
 export interface SharedJournalOptions {
   readonly leaseMs: number;

@@ -73,6 +73,18 @@ const planted: readonly Planted[] = [
     as: /"It is noon" is heard/,
   },
   {
+    fault: 'loses the answer of a tool',
+    mangle: () => ({ command: (command) => (command.type === 'tool.answer' ? [] : [command]) }),
+    found: 'call at the page: one of two',
+    as: /"You are in Berlin" is heard/,
+  },
+  {
+    fault: 'loses the answer of a tool',
+    mangle: () => ({ command: (command) => (command.type === 'tool.answer' ? [] : [command]) }),
+    found: 'request in pieces',
+    as: /the task reads the rest/,
+  },
+  {
     fault: 'calls completed what was cancelled',
     setup: gemini,
     mangle: () => ({

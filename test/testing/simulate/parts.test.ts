@@ -12,7 +12,7 @@ import {
   type Script,
 } from '../../../src/testing/simulate/log/script.ts';
 import { shrink } from '../../../src/testing/simulate/simulate.ts';
-import { SimulatedProcess } from '../../../src/testing/simulate/simulated-process.ts';
+import { SimulatedProcess } from '../../../src/testing/doubles/simulated-process.ts';
 import { WorldJournal } from '../../../src/testing/simulate/world-journal.ts';
 import { Effects } from '../../../src/testing/simulate/effects.ts';
 import { simulatedEnvironment } from '../../../src/testing/index.ts';

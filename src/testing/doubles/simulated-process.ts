@@ -5,7 +5,7 @@
 // Does not: know the code that runs in it.
 
 import type { Environment } from '../../actors/ports/environment.ts';
-import type { SimulatedEnvironment } from '../doubles/simulated-environment.ts';
+import type { SimulatedEnvironment } from './simulated-environment.ts';
 
 export class SimulatedProcess {
   /** The process number, starting at 1. */
