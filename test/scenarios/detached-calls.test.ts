@@ -96,6 +96,20 @@ describe('a call that takes too long', () => {
     expect(it.errors).toEqual([]);
   });
 
+  test.each([
+    ['starts after a minute by default', {}, 1],
+    ['starts after a minute with `onWords: true`', { detach: { onWords: true } }, 1],
+    ['never starts with only `onWords: false`', { detach: { onWords: false } }, 0],
+  ])('its background work %s', async (_, detach, replies) => {
+    const it = await begun({ ...detach, timeout: 300_000 });
+    await it.environment.advance(59_999);
+    expect(it.said()).toEqual([]);
+    await it.environment.advance(1);
+    expect(it.said()).toHaveLength(replies);
+    await it.environment.advance(120_000);
+    expect(it.said()).toHaveLength(replies);
+  });
+
   test('answers the model if it ends in time', async () => {
     const it = await begun({ detach: { afterMs: 5000 } });
     await it.environment.advance(4000);

@@ -83,7 +83,7 @@ describe('a lead model', () => {
     expect(settled()).toEqual([
       {
         status: 'answered',
-        tell: expect.stringContaining('not done yet'),
+        tell: expect.stringContaining('nothing is done yet'),
       },
     ]);
     expect(result()?.text).toBe('Got {"userResponse":"Economy","optionId":"economy"}');

@@ -191,7 +191,9 @@ function workSection(
           'Tools marked (needs approval) or (may need approval) ask the user by themselves: do not ask before.',
         ]
       : []),
-    ...(maxSteps === undefined ? [] : [`You have ${maxSteps} steps: each answer is one.`]),
+    ...(maxSteps === undefined
+      ? []
+      : [`You have ${maxSteps} steps; each of your answers uses one.`]),
   ].join(' ');
 }
 

@@ -87,7 +87,8 @@ export interface ToolDefinition<Args = never> {
    * Inline: when a call is detached. A detached call continues in the background, within its `timeout`; the model's
    * answer says so, and the result is delivered like a background tool's. `afterMs`: the call is detached after this
    * time, in milliseconds. `onWords`: true detaches the call when the user says something to the lead agent; with false,
-   * the user's words wait for the tool. @defaultValue the user's words wait for two seconds
+   * the user's words wait for the tool. @defaultValue the user's words wait for two seconds, and the call is detached
+   * after a minute; with `onWords: false`, the call is detached only after `afterMs`
    */
   readonly detach?: { readonly afterMs?: number; readonly onWords?: boolean };
 }

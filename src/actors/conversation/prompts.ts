@@ -157,9 +157,9 @@ const STILL_OPEN = sentence`They see it: do not ask it.`;
 export const openQuestionNote = (prompt: Prompt): Prompt => promptWith(prompt, STILL_OPEN);
 
 /** The meaning of each `settle_question` action. `explain` is missing: the model can read the quoted question. */
-export const ACTIONS = sentence`answer (text, or the id of a quoted option), correct (an earlier answer), change (an approval; text: JSON of the changed arguments), decline (text: what instead), cancel (they want none of it), later or repeat (the runtime says it, not you). quote: the user's exact words.`;
+export const ACTIONS = sentence`answer (text: the answer, or the id of a quoted option), correct (an earlier answer), change (an approval; text: JSON of the changed arguments), decline (a no; text: what they want instead, if anything), cancel (they no longer want the task), later or repeat (the runtime then speaks, not you). quote: the user's exact words.`;
 
-const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A yes with a change: change; one to later calls too: always (text: task or session); both are read back in the same way.`;
+const APPROVALS = sentence` A plain yes to an approval: answer; the runtime then reads it back, and a yes to that counts. A no: decline. A yes with a change: change; a yes to later calls too: always (text: task or session); both are read back in the same way.`;
 
 /**
  * Returns the note that a lead model reads before it answers, while a question is open or was just answered. The note
@@ -175,7 +175,7 @@ export function questionsNote(
   const approvals = state.open.some(({ isApproval }) => isApproval) ? APPROVALS : sentence``;
   return note(
     state.open.length > 0
-      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then deal with the rest. If they only ask about ${ofWork}${ofAlways(state)}`
+      ? sentence`Open questions of subagents. If the user's words below answer, change, put off or end one, call settle_question: ${ACTIONS}${approvals} Then reply to anything else that they said. If they only ask about ${ofWork}${ofAlways(state)}`
       : sentence`The user has just answered these questions of subagents. If their words below change an answer, call settle_question with the action correct.${ofAlways(state)}`,
     withoutEmpty(state),
   );
@@ -193,7 +193,7 @@ function withoutEmpty(lists: Readonly<Record<string, readonly Quotes[string][]>>
 export function workNote(work: WorkQuotes, isSteered: boolean): Note {
   const how = isSteered
     ? sentence`Use running_task to check it, to add to it or to stop it.`
-    : sentence`You cannot add to it or stop it, unless one of your tools does.`;
+    : sentence`Only a tool of yours that says so can add to it or stop it.`;
   return note(
     sentence`The work in the background: speak of it only if the user's words below ask about it or change it. ${how}${ofAlways(work)}`,
     withoutEmpty(work),

@@ -129,13 +129,22 @@ const planted: readonly Planted[] = [
     fault: 'a yes that only a model has read counts at once',
     session: 'text',
     app: shop,
-    breaks: ['P3', 'P8'],
-    plant: () =>
-      changedEvents((_, event) =>
-        event.type === 'reading.ended' && 'gives' in event && event.gives === 'consent'
-          ? { gives: 'answer' }
-          : {},
-      ),
+    breaks: ['P3'],
+    plant() {
+      const { take } = SessionUnit.prototype;
+      const answer = { approved: true, userResponse: 'sim' };
+      return patched(
+        SessionUnit.prototype,
+        'take',
+        function (this: SessionUnit, ...args: Parameters<typeof take>) {
+          const taken = take.apply(this, args);
+          // The unit has computed what the reading does.
+          return taken?.type === 'reading.ended' && 'gives' in taken && taken.gives === 'consent'
+            ? { ...taken, gives: 'answer', reading: { to: 'question', decisive: false, answer } }
+            : taken;
+        },
+      );
+    },
   },
   {
     fault: 'the user changes the arguments of a call, which runs as it was',

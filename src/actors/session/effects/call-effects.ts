@@ -104,6 +104,9 @@ const AWAIT_SUBAGENT: ParentTool = 'await_subagent';
 /** How long the user's words wait for an inline tool, in milliseconds; the tool's `detach` may change this time. */
 const WORDS_WAIT_MS = 2000;
 
+/** How long an inline tool may delay a reply, and the deliveries after it, in milliseconds; `detach.afterMs` changes it. */
+const REPLY_WAITS_MS = 60_000;
+
 /** The maximum number of held-back calls that are remembered. */
 const MAX_HELD = 100;
 
@@ -687,7 +690,7 @@ function isWaiting(tool: ToolDefinition | undefined): boolean {
 function detachOf({ detach: { afterMs, onWords } = {} }: ToolDefinition) {
   if (afterMs === undefined && onWords === false) return undefined;
   const wordsMs = onWords === undefined ? WORDS_WAIT_MS : onWords ? 0 : null;
-  return { afterMs: afterMs ?? null, wordsMs };
+  return { afterMs: afterMs ?? (onWords === false ? null : REPLY_WAITS_MS), wordsMs };
 }
 
 function duplicate(message: string, output?: Refusal['output']): Refusal {

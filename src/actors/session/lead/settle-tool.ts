@@ -67,7 +67,7 @@ type ShownSession = SettlingSession & WorkSession;
 
 /** The note (`questionsNote`) tells a text model what the actions mean. */
 const DESCRIPTION = 'Settles an open question; a note says which and how.';
-const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} always: an approval, for later calls too (text: task or session). revoke: they want to be asked again. explain: read it again.`;
+const DESCRIPTION_BY_VOICE = `Settles an open SUBAGENT QUESTION. Actions: ${ACTIONS} always: an approval, for later calls too (text: task or session). revoke: they want to be asked again. explain: returns its details.`;
 
 const schema = z.object({
   questionId: z.string().nullish(),
@@ -325,12 +325,13 @@ export function settlementOf(
 
 /** After these actions, the subagent continues. */
 const RESUMES_WORK: ReadonlySet<string> = new Set(['answered', 'corrected', 'declined']);
-const NOT_DONE = 'Passed on, not done yet. Say so briefly, unless you just did.';
+const NOT_DONE =
+  'Passed on; nothing is done yet. Tell the user so in a few words, unless you have said "One moment." or the like: then say nothing.';
 const ALL_KNOWN =
   'This, and what you have read before, is all there is: explain it from that. If the user asks for more, say that you do not know it.';
 const READ_BACK: Settlement = {
   status: 'read_back_first',
-  tell: 'The runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words.',
+  tell: 'The runtime now reads it back, and a yes to that counts. Say only "One moment."; if they said something else too, reply to that.',
 };
 /** The results of calls that are not told by the open questions. */
 export const SETTLED = {
@@ -348,7 +349,7 @@ const TELL: Readonly<Record<SettleRefusal, string>> = {
   not_said:
     'The user has not said this since your last reply. Quote their exact words, or leave the question open.',
   needs_consent:
-    'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment.", and deal with the rest of their words. If they refused it, call `decline`; if they changed it, `change`.',
+    'Right: the runtime now reads it back, and a yes to that counts. Say only "One moment."; if they said something else too, reply to that. If they refused it, call again with the action decline; if they changed it, with change.',
   invalid_change:
     'Only the call of an approval can be changed or always allowed, and not every one. Nothing was changed.',
   unknown_option:

@@ -409,11 +409,11 @@ const UNCLEAR = {
   one: `Nothing was done: this task has only some of these words. ${OR_ASK}`,
   several: `Nothing was done: these words fit all of these. If the user means all, call once for each. ${OR_ASK}`,
 };
-const NOTHING_RUNS = 'Nothing is running. Begin no task that the user does not ask for.';
+const NOTHING_RUNS = 'Nothing is running. Start a task only if the user asks for one.';
 const NOT_ASKED = 'Nothing was done: only words of the user stop or change work. Ask them.';
 const RESULTS = 'Tell the user the results in here now: they do not come again as notes.';
 const STOPPED = 'It is stopped and gives no result; no note follows. Say so in a few words.';
-const STAYS = `${STOPPED} What is in done stays done, and what is in unknown may be done or not: say that if it is more than looking something up.`;
+const STAYS = `${STOPPED} The calls in done stay done; those in unknown may be done or not. Say that of any that did more than look something up.`;
 const STOPPING = 'It is being stopped and gives no result; a note says what it had done.';
 const BROKEN_OFF =
   'It is told to stop, and gives no result. It may have done its work already: say that only if it is more than looking something up.';
@@ -427,7 +427,8 @@ const READ = 'It knows this now; its result comes as a note. Promise nothing mor
 const READ_LAST =
   'It reads this in its last step, in which it can do nothing but report: what it does stays as it was. Say that it came too late for more; the result comes as a note.';
 const TOLD_BEFORE = 'It has got these words just before: they were not passed on again.';
-const UNREAD = 'It reads this at its next step; nothing is done yet. Say so briefly.';
+const UNREAD =
+  'Passed on: it reads this at its next step, and has not acted on it yet. Say so briefly.';
 const READS_NONE =
   'It is in its last step and reads nothing more: this changes nothing. Say that it came too late; the result comes as a note.';
 const ASKS = `${UNREAD} Its question to the user is still open, and these words are no answer to it: settle_question is.`;
