@@ -35,7 +35,7 @@
 //       stands still, and a button counts.
 //   QUESTION-12. A yes that only a model has read answers no question: the question is read back, and the next such yes
 //       counts if it follows the reading back.
-//   QUESTION-12. A yes counts for the call that was put last: the call as asked, or what is read back instead: a changed
+//   QUESTION-13. A yes counts for the call that was put last: the call as asked, or what is read back instead: a changed
 //       call, or an approval that lasts. A yes in words to that counts only after its read-back was heard. A button that names the arguments itself
 //       always counts.
 
@@ -660,7 +660,7 @@ type ReadingEnded = Extract<QuestionEvent, { type: 'reading.ended' }>;
 
 type AnswerEvent = Extract<QuestionEvent, { type: 'question.answer' }>;
 
-/** QUESTION-12 */
+/** QUESTION-13 */
 function isForCall({ change: put = 0 }: QuestionContext, { change = put }: AnswerEvent): boolean {
   return change === put;
 }

@@ -56,7 +56,7 @@ for (const section of readFileSync(join(root, 'docs/api.md'), 'utf8').split(/^##
 test.each(documents)('%s names exports where they are', (document) => {
   const text = readFileSync(join(root, document), 'utf8');
   const phrases = text.matchAll(
-    /`(?:await )?([\w$]+)\b[^`\n]*`(?:,? (?:and|or) `([\w$]+)[^`\n]*`)?\s+of\s+`(offstage[\w/-]*)`/g,
+    /`(?:await )?([\w$]+)\b[^`\n]*`(?:,? (?:and|or) `([\w$]+)[^`\n]*`)?\s+(?:of|from)\s+`(offstage[\w/-]*)`/g,
   );
   const wrong = [...phrases].flatMap(([, first = '', second, entry = '']) =>
     [first, ...(second ? [second] : [])]

@@ -58,8 +58,8 @@ describe('every state of an approval whose call is changed', () => {
   const report = checkChangedCall();
   announce(report);
 
-  test('QUESTION-12: runs only the call that was presented last, after a yes to that call', () => {
-    holds(report, 'QUESTION-12');
+  test('QUESTION-13: runs only the call that was presented last, after a yes to that call', () => {
+    holds(report, 'QUESTION-13');
     holdsThroughout(report);
   });
 });

@@ -1,5 +1,5 @@
 // "Yes, but on Friday": the lead agent proposes the changed call, the runtime reads it back, and only a plain yes to that
-// runs it (SETTLE-2, QUESTION-12).
+// runs it (SETTLE-2, QUESTION-13).
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';

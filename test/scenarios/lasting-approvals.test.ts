@@ -1,5 +1,5 @@
 // An approval that lasts: later calls of the same kind run without a question, in the task or in the session, until the
-// user takes it back (APPROVAL-6, SETTLE-2, QUESTION-12).
+// user takes it back (APPROVAL-6, SETTLE-2, QUESTION-13).
 
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';

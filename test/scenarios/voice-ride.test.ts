@@ -199,7 +199,7 @@ describe('a model that falls silent', () => {
     // The lead agent begins to ask, and never ends.
     await play(model().begin('Economy or', 400).itemId, 200);
     await environment.advance(31_000);
-    expect(errors.map(String)).toContainEqual(expect.stringContaining('no sign of life'));
+    expect(errors.map(String)).toContainEqual(expect.stringContaining('no activity'));
     await environment.advance(5000);
     await play(model().speak('Economy or Premium?'));
     expect(state().questions[0]).toMatchObject({ state: 'open' });

@@ -484,7 +484,7 @@ export class Responses {
   #overdue(): void {
     const isCalledOff = this.#chart.context.responses.every(({ isCancelled }) => isCancelled);
     if (!isCalledOff) {
-      this.#reportTimeout(`The model showed no sign of life for ${this.#timeoutMs} ms`);
+      this.#reportTimeout(`The model showed no activity for ${this.#timeoutMs} ms`);
       this.#stopAll();
       if (this.#cancels) return;
     }

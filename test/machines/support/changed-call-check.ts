@@ -1,4 +1,4 @@
-// Every state of an approval whose call the user changes in words, or which is to last (QUESTION-12). Time stands still, but for the moments at
+// Every state of an approval whose call the user changes in words, or which is to last (QUESTION-13). Time stands still, but for the moments at
 // which the question was heard in full (1) and followed by other speech (2).
 
 import {
@@ -110,11 +110,11 @@ export function checkChangedCall(
       },
     },
     invariants: {
-      'QUESTION-12: a yes counts for the call that was put last': (_snapshot, ghost) =>
+      'QUESTION-13: a yes counts for the call that was put last': (_snapshot, ghost) =>
         ghost.accepted?.change === undefined || ghost.accepted.change === ghost.change,
-      'QUESTION-12: a spoken yes counts once that call was heard': (_snapshot, ghost) =>
+      'QUESTION-13: a spoken yes counts once that call was heard': (_snapshot, ghost) =>
         ghost.accepted?.channel !== 'speech' || ghost.isHeard,
-      'QUESTION-12: a button that names the arguments counts once the question was put': (
+      'QUESTION-13: a button that names the arguments counts once the question was put': (
         snapshot,
       ) => !snapshot.matches('open') || snapshot.can(named),
     },

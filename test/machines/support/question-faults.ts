@@ -230,7 +230,7 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
   {
     fault: 'a yes to the call as asked runs the changed call',
     machine: provide(questionMachine, 'actions', { noteChange: () => {} }),
-    property: 'QUESTION-12: a yes counts for the call that was put last',
+    property: 'QUESTION-13: a yes counts for the call that was put last',
   },
   {
     fault: 'a yes to a changed call counts after it was dropped',
@@ -238,7 +238,7 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
       mayAnswerOpen: ({ context }: Args, { channel, change }: Answer) =>
         channel === 'button' && (change ?? Infinity) >= (context.change ?? 0),
     }),
-    property: 'QUESTION-12: a yes counts for the call that was put last',
+    property: 'QUESTION-13: a yes counts for the call that was put last',
   },
   {
     fault: 'a changed call runs without its read-back',
@@ -248,7 +248,7 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
         actions: { type: 'noteChange', params: ({ event }: { event: unknown }) => event },
       };
     }),
-    property: 'QUESTION-12: a spoken yes counts once that call was heard',
+    property: 'QUESTION-13: a spoken yes counts once that call was heard',
   },
   {
     fault: 'a yes to a changed call gives an approval that lasts',
@@ -262,7 +262,7 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
             },
       ),
     }),
-    property: 'QUESTION-12: a spoken yes counts once that call was heard',
+    property: 'QUESTION-13: a spoken yes counts once that call was heard',
   },
   {
     fault: 'a late yes to the call as asked runs the changed call',
@@ -271,7 +271,7 @@ export const changedCallFaults: readonly Fault<typeof questionMachine>[] = [
         event.change === undefined ? {} : { change: event.change },
       ),
     }),
-    property: 'QUESTION-12: a spoken yes counts once that call was heard',
+    property: 'QUESTION-13: a spoken yes counts once that call was heard',
   },
 ];
 

@@ -170,7 +170,7 @@ export class TextLead implements Speaker {
     this.#output = output;
     output.awaitedBy((ids) => core.awaited.wants(ids));
     this.#watchdog = new Watchdog(core.host.environment, () => {
-      const message = `The model showed no sign of life for ${RESPONSE_TIMEOUT_MS} ms`;
+      const message = `The model showed no activity for ${RESPONSE_TIMEOUT_MS} ms`;
       this.#response?.abort(new ProviderError('RESPONSE_TIMEOUT', message, { retryable: true }));
     });
     this.#turn = new TurnChart(core, TURN, () => this.#isConnected, {

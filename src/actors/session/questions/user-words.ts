@@ -593,7 +593,7 @@ function isNoToChange({ proposed }: QuestionRecord, reading: Reading): boolean {
   return proposed !== undefined && reading.to === 'question' && reading.answer.approved === false;
 }
 
-/** Returns the answer of words; a yes approves the changed call that is read back (QUESTION-12). */
+/** Returns the answer of words; a yes approves the changed call that is read back (QUESTION-13). */
 function answerTo(question: QuestionRecord, answer: Answer, by: string | undefined): Answer {
   const { changed, lasts } = (answer.approved === true && question.proposed) || {};
   const given = withInput(question, answer, changed);
