@@ -261,11 +261,11 @@ const rows: readonly Row[] = [
     value: count(/\bas never\b|\bas unknown as\b|\bas any\b/g),
     limit: 16,
   },
-  { what: 'names exported by the root', value: rootNames.length, limit: 64 },
+  { what: 'names exported by the root', value: rootNames.length, limit: 65 },
   {
     what: 'public names',
     value: readFileSync(join(root, 'docs/api.md'), 'utf8').match(/^\| `/gm)?.length ?? 0,
-    limit: 650,
+    limit: 651,
   },
   {
     what: 'ids of invariants that stand for several',
@@ -294,7 +294,7 @@ const rows: readonly Row[] = [
     value: texts.get(longest ?? '')?.split('\n').length ?? 0,
     limit: 900,
   },
-  { what: 'files', value: files.length, limit: 669 },
+  { what: 'files', value: files.length, limit: 673 },
   {
     what: 'files with one importer, %',
     value: percent(singles, files.length),
@@ -315,22 +315,22 @@ const rows: readonly Row[] = [
     limit: 466,
     goal: 250,
   },
-  { what: 'lines of code', value: linesOf(texts.keys()), limit: 115_823, goal: 85_000 },
+  { what: 'lines of code', value: linesOf(texts.keys()), limit: 116_590, goal: 85_000 },
   {
     what: 'lines of code without adapters, testing and cli',
     value: linesOf(core),
-    limit: 69_612,
+    limit: 70_378,
   },
   {
     what: "files that `import 'offstage'` loads",
     value: loaded.size,
-    limit: 199,
+    limit: 201,
     goal: 110,
   },
   {
     what: "lines of code that `import 'offstage'` loads",
     value: linesOf(loaded),
-    limit: 41_025,
+    limit: 41_747,
     goal: 24_000,
   },
 ];

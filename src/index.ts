@@ -81,6 +81,7 @@ export type {
 
 export type { Environment } from './actors/ports/environment.ts';
 export type { Journal } from './actors/ports/journal.ts';
+export type { ReachChannel } from './actors/ports/reach-channel.ts';
 export { memoryJournal } from './actors/runtime/memory-journal.ts';
 export type { AudioFrame } from './voice/audio/audio-frame.ts';
 export type { Transport } from './voice/connection/transport.ts';

@@ -283,6 +283,7 @@ export const layers: readonly Layer[] = [
       'actors/conversation',
       'actors/model',
       'actors/notes',
+      'actors/ports',
       'actors/runtime',
       'actors/services',
       'actors/session/lead',

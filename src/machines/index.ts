@@ -66,6 +66,15 @@ export {
   type QuestionInput,
   type QuestionSnapshot,
 } from './question-machine.ts';
+export {
+  reachMachine,
+  type ReachEvent,
+  type ReachInput,
+  type ReachReceipt,
+  type ReachSnapshot,
+  type ReachStep,
+  type Sent,
+} from './reach-machine.ts';
 export { scheduleMachine, type ScheduleEvent, type ScheduleSnapshot } from './schedule-machine.ts';
 export {
   serviceMachine,

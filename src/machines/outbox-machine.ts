@@ -35,11 +35,14 @@
 //   OUTBOX-11. An offer says whether the user heard the beginning of the item in an earlier attempt, as reported at the
 //       interruption; the item keeps that information until it leaves.
 //   OUTBOX-12. An item that the lead agent has read is not offered unless the reply fails to report it.
+//   OUTBOX-13. A claim to an item is granted once the item is not being said; the item is not offered before the claim
+//       is given back.
 
 import { and, assign, not, type SnapshotFrom } from 'xstate';
 import { deadline, machineOptions, stopActivity } from './effect.ts';
 import {
   byOf,
+  grantable,
   hasRoom,
   isExpired,
   next,
@@ -267,7 +270,7 @@ const outboxSlot = outboxSetup.createStateConfig({
               type: 'delivered',
               params: ({ event }) => ({
                 deliveryId: event.deliveryId,
-                grade: 'shown',
+                grade: event.grade ?? 'shown',
                 ...byOf(event),
               }),
             },
@@ -413,6 +416,14 @@ export const outboxMachine = outboxSetup.createMachine({
         { type: 'removeTold', params: ({ event }) => event },
       ],
     },
+    'outbox.claim': [
+      { guard: { type: 'isClaimed', params: ({ event }) => event } },
+      { actions: { type: 'claim', params: ({ event }) => event } },
+    ],
+    'outbox.unclaim': {
+      guard: { type: 'isClaimed', params: ({ event }) => event },
+      actions: { type: 'unclaim', params: ({ event }) => event },
+    },
     'client.attached': { actions: 'wake' },
     'utterance.ended': { actions: 'wake' },
     'outbox.retract': {
@@ -447,7 +458,11 @@ export const outboxMachine = outboxSetup.createMachine({
         { type: 'remove', params: ({ event }) => event },
         {
           type: 'delivered',
-          params: ({ event }) => ({ deliveryId: event.deliveryId, grade: 'shown', ...byOf(event) }),
+          params: ({ event }) => ({
+            deliveryId: event.deliveryId,
+            grade: event.grade ?? 'shown',
+            ...byOf(event),
+          }),
         },
       ],
     },
@@ -462,19 +477,31 @@ export const outboxMachine = outboxSetup.createMachine({
       ],
     },
   },
-  always: {
-    guard: 'hasTooManyTold',
-    actions: [
-      {
-        type: 'delivered',
-        params: ({ context }) => ({
-          deliveryId: oldestTold(context)?.deliveryId ?? '',
-          grade: 'told',
-        }),
-      },
-      'removeOldestTold',
-    ],
-  },
+  always: [
+    {
+      guard: 'hasTooManyTold',
+      actions: [
+        {
+          type: 'delivered',
+          params: ({ context }) => ({
+            deliveryId: oldestTold(context)?.deliveryId ?? '',
+            grade: 'told',
+          }),
+        },
+        'removeOldestTold',
+      ],
+    },
+    {
+      guard: 'isGrantable',
+      actions: [
+        {
+          type: 'claimed',
+          params: ({ context }) => ({ deliveryId: grantable(context)?.deliveryId ?? '' }),
+        },
+        'grant',
+      ],
+    },
+  ],
   states: {
     gate: {
       initial: 'closed',

@@ -44,9 +44,9 @@ export interface OutboxItem {
 export type DropReason = 'full' | 'expired' | 'replaced';
 /**
  * How certain it is that the user heard the item. `assumed`: the wire does not report it. `told`: the item was told in
- * full, no client acknowledged it, and it made room for later ones.
+ * full, no client acknowledged it, and it made room for later ones. `read`: where a channel of `reach` brought it.
  */
-export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told';
+export type HearingGrade = 'played' | 'assumed' | 'shown' | 'told' | 'read';
 
 /** An item that waits or is being spoken. */
 export type Waiting = OutboxItem & {
@@ -75,13 +75,28 @@ export const isTold = ({ toldIn }: { readonly toldIn?: number }): boolean => tol
 export const mayRest = (item: Waiting): boolean =>
   item.kind !== 'question' && item.rests !== 'always' && !isTold(item);
 
-/** Tells whether the item waits to be offered: it does not rest, and the lead agent has not read it. */
-export const mayBeOffered = ({ resting, read }: Pick<Waiting, 'resting' | 'read'>): boolean =>
-  !resting && read !== true;
+/** A claim to a delivery, which the outbox does not offer meanwhile. */
+interface Claim {
+  readonly deliveryId: string;
+  /** False while the outbox still says the delivery. */
+  readonly granted: boolean;
+}
 
-/** Returns the next item to speak, or undefined. */
-export const next = (queue: { readonly pending: readonly Waiting[] }): Waiting | undefined =>
-  queue.pending.find(mayBeOffered);
+const isClaimed = ({ claims = [] }: { readonly claims?: readonly Claim[] }, id: string): boolean =>
+  claims.some(({ deliveryId }) => deliveryId === id);
+
+/** Returns the next item to speak: it does not rest, the lead agent has not read it, and no channel has claimed it. */
+export const next = (queue: Pick<OutboxContext, 'pending' | 'claims'>): Waiting | undefined =>
+  queue.pending.find(
+    ({ deliveryId, resting, read }) => !resting && read !== true && !isClaimed(queue, deliveryId),
+  );
+
+/** Returns the claim that can be granted: its delivery is not being said. */
+export const grantable = ({
+  claims = [],
+  current,
+}: Pick<OutboxContext, 'claims' | 'current'>): Claim | undefined =>
+  claims.find(({ deliveryId, granted }) => !granted && deliveryId !== current?.deliveryId);
 
 /**
  * Returns whether there is room for another item without a reservation. Told items take no room. Admission also calls this.
@@ -174,12 +189,21 @@ type OutboxFact =
     }
   | { readonly type: 'delivery.failed'; readonly generation: number }
   /** `by`: the identity for which the app vouches. */
-  | { readonly type: 'delivery.shown'; readonly deliveryId: string; readonly by?: string }
+  | {
+      readonly type: 'delivery.shown';
+      readonly deliveryId: string;
+      readonly by?: string;
+      /** @defaultValue 'shown' */
+      readonly grade?: 'read';
+    }
   | { readonly type: 'delivery.dismissed'; readonly deliveryId: string; readonly by?: string }
   /** The lead agent has read the item by a tool; its reply may report it. */
   | { readonly type: 'delivery.read'; readonly deliveryId: string }
   /** The reply did not report the item. */
   | { readonly type: 'delivery.unread'; readonly deliveryId: string }
+  /** A channel is about to bring the item, which may be absent, to the user. */
+  | { readonly type: 'outbox.claim'; readonly deliveryId: string }
+  | { readonly type: 'outbox.unclaim'; readonly deliveryId: string }
   | { readonly type: 'client.attached' }
   | { readonly type: 'client.detached' }
   | { readonly type: 'utterance.ended' }
@@ -206,6 +230,8 @@ export interface OutboxContext extends OutboxInput {
   readonly quietSince: number;
   /** The question that was spoken last, while the user may answer it. */
   readonly asked?: string | null;
+  /** Absent: there are none. */
+  readonly claims?: readonly Claim[];
   readonly dueAt: number;
   /** The transport can stop its audio, so urgent items may interrupt. */
   readonly interruptible: boolean;
@@ -259,6 +285,8 @@ const effects = {
   told: effect<{ readonly deliveryId: string; readonly generation: number }>(),
   /** The item is not spoken: the lead model learns of it, and a screen shows it as a card. */
   rested: effect<{ readonly deliveryId: string }>(),
+  /** The claim is granted: the item is not offered until `outbox.unclaim`. */
+  claimed: effect<{ readonly deliveryId: string }>(),
   /** The item was not heard and waits again. */
   returned: effect<{ readonly deliveryId: string; readonly attempts: number }>(),
 };
@@ -380,6 +408,18 @@ export const outboxSetup = setup({
     keepInterruptible: assign((_, { interruptible }: { interruptible: boolean }) => ({
       interruptible,
     })),
+    claim: assign(({ context }, { deliveryId }: { deliveryId: string }) => ({
+      claims: [...(context.claims ?? []), { deliveryId, granted: false }],
+    })),
+    unclaim: assign(({ context }, { deliveryId }: { deliveryId: string }) => ({
+      claims: context.claims?.filter((claim) => claim.deliveryId !== deliveryId) ?? [],
+    })),
+    grant: assign(({ context }) => ({
+      claims:
+        context.claims?.map((claim) =>
+          claim === grantable(context) ? { ...claim, granted: true } : claim,
+        ) ?? [],
+    })),
     clear: assign({ current: null }),
     wake: assign(({ context }) => ({
       asked: null,
@@ -392,6 +432,9 @@ export const outboxSetup = setup({
   },
   guards: {
     gateIsOpen: stateIn({ gate: 'open' }),
+    isClaimed: ({ context }, { deliveryId }: { deliveryId: string }) =>
+      isClaimed(context, deliveryId),
+    isGrantable: ({ context }) => grantable(context) !== undefined,
     hasNext: ({ context }) => next(context) !== undefined,
     isUrgent: ({ context }) => isUrgent(next(context)),
     /** An item waits, and the pause is over; an urgent item does not wait for the pause. */

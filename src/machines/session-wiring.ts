@@ -19,6 +19,7 @@ import type {
   OutboxItem,
 } from './outbox-setup.ts';
 import type { QuestionEffects, QuestionEvent } from './question-machine.ts';
+import type { ReachEffects, ReachEvent } from './reach-machine.ts';
 import type { ScheduleEvent } from './schedule-machine.ts';
 import {
   gateIsOpen,
@@ -38,6 +39,7 @@ export interface MachineProtocol {
   readonly [batch: `batch:${string}`]: Unstamped<BatchEvent>;
   readonly [client: `client:${string}`]: Unstamped<ClientCallEvent>;
   readonly [schedule: `schedule:${string}`]: Unstamped<ScheduleEvent>;
+  readonly [reach: `reach:${string}`]: Unstamped<ReachEvent>;
 }
 
 type Named<E, Type extends string> = Extract<E, { readonly type: Type }>;
@@ -64,6 +66,10 @@ interface WiredProtocol {
     MachineProtocol[`batch:${string}`],
     'batch.left' | 'batch.settled' | 'batch.replied' | 'batch.told'
   >;
+  readonly [reach: `reach:${string}`]: Named<
+    MachineProtocol[`reach:${string}`],
+    'reach.claimed' | 'reach.heard' | 'reach.over'
+  >;
 }
 
 /** A message from one machine of a session to another. */
@@ -75,6 +81,7 @@ export type MachineEffects = Prefixed<'session', SessionEffects> &
   Prefixed<'outbox', OutboxEffects> &
   Prefixed<'question', QuestionEffects> &
   Prefixed<'call', ToolCallEffects> &
+  Prefixed<'reach', ReachEffects> &
   Prefixed<'batch', BatchEffects>;
 
 /** Returns the batch with which a call's result is reported; null if there is none. */
@@ -91,6 +98,7 @@ const wiring = {
   'question.retract': ({ requestId: deliveryId }) => [
     { actor: 'outbox', event: { type: 'outbox.retract', deliveryId } },
   ],
+  'question.reply': ({ requestId }) => [wayOver(requestId)],
   'question.release': ({ requestId: id, epoch }) => [
     { actor: 'interaction', event: { type: 'interaction.release', id, epoch } },
   ],
@@ -110,9 +118,24 @@ const wiring = {
     },
     { actor: `call:${deliveryId}`, event: { type: 'delivery.settled' } },
     { actor: `batch:${deliveryId}`, event: { type: 'batch.told', grade } },
+    { actor: `reach:${deliveryId}`, event: { type: 'reach.heard' } },
   ],
   'outbox.dismissed': ({ deliveryId }) => [
     { actor: `call:${deliveryId}`, event: { type: 'delivery.settled' } },
+    wayOver(deliveryId),
+  ],
+  'outbox.dropped': ({ deliveryIds }) => deliveryIds.map(wayOver),
+  'outbox.claimed': ({ deliveryId }) => [
+    { actor: `reach:${deliveryId}`, event: { type: 'reach.claimed' } },
+  ],
+  'reach.claim': ({ deliveryId }) => [
+    { actor: 'outbox', event: { type: 'outbox.claim', deliveryId } },
+  ],
+  'reach.unclaim': ({ deliveryId }) => [
+    { actor: 'outbox', event: { type: 'outbox.unclaim', deliveryId } },
+  ],
+  'reach.read': ({ deliveryId }) => [
+    { actor: 'outbox', event: { type: 'delivery.shown', deliveryId, grade: 'read' } },
   ],
   'call.reserve': ({ callId }, _batchOf, hasRoom) => {
     const granted = hasRoom();
@@ -144,6 +167,7 @@ const wiring = {
   ],
   'batch.retract': ({ batchId: deliveryId }) => [
     { actor: 'outbox', event: { type: 'outbox.retract', deliveryId } },
+    wayOver(deliveryId),
   ],
   'batch.free': ({ places }) => Array.from({ length: places }, () => UNRESERVE),
   'batch.delivered': ({ deliveryIds }) => deliveryIds.map(settled),
@@ -290,6 +314,11 @@ function leaving(callId: string, batchOf: BatchOf): readonly WiredMessage[] {
   return batchId === null
     ? []
     : [{ actor: `batch:${batchId}`, event: { type: 'batch.left', callId } }];
+}
+
+/** Returns the message that ends the way of a delivery. */
+function wayOver(deliveryId: string): WiredMessage {
+  return { actor: `reach:${deliveryId}`, event: { type: 'reach.over' } };
 }
 
 function settled(callId: string): WiredMessage {

@@ -16,12 +16,14 @@ import type { InteractionSnapshot } from './interaction-machine.ts';
 import type { OutboxSnapshot } from './outbox-machine.ts';
 import { isTold, quietUntil, type Waiting } from './outbox-setup.ts';
 import type { QuestionSnapshot } from './question-machine.ts';
+import type { ReachSnapshot } from './reach-machine.ts';
 import type { ScheduleSnapshot } from './schedule-machine.ts';
 import type { ServiceSnapshot } from './service-machine.ts';
 import type { SessionSnapshot } from './session-machine.ts';
 import type { SubagentSnapshot } from './subagent-machine.ts';
 import { askOf, requestIdOf } from './subagent-setup.ts';
 import { runOf, type ToolCallSnapshot } from './tool-call-machine.ts';
+import { counted, duration, inTime, listed, ordinal } from './wait-words.ts';
 
 /** A snapshot, or its persisted form. */
 type StateOf<S extends { readonly value: unknown; readonly context: unknown }> = Pick<
@@ -75,6 +77,8 @@ export interface WaitingState {
   readonly clientCalls?: ReadonlyMap<string, StateOf<ClientCallSnapshot>>;
   /** By key. Ended schedules may be absent. @defaultValue none */
   readonly schedules?: ReadonlyMap<string, StateOf<ScheduleSnapshot>>;
+  /** The ways over the channels, by delivery. Ended ways may be absent. @defaultValue none */
+  readonly ways?: ReadonlyMap<string, StateOf<ReachSnapshot>>;
   /** The calls whose results are reported together, by batch id. @defaultValue none */
   readonly batches?: ReadonlyMap<string, StateOf<BatchSnapshot>>;
   /** By the id of the subagent. @defaultValue nothing is known */
@@ -182,6 +186,8 @@ export type WaitCause =
   | 'event'
   /** The time of the schedule comes, at `until`. */
   | 'time'
+  /** A channel of `reach` has sent the delivery, or has failed. */
+  | 'channel'
   /** The source reports that it runs. */
   | 'source'
   /** The source has freed its resources, or is abandoned at `until`. */
@@ -390,7 +396,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
   const { current, pending } = context;
   const waits = new Map<string, Wait>();
   const put = (id: string, why: Why): Wait => {
-    const made = wait('delivery', id, why);
+    const made = wait('delivery', id, withWay(state, id, why));
     waits.set(id, made);
     return made;
   };
@@ -412,6 +418,7 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
     const { deliveryId: id } = item;
     if (item.resting) put(id, restingWhy(state, item));
     else if (item.read) put(id, READ);
+    else if (isSending(state.ways?.get(id)?.value)) put(id, firstWhy(state));
     else {
       place += 1;
       if (first) put(id, behind(place, first.id, first));
@@ -420,6 +427,22 @@ function deliveryWaits(state: OfSession): Map<string, Wait> {
   }
   return waits;
 }
+
+/** Returns why a delivery waits, with its way over the channels. */
+function withWay({ at, ways }: OfSession, id: string, why: Why): Why {
+  const {
+    value,
+    context: { by, dueAt },
+  } = ways?.get(id) ?? NO_WAY;
+  if (isSending(value)) return { cause: 'channel', sentence: `being sent by ${by}` };
+  if (value !== 'waiting') return why;
+  return { ...why, sentence: `${why.sentence}; sent by ${by} ${inTime({ at }, dueAt)}` };
+}
+
+const NO_WAY = { value: 'over', context: { by: '', dueAt: 0 } } as const;
+
+const isSending = (value: ReachSnapshot['value'] | undefined): boolean =>
+  typeof value === 'object' && value.taken === 'sending';
 
 type Waits = ReadonlyMap<string, Wait>;
 
@@ -501,7 +524,8 @@ function questionWaits(
   const waits = new Map<string, Wait>();
   const { owner, queue } = state.interaction.context;
   const order = new Map(queue.map((id, index) => [id, index]));
-  const put = (id: string, why: Why): void => void waits.set(id, wait('question', id, why));
+  const put = (id: string, why: Why): void =>
+    void waits.set(id, wait('question', id, withWay(state, id, why)));
   const inLine: string[] = [];
   for (const [id, { value, context }] of state.questions) {
     if (value === 'queued') inLine.push(id);
@@ -870,30 +894,4 @@ function isIn<Value, Name extends string>(
   name: Name,
 ): value is Extract<Value, { readonly [Key in Name]?: unknown }> {
   return typeof value === 'object' && value !== null && name in value;
-}
-
-function inTime({ at }: Pick<WaitingState, 'at'>, then: number): string {
-  return then <= at ? 'now' : `in ${duration(then - at)}`;
-}
-
-function duration(ms: number): string {
-  const seconds = Math.max(0, ms) / 1000;
-  if (seconds < 60) return `${seconds.toFixed(1)} s`;
-  const minutes = Math.round(seconds / 60);
-  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`;
-}
-
-/** `a, b or c` */
-function listed(names: readonly string[], last: 'and' | 'or'): string {
-  const rest = names.slice(0, -1);
-  return rest.length === 0 ? names.join('') : `${rest.join(', ')} ${last} ${names.at(-1)}`;
-}
-
-const counted = (count: number, what: string): string =>
-  count === 1 ? `1 ${what}` : `${count} ${what}s`;
-
-const FIRST = ['first', 'second', 'third', 'fourth', 'fifth', 'sixth'];
-
-function ordinal(place: number): string {
-  return FIRST[place - 1] ?? `number ${place}`;
 }

@@ -205,6 +205,6 @@ function Delivery(props: {
 
 function standing({ state, grade, card }: DeliveryView): string {
   if (state === 'playing') return 'is being told';
-  if (state === 'delivered') return grade === 'shown' ? 'read' : 'told';
+  if (state === 'delivered') return grade === 'shown' || grade === 'read' ? 'read' : 'told';
   return card ? 'could not be told' : 'waits for a pause';
 }

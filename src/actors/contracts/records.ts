@@ -7,6 +7,7 @@ import type {
   DeliveryMode,
   DeliveryPriority,
   Failure,
+  ReachInput,
   StepCall,
 } from '../../machines/index.ts';
 import type { Schema } from 'ai';
@@ -500,6 +501,8 @@ export type SessionInputEvent =
       readonly scope: DirectiveScope;
     }
   | { readonly type: 'schedule.set'; readonly schedule: ScheduleRecord }
+  /** The way of a delivery over the channels begins. */
+  | ({ readonly type: 'reach.planned' } & ReachInput)
   /** `covers`: the ids of the items that the summary replaces. */
   | {
       readonly type: 'conversation.summarised';

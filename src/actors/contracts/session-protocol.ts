@@ -88,6 +88,8 @@ export interface SessionProtocol {
   readonly [batch: `batch:${string}`]: MachineProtocol[`batch:${string}`];
   readonly [client: `client:${string}`]: Kept<MachineProtocol[`client:${string}`]>;
   readonly [schedule: `schedule:${string}`]: Kept<MachineProtocol[`schedule:${string}`]>;
+  /** The way of a delivery over the channels. */
+  readonly [reach: `reach:${string}`]: MachineProtocol[`reach:${string}`];
   /** The batch that waits for this member's result, if any. */
   readonly [member: `member:${string}`]: Named<
     MachineProtocol[`batch:${string}`],
@@ -110,6 +112,7 @@ export interface SessionProtocol {
   readonly calls: Input<'tool.called'>;
   readonly clients: Input<'client.called'>;
   readonly schedules: Input<'schedule.set'>;
+  readonly ways: Input<'reach.planned'>;
   readonly questions: Input<'question.asked'>;
   readonly results: Input<'result.expected' | 'result.told'>;
   readonly services: Input<'invocation.wanted'>;
@@ -159,6 +162,7 @@ const WITH_ID: ReadonlyMap<string, string> = new Map<Kind, string>([
   ['batch', ''],
   ['client', ''],
   ['schedule', ''],
+  ['reach', ''],
   ['member', 'batch.'],
   ['delivery', 'delivery.'],
   ['place', 'place.'],
@@ -186,6 +190,7 @@ const ADDRESSES: ReadonlyMap<string, Words> = new Map(
     'tool.called': 'calls',
     'client.called': 'clients',
     'schedule.set': 'schedules',
+    'reach.planned': 'ways',
     'question.asked': 'questions',
     'result.expected': 'results',
     'result.told': 'results',
@@ -232,6 +237,9 @@ export interface UnitEffects {
   readonly 'question.changed': undefined;
   readonly 'client.changed': undefined;
   readonly 'schedule.changed': undefined;
+  readonly 'reach.changed': undefined;
+  /** The delivery waits for the user, and has no way over the channels yet. */
+  readonly 'ways.wanted': { readonly deliveryId: string };
   /** Whether the outbox has a place for the message about a service event. */
   readonly 'services.placed': { readonly eventId: string; readonly granted: boolean };
   readonly 'notices.posted': { readonly deliveryId: string };
@@ -270,6 +278,8 @@ type Released =
   | 'outbox.begun'
   | 'outbox.delivered'
   | 'outbox.dismissed'
+  | 'outbox.dropped'
+  | 'question.reply'
   | 'call.deliver'
   | 'call.answer'
   | 'call.known'

@@ -283,6 +283,23 @@ export interface DeliveryView {
   readonly card: boolean;
   /** When it was posted, in milliseconds since 1970. */
   readonly at: number;
+  /** Its way over the channels of `reach`. Absent if it has none. */
+  readonly reach?: {
+    /** `spent`: no step is left. `over`: it was heard, read or dismissed, or is no longer needed. */
+    readonly state: 'waiting' | 'sending' | 'spent' | 'over';
+    /** The channel of the current step. */
+    readonly by: string;
+    /** When the current step is sent, in milliseconds since 1970; null if it is being sent, or there is none. */
+    readonly dueAt: number | null;
+    /** What the channels have done, oldest first. `at`: when the receipt came, in milliseconds since 1970. */
+    readonly sent: readonly {
+      readonly step: number;
+      readonly by: string;
+      readonly receipt: 'failed' | 'sent' | 'delivered' | 'read';
+      readonly at: number;
+      readonly error?: string;
+    }[];
+  };
 }
 
 /** A schedule of the session. */

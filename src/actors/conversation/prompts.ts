@@ -63,6 +63,21 @@ function promptWith(prompt: Prompt, says: Sentence): Prompt {
 /** Returns the prompt for a result that the model must know but not mention. */
 export const silentNote = (prompt: Prompt): Prompt => promptWith(prompt, ON_SCREEN);
 
+const SENT_BEFORE = sentence`While the user was away, it was already sent to them, but it is not known whether they read it. Say so in a few words.`;
+
+/** Returns the prompt for a delivery, some of whose channels have sent it to the user. */
+export function sentNote(
+  prompt: Prompt,
+  sent: readonly { readonly by: string; readonly receipt: string }[],
+): Prompt {
+  const by = sent.filter(({ receipt }) => receipt !== 'failed').map((one) => one.by);
+  if (by.length === 0) return prompt;
+  const told = promptWith(prompt, SENT_BEFORE);
+  return typeof told === 'string'
+    ? told
+    : { ...told, quotes: { ...told.quotes, sentBy: [...new Set(by)] } };
+}
+
 export function cancelledNote(
   task: string,
   reason: string,

@@ -304,6 +304,7 @@ const REMEDIES: Readonly<Record<WaitCause, readonly (readonly string[])[]>> = {
   lead_tool: [['response.requested'], ['call.executed']],
   client_call: [['client.answered']],
   time: [['deadline.schedule']],
+  channel: [['reach.ended']],
   playout: [['playout.drained']],
   user: [['utterance.started'], ['response.requested'], ['client.detached']],
   turn: [],

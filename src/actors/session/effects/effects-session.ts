@@ -8,11 +8,13 @@ import type { SpeakProgress, SubagentConfig } from '../../contracts/config.ts';
 import type { ReturnedResult } from '../../contracts/records.ts';
 import type { ClientCalls } from './client-calls.ts';
 import type { LeadSession } from '../lead/lead-agents.ts';
+import type { Reach } from './reach.ts';
 import type { Schedules } from './schedules.ts';
 
 export interface EffectsSession extends LeadSession {
   readonly clientCalls: ClientCalls;
   readonly schedules: Schedules;
+  readonly reach: Reach;
   readonly services: SessionServices;
   readonly configs: Readonly<Record<string, SubagentConfig>>;
   /** The ports for which the subagents of background calls work. */

@@ -26,7 +26,7 @@ import { THE_LEAD } from '../../contracts/service-types.ts';
 import type { EffectHandlers, EffectParams } from '../../contracts/session-protocol.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import type { ConversationItem } from '../../conversation/items.ts';
-import { returnedNote, silentNote } from '../../conversation/prompts.ts';
+import { returnedNote, sentNote, silentNote } from '../../conversation/prompts.ts';
 import type { Prompt } from '../../notes/note.ts';
 import type { Posted } from '../../runtime/commit-unit.ts';
 import { callSafely } from '../../runtime/host.ts';
@@ -53,6 +53,8 @@ const EXECUTE = 'call.execute';
 const START = 'schedule.start';
 /** A model reads the user's words over a question. */
 const READ = 'question.read';
+/** A channel is sending a delivery. */
+const SEND = 'reach.send';
 
 /** Why an invocation must wait until earlier messages were delivered. */
 const OUTBOX_FULL: Failure = {
@@ -109,6 +111,10 @@ export class SessionEffects {
       'question.changed': shown,
       'client.changed': shown,
       'schedule.changed': shown,
+      'reach.changed': shown,
+      'ways.wanted': ({ deliveryId }) => {
+        if (session.reach.hasSteps) session.reach.wanted(deliveryId);
+      },
       'session.connect': () => lead.connect(),
       'session.hangUp': () => lead.disconnect(false),
       'session.disconnect': () => lead.disconnect(true),
@@ -226,6 +232,8 @@ export class SessionEffects {
     else if (effect.kind === 'start' && name === EXECUTE) this.#calls.execute(idOf(actor));
     else if (effect.kind === 'stop' && name === EXECUTE) this.#calls.stop(idOf(actor));
     else if (effect.kind === 'start' && name === START) this.#session.schedules.start(idOf(actor));
+    else if (effect.kind === 'start' && name === SEND) this.#session.reach.send(idOf(actor));
+    else if (effect.kind === 'stop' && name === SEND) this.#session.reach.stop(idOf(actor));
     else if (effect.kind === 'start' && name === READ) this.#read(idOf(actor));
     else if (effect.kind === 'stop' && name === READ) this.#notRead(idOf(actor));
     else if (name !== START && (effect.kind !== 'do' || !isWired(name))) {
@@ -263,6 +271,7 @@ export class SessionEffects {
     for (const key of unit.schedules.ids) this.#session.schedules.changed(key);
     this.#calls.resume();
     this.#resumeDeliveries();
+    this.#session.reach.resume();
     for (const item of records.conversation.items) {
       if (item.role !== 'user' && item.role !== 'assistant') continue;
       const { id, role, text, at } = item;
@@ -279,6 +288,7 @@ export class SessionEffects {
   suspend(): void {
     this.#calls.stopAll(new CancelledError('the session was suspended'));
     for (const id of this.#reading.keys()) this.#stopReading(id);
+    this.#session.reach.suspend();
   }
 
   /** Closes a session that did not open. */
@@ -439,6 +449,7 @@ export class SessionEffects {
         ? new OffstageError(error.code, error.message)
         : new CancelledError('the session was closed'),
     );
+    session.reach.suspend();
     session.life.ended(error);
     callSafely(session.host, 'hook onSessionEnd', () =>
       session.hooks.onSessionEnd?.({
@@ -461,6 +472,7 @@ export class SessionEffects {
     } else if (actor.startsWith('question:')) this.#question(idOf(actor));
     else if (actor.startsWith('client:')) this.#session.clientCalls.changed(idOf(actor));
     else if (actor.startsWith('schedule:')) this.#session.schedules.changed(idOf(actor));
+    else if (actor.startsWith('reach:')) this.#session.reach.changed(idOf(actor));
   }
 
   #question(requestId: string, isKnown = false): void {
@@ -526,30 +538,31 @@ export class SessionEffects {
     const { records, lead, unit } = this.#session;
     const { attempt } = tried;
     this.#showEach(deliveryId, { state: 'offered', attempts: attempt, card: false });
+    const sentBy = this.#wayOf(deliveryId)?.sent ?? [];
     const batch = unit.batches.contextOf(deliveryId);
-    if (batch) {
-      const deliveries = batch.parts.flatMap((id) => records.delivery(id) ?? []);
+    const joined = this.joined(deliveryId);
+    if (batch && joined) {
       // The open calls are answered one by one, and then their results are reported together.
       for (const id of batch.parts) this.#answerSilently(id);
       const { parts: deliveryIds } = batch;
-      const text = deliveries.map((part) => `${part.label}: ${part.text}`).join('\n');
       lead.say({
         deliveryId,
         deliveryIds,
         ...tried,
         kind: 'result',
         priority: 'normal',
-        prompt: records.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
+        prompt: sentNote(joined.prompt, sentBy),
         role: records.words.role,
-        text,
+        text: joined.text,
         answersCallId: null,
       });
       return;
     }
-    const delivery = records.delivery(deliveryId);
-    if (!delivery) return;
-    const { kind, priority, prompt, text } = delivery;
-    const answersCallId = this.#answerLate(delivery);
+    if (!joined) return;
+    const { kind, priority, text } = joined;
+    // A question is asked as it is.
+    const prompt = kind === 'question' ? joined.prompt : sentNote(joined.prompt, sentBy);
+    const answersCallId = this.#answerLate(joined);
     const role = kind === 'result' || kind === 'progress' ? records.words.role : 'system';
     lead.say({
       deliveryId,
@@ -561,6 +574,26 @@ export class SessionEffects {
       text,
       answersCallId,
     });
+  }
+
+  /** Returns a delivery; of a batch, all its parts as one. */
+  joined(deliveryId: string): DeliveryRecord | undefined {
+    const { records, unit } = this.#session;
+    const batch = unit.batches.contextOf(deliveryId);
+    if (!batch) return records.delivery(deliveryId);
+    const parts = batch.parts.flatMap((id) => records.delivery(id) ?? []);
+    const [first] = parts;
+    return (
+      first && {
+        ...first,
+        deliveryId,
+        kind: 'result',
+        priority: 'normal',
+        label: parts.map(({ label }) => label).join(', '),
+        text: parts.map(({ label, text }) => `${label}: ${text}`).join('\n'),
+        prompt: records.togetherPrompt(batch.parts, this.#namesOf(batch.working)),
+      }
+    );
   }
 
   /** Tells the model that a delivery will not be spoken, because it is on the screen. */
@@ -603,6 +636,15 @@ export class SessionEffects {
       const view = projection.subagent(subjectOf(member));
       return records.calls.get(member)?.name ?? (view ? nameOfSpawned(view) : []);
     });
+  }
+
+  #wayOf(deliveryId: string): DeliveryView['reach'] {
+    return this.#session.reach.hasSteps ? this.#session.reach.viewOf(deliveryId) : undefined;
+  }
+
+  /** Shows a delivery, or each result of a batch, as it is now. */
+  showAgain(deliveryId: string): void {
+    this.#showEach(deliveryId, {});
   }
 
   #showEach(deliveryId: string, change: Partial<DeliveryView>): void {
@@ -655,6 +697,7 @@ export class SessionEffects {
     const record = records.delivery(deliveryId);
     if (!record) return null;
     const { kind, priority, label, text, subagentId, at } = record;
+    const reach = this.#wayOf(deliveryId);
     const view: DeliveryView = {
       deliveryId,
       kind,
@@ -670,6 +713,7 @@ export class SessionEffects {
       ...projection.delivery(deliveryId),
       // A question may be read back in other words.
       text,
+      ...(reach && { reach }),
       ...change,
     };
     projection.emit({ type: 'delivery.changed', delivery: view });

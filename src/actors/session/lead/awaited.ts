@@ -16,7 +16,7 @@ import { check } from '../../../values/checks.ts';
 import { CancelledError, ConfigurationError, OffstageError } from '../../../values/errors.ts';
 import { forgetOldest } from '../../../values/forget-oldest.ts';
 import { floorOf } from '../../../machines/index.ts';
-import { mayBeOffered } from '../../../machines/outbox-setup.ts';
+import { next as nextItem } from '../../../machines/outbox-setup.ts';
 import type { Upkeep } from '../../context/upkeep.ts';
 import type { DeliveryView } from '../../contracts/session-views.ts';
 import type { LeadSession } from './lead-agents.ts';
@@ -262,14 +262,15 @@ const WAITING: ReadonlySet<unknown> = new Set(['delegated', 'settled']);
  */
 function hasNothingUnderWay({ unit, tree, records, userInput, agents }: LeadSession): boolean {
   const session = unit.session.snapshot;
-  const { pending, current } = unit.outbox.snapshot.context;
-  const isTelling = current !== null || pending.some(mayBeOffered);
+  const { context } = unit.outbox.snapshot;
+  const isTelling = context.current !== null || nextItem(context) !== undefined;
   return (
     IDLE_CONNECTION.has(session.value.connection) &&
     floorOf(session) === 'nobody' &&
     records.unfinished.length === 0 &&
     // A due delivery is made as soon as a client is attached.
     !(isTelling && userInput.isAttached) &&
+    !unit.ways.ids.some((id) => typeof unit.ways.stateOf(id)?.value === 'object') &&
     !unit.calls.ids.some((id) => !WAITING.has(unit.calls.stateOf(id)?.value)) &&
     // The hooks of an agent that enters or leaves would be interrupted, and run again.
     !agents.isTransferring &&

@@ -75,7 +75,7 @@ import {
   type TurnInput,
   type TurnResponse,
 } from '../../../machines/index.ts';
-import { mayBeOffered } from '../../../machines/outbox-setup.ts';
+import { next } from '../../../machines/outbox-setup.ts';
 import type { LeadSession } from './lead-agents.ts';
 import { askLead, type LeadCall, type LeadQuestion, type LeadTurn } from './lead-stream.ts';
 import type { TextOutput, TextPart } from './text-output.ts';
@@ -709,8 +709,7 @@ export class TextLead implements Speaker {
 
   /** Returns whether an urgent item will be offered as soon as the model is silent. */
   #isUrgentWaiting(): boolean {
-    const { pending } = this.#core.unit.outbox.snapshot.context;
-    return pending.some((item) => item.priority === 'urgent' && mayBeOffered(item));
+    return next(this.#core.unit.outbox.snapshot.context)?.priority === 'urgent';
   }
 
   /** Returns a unique call id: some providers count their calls from 0 in each response. */

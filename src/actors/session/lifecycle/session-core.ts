@@ -33,6 +33,7 @@ import { Awaited } from '../lead/awaited.ts';
 import { SessionRecords } from '../state/session-records.ts';
 import type { SessionHooks } from '../lead/hooks.ts';
 import { modelCallsOf } from '../lead/lead-usage.ts';
+import { reachOf, withQuiet, type Reach } from '../effects/reach.ts';
 import { schedulesOf, withNextTime, type Schedules } from '../effects/schedules.ts';
 import type { Speaker } from '../lead/speaker.ts';
 import { LeadAgents, type LeadSession } from '../lead/lead-agents.ts';
@@ -135,6 +136,7 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** The calls that clients carry out. */
   readonly clientCalls: ClientCalls;
   readonly schedules: Schedules;
+  readonly reach: Reach;
   readonly #tellOfError: Host['report'];
 
   /** @throws {ConfigurationError} if an option is invalid; then nothing is opened. */
@@ -270,7 +272,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       },
     );
     const { maxSchedules } = limits;
-    this.schedules = schedulesOf(this, { maxSchedules, timeZone: options.timeZone ?? 'UTC' });
+    this.schedules = schedulesOf(this, { maxSchedules, timeZone: this.#timeZone });
+    this.reach = reachOf(this, this.#effects, options.reach, this.#timeZone);
     this.host.actors.machines = () => this.#machines();
     const { id, host } = this;
     this.snapshots = new ScopeSnapshots(
@@ -302,6 +305,10 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
   /** The trace context of the request that opened the session. */
   get traceparent(): string | undefined {
     return readTraceparent(this.#options.traceparent);
+  }
+
+  get #timeZone(): string {
+    return this.#options.timeZone ?? 'UTC';
   }
 
   /** The identity of the session's user; undefined if there is none. */
@@ -424,6 +431,8 @@ export class SessionCore<Lead extends Speaker = Speaker> implements HostedSessio
       return withReading(records, unit, event, { leadSettles, hasModel });
     if (event.type === 'reading.ended') return withMeaning(records, unit, id, event, leadSettles);
     if (event.type === 'deadline.schedule') return withNextTime(records, id, event);
+    if (event.type === 'deadline.reach')
+      return withQuiet(this.#options.reach, this.#timeZone, event);
     return event.type === 'question.settled' ? withVerdict(records, unit, event) : event;
   }
 

@@ -298,8 +298,14 @@ function forgetEndedCalls({ clientCalls }: SessionRecords, unit: SessionUnit): v
  * `question sub_1:1`.
  */
 export function forgetWhatIsOver(records: SessionRecords, unit: SessionUnit): readonly string[] {
-  const { questions, calls, batches, schedules } = unit;
-  const all = { question: questions, call: calls, batch: batches, schedule: schedules };
+  const { questions, calls, batches, schedules, ways } = unit;
+  const all = {
+    question: questions,
+    call: calls,
+    batch: batches,
+    schedule: schedules,
+    reach: ways,
+  };
   const over = Object.entries(all).flatMap(([kind, members]) =>
     members.ids
       .filter((id) => members.stateOf(id)?.done === true)

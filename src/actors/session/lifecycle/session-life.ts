@@ -79,7 +79,7 @@ export interface HostedSession extends EffectsSession {
 }
 
 /** Activities that another process does not simply begin again. */
-const NOT_RESUMED: ReadonlySet<string> = new Set(['execute', 'read']);
+const NOT_RESUMED: ReadonlySet<string> = new Set(['execute', 'read', 'send']);
 
 const suspended: Failure = {
   code: 'SUSPENDED',

@@ -21,6 +21,7 @@ import {
 } from '../../contracts/config.ts';
 import type { SessionLimits } from '../../admission/limits.ts';
 import { checkAgents, type LeadAgent } from '../lead/lead-agent.ts';
+import { reachShape, type ReachOptions } from '../effects/reach.ts';
 import { timeZoneName } from '../effects/schedules.ts';
 import { hookChecks, type SessionHooks } from '../lead/hooks.ts';
 import { checkParts } from '../../subagent/define-subagent.ts';
@@ -59,6 +60,11 @@ export interface SessionOptions extends OutcomeOptions {
    * process that continues the session
    */
   readonly timeZone?: string;
+  /**
+   * The channels that bring a result, a notice or a question to a user who is gone, and when: after so long without being
+   * heard, one channel after another. @defaultValue none: deliveries wait for the next client
+   */
+  readonly reach?: ReachOptions;
   /** The session's limits; absent limits have defaults. @defaultValue the defaults of `SessionLimits` */
   readonly limits?: Partial<SessionLimits>;
   /** The budget of all subagents together; its time starts when the session is created. */
@@ -125,6 +131,7 @@ export const sessionChecks = {
   memoryScope: name,
   conversation: someObject,
   timeZone: timeZoneName.optional(),
+  reach: reachShape.optional(),
   limits: elsewhere,
   budget: elsewhere,
   hooks: z.strictObject(hookChecks).optional(),

@@ -458,6 +458,8 @@ export class SessionRecords {
       case 'member':
       case 'place':
       case 'services':
+      case 'ways':
+      case 'reach':
       case 'transfers':
       case 'user':
       case 'answers':

@@ -301,6 +301,8 @@ const schedule = z.looseObject({
   task: maybe(z.looseObject({ subagent: text, task: text })),
 });
 
+const plannedStep = z.looseObject({ step: amount, by: text, dueAt: amount, afterMs: amount });
+
 const snapshot = z.looseObject({
   inputs: inputsShape,
   unit: z.looseObject({
@@ -309,6 +311,7 @@ const snapshot = z.looseObject({
     calls: z.array(member),
     clientCalls: maybe(z.array(member)),
     schedules: maybe(z.array(member)),
+    ways: maybe(z.array(member)),
     batches: z.looseObject({ members: z.array(member) }),
     placed: z.array(text),
   }),
@@ -488,6 +491,15 @@ export const SESSION_SHAPES: EventShapes = {
   'schedule.moved': deadline.extend({ isTask: flag }),
   'schedule.started': deadline,
   'deadline.schedule': deadline.extend({ next: maybe(amount), late: maybe(text) }),
+  'reach.planned': plannedStep.extend({ deliveryId: text, since: amount, isQuestion: flag }),
+  'deadline.reach': deadline.extend({ until: maybe(amount) }),
+  'reach.ended': z.looseObject({
+    attempt: amount,
+    receipt: z.enum(['failed', 'sent', 'delivered', 'read']),
+    error: maybe(text),
+    next: plannedStep.nullable(),
+  }),
+  'reach.reported': z.looseObject({ step: amount, receipt: z.enum(['delivered', 'read']) }),
   'client.claimed': z.looseObject({ by: text }),
   'client.left': z.looseObject({ by: maybe(text) }),
   'client.answered': z.looseObject({ by: text, failed: maybe(flag) }),

@@ -26,6 +26,7 @@ import {
   outboxMachine,
   ownerOf,
   questionMachine,
+  reachMachine,
   scheduleMachine,
   sessionMachine,
   shared,
@@ -89,12 +90,14 @@ export interface SessionUnitSnapshot {
   readonly clientCalls?: readonly MemberSnapshot[];
   /** @defaultValue none */
   readonly schedules?: readonly MemberSnapshot[];
+  /** @defaultValue none */
+  readonly ways?: readonly MemberSnapshot[];
   readonly batches: BatchesSnapshot;
   readonly placed: readonly string[];
 }
 
 /** The kinds of actors whose views may change with each event. */
-const SHOWN: ReadonlySet<string> = new Set(['session', 'question', 'client', 'schedule']);
+const SHOWN: ReadonlySet<string> = new Set(['session', 'question', 'client', 'schedule', 'reach']);
 
 /** The time limit of an inline tool that sets none. */
 export const DEFAULT_TOOL_TIMEOUT_MS = 30_000;
@@ -122,6 +125,8 @@ export class SessionUnit implements UnitBody {
   readonly calls: Population<typeof toolCallMachine>;
   readonly clientCalls: Population<typeof clientCallMachine>;
   readonly schedules: Population<typeof scheduleMachine>;
+  /** The ways of deliveries over the channels. */
+  readonly ways: Population<typeof reachMachine>;
   batches!: Batches;
   // The owner, which executes the effects and receives the unit's reports.
   readonly release: SessionUnitOwner['release'];
@@ -144,6 +149,7 @@ export class SessionUnit implements UnitBody {
     call: (id) => [this.calls, id],
     client: (id) => [this.clientCalls, id],
     schedule: (id) => [this.schedules, id],
+    reach: (id) => [this.ways, id],
     batch: (id) => [this.batches, id],
     member: (id) => [this.batches, this.batches.expecting(id) ?? ''],
     delivery: (id) => {
@@ -192,6 +198,7 @@ export class SessionUnit implements UnitBody {
     this.calls = new Population(toolCallMachine, 'call', this.unit, host);
     this.clientCalls = new Population(clientCallMachine, 'client', this.unit, host);
     this.schedules = new Population(scheduleMachine, 'schedule', this.unit, host);
+    this.ways = new Population(reachMachine, 'reach', this.unit, host);
     this.#beginWith(options);
     // An inspector shows a session as soon as it exists.
     if (host.actors.isSeen) this.begin();
@@ -215,6 +222,7 @@ export class SessionUnit implements UnitBody {
       calls: this.calls.snapshots,
       ...(this.clientCalls.ids.length > 0 && { clientCalls: this.clientCalls.snapshots }),
       ...(this.schedules.ids.length > 0 && { schedules: this.schedules.snapshots }),
+      ...(this.ways.ids.length > 0 && { ways: this.ways.snapshots }),
       batches: this.batches.toSnapshot(),
       placed: [...this.#placed.keys()],
     };
@@ -234,6 +242,7 @@ export class SessionUnit implements UnitBody {
     this.calls.restore(snapshot.calls);
     this.clientCalls.restore(snapshot.clientCalls ?? []);
     this.schedules.restore(snapshot.schedules ?? []);
+    this.ways.restore(snapshot.ways ?? []);
     this.batches.restoreAll(snapshot.batches);
     for (const eventId of snapshot.placed) this.#placed.set(eventId, true);
     this.#gate.value = gateOf(this.session.snapshot, inputs.canInterrupt);
@@ -262,6 +271,7 @@ export class SessionUnit implements UnitBody {
     this.calls.stop();
     this.clientCalls.stop();
     this.schedules.stop();
+    this.ways.stop();
     this.#placed.clear();
     this.#gate.value = null;
     this.#beginWith(this.#own);
@@ -296,9 +306,9 @@ export class SessionUnit implements UnitBody {
   }
 
   get #populations(): readonly Population[] {
-    const { questions, calls, clientCalls, schedules, batches } = this;
+    const { questions, calls, clientCalls, schedules, ways, batches } = this;
     const single = [this.#session, this.#interaction, this.#outbox];
-    return [...single, questions, calls, clientCalls, schedules, batches];
+    return [...single, questions, calls, clientCalls, schedules, ways, batches];
   }
 
   #stopMachines(): void {
@@ -344,6 +354,16 @@ export class SessionUnit implements UnitBody {
   batchOf(id: string): string | null {
     const call = this.calls.of(id);
     return call ? call.context.batchId : this.batches.holding(id);
+  }
+
+  /** Returns whether the delivery is still to reach the user: the outbox has it, or it is an open question. */
+  isWaiting(deliveryId: string): boolean {
+    const { pending, current } = this.outbox.snapshot.context;
+    return (
+      current?.deliveryId === deliveryId ||
+      pending.some((item) => item.deliveryId === deliveryId) ||
+      this.questions.stateOf(deliveryId)?.done === false
+    );
   }
 
   /** Returns where a call is whose tool runs; null: none runs. */
@@ -402,6 +422,7 @@ export class SessionUnit implements UnitBody {
         this.#within([askingFor(requestId)], event.at);
         // A waiting question posts no event.
         this.#changed(`question:${requestId}`);
+        this.post('ways.wanted', { deliveryId: requestId });
         break;
       }
       case 'calls': {
@@ -426,6 +447,12 @@ export class SessionUnit implements UnitBody {
         this.#changed(`schedule:${key}`);
         break;
       }
+      case 'ways':
+        if (!this.ways.has(event.deliveryId) && this.isWaiting(event.deliveryId)) {
+          this.ways.create(event.deliveryId, event);
+          this.#changed(`reach:${event.deliveryId}`);
+        }
+        break;
       case 'results':
         if (event.type === 'result.expected') this.#expect(event);
         break;
@@ -452,12 +479,16 @@ export class SessionUnit implements UnitBody {
       case 'snapshots':
         this.post('snapshots.written', { seq: this.unit.seq + 1 });
         break;
+      case 'outbox':
+        if (event.type === 'outbox.add')
+          this.post('ways.wanted', { deliveryId: event.item.deliveryId });
+        break;
       // The fold, or the machine, has applied these events.
       case 'interaction':
-      case 'outbox':
       case 'question':
       case 'client':
       case 'schedule':
+      case 'reach':
       case 'batch':
       case 'member':
       case 'delivery':

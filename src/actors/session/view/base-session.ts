@@ -398,6 +398,18 @@ export abstract class BaseSession {
   }
 
   /**
+   * Reports what a channel of `reach` learned later: the delivery with this `key` reached the user's device, or the user
+   * has read it, which counts as heard. Resolves with whether the session did not know that: false for a repeated or
+   * earlier receipt, for a delivery that is over, and for another session's key.
+   * @throws {ConfigurationError} `INVALID_ARGUMENT` (rejects).
+   * @throws {CapacityError} `MAILBOX_FULL` (rejects).
+   */
+  async reached(key: string, receipt: 'delivered' | 'read'): Promise<boolean> {
+    this.checkRoom();
+    return this.#core.reach.reached(key, receipt);
+  }
+
+  /**
    * Reports an error in the app's own code, such as a malformed message from a client, to the hook `onError` and as the
    * event `error.reported`. `where` names the place. The session continues.
    * @throws {ConfigurationError} `INVALID_ARGUMENT` if `where` is not a string.

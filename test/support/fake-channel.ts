@@ -1,0 +1,36 @@
+// A channel of `reach` that records what it was told to send.
+
+import type { ReachChannel } from '../../src/index.ts';
+
+type Item = Parameters<ReachChannel['send']>[0];
+type Answer = 'sent' | 'delivered' | 'read' | 'fails' | 'never' | Error;
+
+export interface FakeChannel extends ReachChannel {
+  readonly sent: readonly Item[];
+  /** The number of sendings that were broken off. */
+  readonly aborted: number;
+}
+
+/** `answers`: what each sending comes to, in order. @defaultValue sent */
+export function fakeChannel({
+  answers = [],
+  idempotent = true,
+}: { readonly answers?: readonly Answer[]; readonly idempotent?: boolean } = {}): FakeChannel {
+  const sent: Item[] = [];
+  let aborted = 0;
+  return {
+    idempotent,
+    sent,
+    get aborted() {
+      return aborted;
+    },
+    async send(item, _links, signal) {
+      const answer = answers[sent.length] ?? 'sent';
+      sent.push(item);
+      signal.addEventListener('abort', () => (aborted += 1));
+      if (answer === 'fails') throw new Error('421 try again later');
+      if (answer instanceof Error) throw answer;
+      return answer === 'never' ? new Promise(() => {}) : answer;
+    },
+  };
+}
