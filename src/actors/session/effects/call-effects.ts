@@ -686,11 +686,16 @@ function isWaiting(tool: ToolDefinition | undefined): boolean {
   return tool.name === AWAIT_SUBAGENT && delegates(tool[SOURCE_TOOL]);
 }
 
-/** Returns when an inline tool's calls are detached; undefined if never. */
-function detachOf({ detach: { afterMs, onWords } = {} }: ToolDefinition) {
+/**
+ * Returns when an inline tool's calls are detached; undefined if never. A tool that waits for subagents has a time limit
+ * of its own, which the model chooses.
+ */
+function detachOf(tool: ToolDefinition) {
+  const { afterMs, onWords } = tool.detach ?? {};
   if (afterMs === undefined && onWords === false) return undefined;
+  const isBound = onWords !== false && !isWaiting(tool);
   const wordsMs = onWords === undefined ? WORDS_WAIT_MS : onWords ? 0 : null;
-  return { afterMs: afterMs ?? (onWords === false ? null : REPLY_WAITS_MS), wordsMs };
+  return { afterMs: afterMs ?? (isBound ? REPLY_WAITS_MS : null), wordsMs };
 }
 
 function duplicate(message: string, output?: Refusal['output']): Refusal {
